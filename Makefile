@@ -1,0 +1,63 @@
+# Each target sets up what it needs in .venv and says so; the second time it is quick.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+STAMP  := $(VENV)/.stamp
+
+.PHONY: help try test check bench torture fuzz fixtures generate clean
+help:           ## this list
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP)-venv:
+	@echo "==> making .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "zot needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --quiet -r requirements/pip.txt
+	@touch $@
+
+$(STAMP)-core: $(STAMP)-venv requirements/core.txt requirements/build.txt pyproject.toml
+	@echo "==> installing zot and its dependencies"
+	@$(PIP) install --progress-bar on -r requirements/core.txt | grep -v '^Requirement already' || true
+	@$(PIP) install --quiet -r requirements/build.txt
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMP)-dev: $(STAMP)-core requirements/dev.txt
+	@echo "==> installing what the checks and tests need"
+	@$(PIP) install --progress-bar on -r requirements/dev.txt | grep -v '^Requirement already' || true
+	@touch $@
+
+$(STAMP)-fixtures: $(STAMP)-dev tests/fixtures.toml tests/fetch_fixtures.py
+	@echo "==> fetching recordings and the small text model"
+	@$(BIN)/python tests/fetch_fixtures.py
+	@touch $@
+
+fixtures: $(STAMP)-fixtures ## download recordings and the test model
+
+try: $(STAMP)-core ## set up and run zot's main job on a scratch project; no key needed
+	@$(BIN)/python examples/try/run.py
+
+check: $(STAMP)-dev ## lint, types, layers, generated files
+	@echo "==> ruff";         $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
+	@echo "==> basedpyright"; $(BIN)/basedpyright --warnings
+	@echo "==> layers";       $(BIN)/lint-imports | tail -n 4
+	@echo "==> generated";    $(BIN)/python -m tests.generated --check
+
+generate: $(STAMP)-dev ## write the generated reference pages
+	@$(BIN)/python -m tests.generated
+
+test: $(STAMP)-fixtures check ## everything CI runs
+	@echo "==> tests"; $(BIN)/python -m pytest
+
+bench: $(STAMP)-dev ## budgets as ratios measured in one run
+	@$(BIN)/python benchmarks/run.py
+
+torture: $(STAMP)-dev ## the long fault runs
+	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture
+
+fuzz: $(STAMP)-dev ## the long fuzz runs
+	@ZOT_FUZZ=20000 $(BIN)/python -m pytest tests -k "fuzz or property"
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,7 @@
+"""The `zot` command."""
+
+from __future__ import annotations
+
+
+def main() -> int:
+    raise SystemExit("zot: not built yet")

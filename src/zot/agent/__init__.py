@@ -1,0 +1,1 @@
+"""The product: tools, skills, settings and modes are wired together here."""

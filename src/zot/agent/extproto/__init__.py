@@ -1,0 +1,1 @@
+"""The frames spoken with extensions and RPC clients: the single source of the wire."""

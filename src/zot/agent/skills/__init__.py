@@ -1,0 +1,1 @@
+"""Skills: discovery, frontmatter and the manifest the model sees."""

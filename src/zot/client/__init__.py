@@ -1,0 +1,1 @@
+"""Drives `zot rpc` from Python."""

@@ -1,0 +1,1 @@
+"""The agent: loop, events, sessions and cost. It knows no terminal, no network and no argv."""

@@ -1,0 +1,54 @@
+"""The contract of a tool: a name, a schema, and one coroutine.
+
+A tool raises ToolError for what the model should read as a failure; any other exception is reported the same
+way and never ends the loop. Cancelling the task running ``execute`` must leave no process or half-written
+file behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from zot.provider.messages import ResultBlock, TextBlock
+from zot.provider.stream import ToolSpec
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """``content`` goes to the model; ``details`` only to screens and logs."""
+
+    content: tuple[ResultBlock, ...] = ()
+    is_error: bool = False
+    details: dict[str, Any] | None = None
+
+
+class ToolContext(msgspec.Struct, frozen=True):
+    """What a running call may use: its id and a sink for live progress text (never sent to the model)."""
+
+    call_id: str
+    progress: Callable[[str], None]
+
+
+class Tool(Protocol):
+    """``read_only`` tools may run side by side; ``schema`` is a JSON Schema object, kept byte-stable."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def schema(self) -> dict[str, Any]: ...
+    @property
+    def read_only(self) -> bool: ...
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult: ...
+
+
+def text_result(text: str, *, is_error: bool = False, details: dict[str, Any] | None = None) -> ToolResult:
+    return ToolResult((TextBlock(text),), is_error, details)
+
+
+def spec_of(tool: Tool) -> ToolSpec:
+    return ToolSpec(tool.name, tool.description, tool.schema)

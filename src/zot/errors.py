@@ -1,0 +1,137 @@
+"""Every error zot raises on purpose, in one tree.
+
+Expected failures inside a run travel as events; these are raised to callers, who may branch on the class
+and on its fields instead of matching text::
+
+    ZotError
+    ├── UsageError                  a flag or argument typed wrong (names the flag)
+    ├── ConfigError                 a file or setting is wrong (names file, key and the fix)
+    ├── NotLoggedIn                 no credential for a provider (names the variable, the flag and /login)
+    ├── ProviderError               a model call failed; .provider .status .code .body .retryable
+    │   ├── AuthFailed              401, 403
+    │   ├── RateLimited             429; .retry_after
+    │   ├── Overloaded              5xx, 529
+    │   ├── ContextTooLong          413, or the provider's words for "prompt too long"
+    │   ├── BadRequest              any other refusal
+    │   └── TransportFailed         no answer: connect, TLS, a cut stream, silence
+    ├── ToolError                   the model sees it as an error result
+    ├── ExtensionError
+    │   ├── ExtensionCrashed
+    │   ├── ExtensionTimedOut
+    │   └── BadFrame
+    ├── SessionError
+    │   ├── SessionCorrupt
+    │   └── SessionLocked
+    ├── AgentBusy                   a second prompt while one is running
+    ├── StepLimitReached            --max-steps
+    └── CompactionFailed            the transcript was left unchanged
+"""
+
+from __future__ import annotations
+
+
+class ZotError(Exception):
+    """Root of all errors zot raises on purpose; its text is fit to show to a user."""
+
+
+class UsageError(ZotError):
+    """A flag or an argument was typed wrong."""
+
+
+class ConfigError(ZotError):
+    """A file or a setting is wrong; the text names file, key and fix."""
+
+
+class NotLoggedIn(ZotError):
+    """There is no credential for the provider."""
+
+
+class ProviderError(ZotError):
+    """A model call failed. ``str()`` is ``<provider>: http <status>: <body>`` or ``<provider>: <reason>``."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        provider: str = "",
+        status: int = 0,
+        code: str = "",
+        body: str = "",
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.provider = provider
+        self.status = status
+        self.code = code
+        self.body = body
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class AuthFailed(ProviderError):
+    """The provider refused the credential."""
+
+
+class RateLimited(ProviderError):
+    """The provider asked for a pause; ``retry_after`` holds its length in seconds when it said one."""
+
+
+class Overloaded(ProviderError):
+    """The provider failed on its side."""
+
+
+class ContextTooLong(ProviderError):
+    """The prompt does not fit the model's window."""
+
+
+class BadRequest(ProviderError):
+    """The provider refused the request itself."""
+
+
+class TransportFailed(ProviderError):
+    """No complete answer arrived: connection, TLS, a cut stream or silence."""
+
+
+class ToolError(ZotError):
+    """A tool could not do its work; the model sees the text as an error result."""
+
+
+class ExtensionError(ZotError):
+    """An extension misbehaved."""
+
+
+class ExtensionCrashed(ExtensionError):
+    """The extension's process is gone."""
+
+
+class ExtensionTimedOut(ExtensionError):
+    """The extension did not answer in time."""
+
+
+class BadFrame(ExtensionError):
+    """The extension sent something that is not a frame."""
+
+
+class SessionError(ZotError):
+    """A session file cannot be used."""
+
+
+class SessionCorrupt(SessionError):
+    """The file is not a session."""
+
+
+class SessionLocked(SessionError):
+    """Another process writes this session."""
+
+
+class AgentBusy(ZotError):
+    """One prompt runs at a time."""
+
+
+class StepLimitReached(ZotError):
+    """The prompt used up its model calls."""
+
+
+class CompactionFailed(ZotError):
+    """No summary was made; the transcript is unchanged."""

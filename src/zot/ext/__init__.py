@@ -1,0 +1,1 @@
+"""What a Python extension imports: the standard library and its own frames only."""

@@ -1,0 +1,133 @@
+"""The shared nouns: messages, content blocks, usage and stop reasons.
+
+A block in memory is provider-neutral and frozen; how it looks on a wire or on disk is decided by the
+dialects and by ``core.session.records``, never here.
+"""
+
+from __future__ import annotations
+
+import time as _time
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["user", "assistant", "tool"]
+
+# Internal stop reasons. On the wire (JSON, RPC, extensions) a natural end is written "end_turn".
+StopReason = Literal["end", "length", "tool_use", "error", "aborted"]
+
+
+def utc_now() -> str:
+    """The current time as RFC 3339 in UTC with milliseconds, the form every message and record carries."""
+    now = _time.time()
+    return f"{_time.strftime('%Y-%m-%dT%H:%M:%S', _time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
+
+
+class TextBlock(msgspec.Struct, frozen=True, tag="text"):
+    """Plain text; allowed in every message and inside tool results."""
+
+    text: str
+
+
+class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
+    """An image; ``data`` is the raw file, base64 only on a wire or on disk."""
+
+    mime_type: str
+    data: bytes
+
+
+class ToolCallBlock(msgspec.Struct, frozen=True, tag="tool_call"):
+    """A call the model made. ``arguments`` is the raw JSON text as it was streamed, possibly invalid."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+    def parsed(self) -> Any:
+        """The arguments as JSON, or None when they are empty or invalid."""
+        try:
+            return msgspec.json.decode(self.arguments.encode("utf-8", "surrogatepass"))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+
+
+class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
+    """The answer to one call; lives in a ``tool`` message."""
+
+    call_id: str
+    content: tuple[TextBlock | ImageBlock, ...] = ()
+    is_error: bool = False
+
+
+class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):
+    """Opaque replay material: never shown, never in events, sent back only to the model that made it.
+
+    ``kind`` says what it was: ``reasoning`` (Responses item or plain reasoning text), ``thinking``
+    (``summary`` is the text, ``encrypted_content`` its signature) or ``redacted_thinking``.
+    """
+
+    reasoning_id: str = ""
+    summary: str = ""
+    encrypted_content: str = ""
+    kind: Literal["reasoning", "thinking", "redacted_thinking"] = "reasoning"
+    provider: str = ""
+    model: str = ""
+
+
+Block = TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock | ReasoningBlock
+ResultBlock = TextBlock | ImageBlock
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One entry of the transcript. ``meta`` is for us (compaction marks and the like), never for a model."""
+
+    role: Role
+    content: tuple[Block, ...]
+    time: str = ""
+    meta: dict[str, str] = {}
+
+    def text(self) -> str:
+        """The text blocks joined by newlines; empty when there is none."""
+        return "\n".join(b.text for b in self.content if isinstance(b, TextBlock))
+
+    def tool_calls(self) -> list[ToolCallBlock]:
+        return [b for b in self.content if isinstance(b, ToolCallBlock)]
+
+    def tool_results(self) -> list[ToolResultBlock]:
+        return [b for b in self.content if isinstance(b, ToolResultBlock)]
+
+
+def user_message(text: str, images: tuple[ImageBlock, ...] = ()) -> Message:
+    """A user prompt: a text block only when there is text, then the images."""
+    content: tuple[Block, ...] = ((TextBlock(text),) if text else ()) + images
+    return Message("user", content, utc_now())
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Token counts of one or more model calls. ``input_tokens`` never includes cached tokens.
+
+    ``reasoning_tokens`` is part of ``output_tokens`` where a provider counts it, None where it does not.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float = 0.0
+    reasoning_tokens: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        reasoning = [n for n in (self.reasoning_tokens, other.reasoning_tokens) if n is not None]
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.cost_usd + other.cost_usd,
+            sum(reasoning) if reasoning else None,
+        )
+
+    @property
+    def context_tokens(self) -> int:
+        """What the prompt took of the window."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens

@@ -1,0 +1,95 @@
+"""What a model call is, seen from above: a Request goes in, StreamEvents come out.
+
+Order: ``Retrying``*, then ``Started``, then any mixture of ``TextDelta`` and ``ToolStarted``/``ToolArgs``/
+``ToolEnded``, then exactly one ``UsageReported``, then exactly one ``Finished``; nothing follows it. A failure
+before the answer's status is known is raised as a ProviderError and produces no ``Started``; a failure after
+it arrives inside ``Finished``. Cancelling the consumer cancels the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any, Protocol
+
+import msgspec
+
+from zot.errors import ProviderError
+from zot.provider.messages import Message, StopReason, Usage
+from zot.provider.model import Model, Reasoning
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as a model sees it; ``schema`` is a JSON Schema object."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One model call. ``tools`` come sorted by name; ``max_tokens`` 0 means the model's own limit."""
+
+    model: Model
+    system: str = ""
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int = 0
+    temperature: float | None = None
+    reasoning: Reasoning = ""
+    session_id: str = ""  # a stable key for prompt caching; never shown to the model
+
+
+class Retrying(msgspec.Struct, frozen=True):
+    """A wait before another attempt; ``text`` is fit to show."""
+
+    text: str
+    wait_s: float
+
+
+class Started(msgspec.Struct, frozen=True):
+    model: str
+    provider: str
+
+
+class TextDelta(msgspec.Struct, frozen=True, gc=False):
+    text: str
+
+
+class ToolStarted(msgspec.Struct, frozen=True, gc=False):
+    id: str
+    name: str
+
+
+class ToolArgs(msgspec.Struct, frozen=True, gc=False):
+    id: str
+    delta: str
+
+
+class ToolEnded(msgspec.Struct, frozen=True, gc=False):
+    id: str
+
+
+class UsageReported(msgspec.Struct, frozen=True):
+    usage: Usage
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """The end of a call: why it stopped, what went wrong, and the assembled assistant message."""
+
+    stop: StopReason
+    message: Message
+    error: ProviderError | None = None
+
+
+StreamEvent = Retrying | Started | TextDelta | ToolStarted | ToolArgs | ToolEnded | UsageReported | Finished
+
+
+class Client(Protocol):
+    """Talks to one provider. ``name`` prefixes its errors."""
+
+    @property
+    def name(self) -> str: ...
+
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent]: ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,1 @@
+"""A terminal toolkit that knows no agent."""
