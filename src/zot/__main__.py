@@ -1,7 +1,24 @@
-"""The `zot` command."""
+"""The ``zot`` command. ``--version`` is answered here; everything else is dispatched by ``zot.agent.cli``."""
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> int:
-    raise SystemExit("zot: not built yet")
+    if sys.platform == "win32":
+        sys.stderr.write("zot: Windows is not supported yet; zot runs there inside WSL\n")
+        return 1
+    argv = sys.argv[1:]
+    if argv in (["--version"], ["-v"]):
+        from zot import __version__
+
+        sys.stdout.write(f"zot {__version__}\n")
+        return 0
+    from zot.agent.cli import run
+
+    return run(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -24,6 +24,7 @@ and on its fields instead of matching text::
     │   └── SessionLocked
     ├── AgentBusy                   a second prompt while one is running
     ├── StepLimitReached            --max-steps
+    ├── CostLimitReached            --max-cost
     └── CompactionFailed            the transcript was left unchanged
 """
 
@@ -131,6 +132,10 @@ class AgentBusy(ZotError):
 
 class StepLimitReached(ZotError):
     """The prompt used up its model calls."""
+
+
+class CostLimitReached(ZotError):
+    """The session has spent what it may."""
 
 
 class CompactionFailed(ZotError):

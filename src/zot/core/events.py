@@ -110,8 +110,11 @@ class Notice(msgspec.Struct, frozen=True, tag="notice"):
     level: Literal["info", "warn", "error"] = "info"
 
 
-class Error(msgspec.Struct, frozen=True, tag="error"):
+class Error(msgspec.Struct, frozen=True, tag="error", omit_defaults=True):
+    """``code`` names the kind of failure for programs (``rate_limited``, ``step_limit``, …)."""
+
     message: str
+    code: str = ""
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):

@@ -1,0 +1,103 @@
+"""From argv to a mode: verbs first, then flags, then the mode they ask for. Modes load behind this door.
+
+Every expected failure ends here as one ``zot:`` line on stderr and exit code 1.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from zot.agent.flags import Flags, parse
+from zot.errors import UsageError, ZotError
+
+VERBS = {
+    "docs": "zot.agent.docs",
+    "doctor": "zot.agent.doctor",
+    "sessions": "zot.agent.sessions_command",
+}
+
+# First words that have, or will have, a meaning of their own: never taken for a prompt.
+RESERVED = frozenset(
+    "telegram-bot tg matrix-bot mx ext update continuous run pack inspect verify swarm auth cost local replay"
+    " report".split()
+)
+
+
+def run(argv: list[str]) -> int:
+    """The exit code of one command line."""
+    try:
+        return _dispatch(argv)
+    except UsageError as error:
+        return _fail(f"{error} (see zot --help)")
+    except ZotError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _silence_stdout()
+        return 141
+
+
+def _dispatch(argv: list[str]) -> int:
+    word = argv[0] if argv else ""
+    if word in VERBS:
+        return _verb(word, argv[1:])
+    if word in RESERVED:
+        raise ZotError(f"`zot {word}` is not available in this version")
+    if word == "rpc":
+        argv = ["--rpc", *argv[1:]]
+    return _flags(parse(argv))
+
+
+def _verb(word: str, argv: list[str]) -> int:
+    from importlib import import_module
+
+    return import_module(VERBS[word]).run(argv)
+
+
+def _flags(flags: Flags) -> int:
+    if flags.help:
+        from zot.agent.help import write_help
+
+        write_help(sys.stdout)
+        return 0
+    if flags.version:
+        from zot import __version__
+
+        print(f"zot {__version__}")
+        return 0
+    if flags.list_models:
+        from zot.agent.list_models import run as list_models
+
+        return list_models()
+    return _mode(flags)
+
+
+def _mode(flags: Flags) -> int:
+    from zot.agent import stdin
+
+    if not flags.mode and stdin.is_piped():
+        flags.mode = "print"
+    if flags.mode in ("print", "json", "stream"):
+        from zot.agent.headless import run_headless
+
+        return run_headless(flags)
+    if flags.mode == "rpc":
+        raise ZotError("RPC mode is not available in this version")
+    if not sys.stdout.isatty():
+        raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
+    raise ZotError('the interactive mode is not available in this version; use zot -p "PROMPT"')
+
+
+def _fail(text: str) -> int:
+    from zot.agent.console import say
+
+    say(text)
+    return 1
+
+
+def _silence_stdout() -> None:
+    """Python would complain about the closed pipe once more while it shuts down."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

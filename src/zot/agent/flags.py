@@ -1,0 +1,228 @@
+"""The command line as data: one table of flags serves the parser, ``--help`` and the reference page.
+
+Parsing is by hand because the rules are not argparse's: a value flag takes the next argument whatever it
+looks like, flags and words may be mixed, and the last occurrence wins (docs/decisions/001-flag-parser.md).
+Nothing here imports a mode, a provider or msgspec: ``--version`` and ``--help`` stay cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from zot.errors import UsageError
+
+REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
+REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
+
+
+class Flags:
+    """What was typed. Attributes are the ``dest`` names of the table; absent ones hold their default."""
+
+    mode: str = ""  # "print", "json", "stream", "rpc"; empty means interactive, or print with piped stdin
+    help: bool = False
+    version: bool = False
+    list_models: bool = False
+    continue_: bool = False
+    resume: bool = False
+    session: str = ""
+    no_session: bool = False
+    provider: str = ""
+    model: str = ""
+    api_key: str = ""
+    base_url: str = ""
+    system_prompt: str | None = None
+    append_system_prompt: tuple[str, ...] = ()
+    reasoning: str = ""
+    temperature: float | None = None
+    insecure: bool = False
+    stats: str = ""
+    no_context_files: bool = False
+    cwd: str = ""
+    no_tools: bool = False
+    tools: tuple[str, ...] | None = None
+    max_steps: int = 0
+    ext: tuple[str, ...] = ()
+    no_ext: bool = False
+    no_skills: bool = False
+    no_yolo: bool = False
+    script: str = ""
+    max_cost: float = 0.0
+    words: tuple[str, ...] = ()
+
+    @property
+    def prompt(self) -> str:
+        return " ".join(self.words)
+
+
+class Flag(NamedTuple):
+    """One row. ``read`` turns the value into what is stored; None means the flag takes no value."""
+
+    names: tuple[str, ...]
+    dest: str
+    section: str
+    help: str
+    value: str = ""
+    read: Callable[[str, str], Any] | None = None
+    store: Any = True
+    repeat: bool = False
+
+
+def _text(_: str, value: str) -> str:
+    return value
+
+
+def _reasoning(flag: str, value: str) -> str:
+    level = REASONING_ALIASES.get(value.lower(), value.lower())
+    if level and level not in REASONING:
+        raise UsageError(f'{flag} "{value}": expected one of {", ".join(REASONING)}')
+    return level
+
+
+def _positive(flag: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or len(value) > 9 or int(value) == 0:
+        raise UsageError(f'{flag} "{value}": expected a whole number above 0')
+    return int(value)
+
+
+def _number(low: float, high: float) -> Callable[[str, str], float]:
+    def read(flag: str, value: str) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not low <= number <= high:
+            wanted = f"a number from {low:g} to {high:g}" if high < 1e9 else "an amount in USD"
+            raise UsageError(f'{flag} "{value}": expected {wanted}')
+        return number
+
+    return read
+
+
+def _names(_: str, value: str) -> tuple[str, ...]:
+    return tuple(name for name in (part.strip() for part in value.split(",")) if name)
+
+
+MODES, MODEL, PROMPT, WORK, EXT, MISC = (
+    "Modes",
+    "Provider and model",
+    "Prompt and session",
+    "Workspace, tools and skills",
+    "Extensions",
+    "Other",
+)
+
+FLAGS: tuple[Flag, ...] = (
+    Flag(("-p", "--print"), "mode", MODES, "answer one prompt, print the final text, exit", store="print"),
+    Flag(("--json",), "mode", MODES, "answer one prompt, print every event as a JSON line", store="json"),
+    Flag(("--stream",), "mode", MODES, "print text as it arrives, tool activity on stderr", store="stream"),
+    Flag(("--rpc",), "mode", MODES, "be driven by another program over stdin and stdout", store="rpc"),
+    Flag(("--provider",), "provider", MODEL, "who to talk to (see --list-models)", "ID", _text),
+    Flag(("--model",), "model", MODEL, "which model", "ID", _text),
+    Flag(
+        ("--api-key",), "api_key", MODEL, "credential for this run; beats environment and auth.json", "KEY", _text
+    ),
+    Flag(("--base-url",), "base_url", MODEL, "another API base, e.g. a local server", "URL", _text),
+    Flag(
+        ("--reasoning",),
+        "reasoning",
+        MODEL,
+        "how hard to think: off, minimum, low, medium, high, xhigh, max",
+        "LEVEL",
+        _reasoning,
+    ),
+    Flag(("--temperature",), "temperature", MODEL, "sampling temperature, 0 to 2", "N", _number(0, 2)),
+    Flag(
+        ("--fallback-model",), "fallback_model", MODEL, "try this model once when the first one fails", "ID", _text
+    ),
+    Flag(
+        ("--max-cost",),
+        "max_cost",
+        MODEL,
+        "stop before the request that would follow this spend",
+        "USD",
+        _number(0, 1e9),
+    ),
+    Flag(("--insecure",), "insecure", MODEL, "skip TLS checks, for --base-url or your own endpoints only"),
+    Flag(("--script",), "script", MODEL, "answers for --provider script, the scripted model", "FILE", _text),
+    Flag(("--list-models",), "list_models", MODEL, "print the known models and exit"),
+    Flag(("-c", "--continue"), "continue_", PROMPT, "go on with the newest session of this directory"),
+    Flag(("-r", "--resume"), "resume", PROMPT, "choose a session to go on with"),
+    Flag(("--session",), "session", PROMPT, "go on with this session file", "PATH", _text),
+    Flag(("--no-session",), "no_session", PROMPT, "neither read nor write a session"),
+    Flag(
+        ("--system-prompt",),
+        "system_prompt",
+        PROMPT,
+        "replace the built-in identity (beats SYSTEM.md)",
+        "TEXT",
+        _text,
+    ),
+    Flag(
+        ("--append-system-prompt",),
+        "append_system_prompt",
+        PROMPT,
+        "add to the system prompt; may be repeated",
+        "TEXT",
+        _text,
+        repeat=True,
+    ),
+    Flag(("-nc", "--no-context-files"), "no_context_files", PROMPT, "leave AGENTS.md and CLAUDE.md out"),
+    Flag(("--cwd",), "cwd", WORK, "work in this directory", "DIR", _text),
+    Flag(("--tools",), "tools", WORK, "only these tools: read,write,edit,bash,skill,glob,grep", "LIST", _names),
+    Flag(("--no-tools",), "no_tools", WORK, "no tool at all"),
+    Flag(("--no-yolo",), "no_yolo", WORK, "ask before each tool call; denied where nobody can answer"),
+    Flag(("--max-steps",), "max_steps", WORK, "most model calls per prompt (default: no limit)", "N", _positive),
+    Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "no skills, no skill tool"),
+    Flag(
+        ("-e", "--ext"), "ext", EXT, "load an extension for this run; may be repeated", "PATH", _text, repeat=True
+    ),
+    Flag(("--no-ext", "--no-extensions"), "no_ext", EXT, "do not load installed extensions"),
+    Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text),
+    Flag(("-h", "--help"), "help", MISC, "this page"),
+    Flag(("-v", "--version"), "version", MISC, "the version"),
+)
+
+# Accepted for users of the reference; they change nothing.
+IGNORED = frozenset({"--with-skills", "--with-skill", "--experimental-oauth"})
+
+_BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
+
+
+def parse(argv: Sequence[str]) -> Flags:
+    """Read a command line; UsageError names the flag that is wrong."""
+    flags = Flags()
+    words: list[str] = []
+    rest = iter(argv)
+    for argument in rest:
+        if argument == "--":
+            words.extend(rest)
+        elif argument == "-" or not argument.startswith("-"):
+            words.append(argument)
+        elif argument not in IGNORED:
+            _take(flags, argument, rest)
+    flags.words = tuple(words)
+    _check(flags)
+    return flags
+
+
+def _take(flags: Flags, argument: str, rest: Any) -> None:
+    name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
+    flag = _BY_NAME.get(name)
+    if flag is None:
+        raise UsageError(f'unknown flag "{name}"')
+    if flag.read is None:
+        if equals:
+            raise UsageError(f"{name} takes no value")
+        setattr(flags, flag.dest, flag.store)
+        return
+    value = inline if equals else next(rest, None)
+    if value is None:
+        raise UsageError(f"{name} needs a value: {name} {flag.value}")
+    parsed = flag.read(name, value)
+    setattr(flags, flag.dest, (*getattr(flags, flag.dest), parsed) if flag.repeat else parsed)
+
+
+def _check(flags: Flags) -> None:
+    if flags.stats and flags.mode != "print":
+        raise UsageError("--stats works with -p only")

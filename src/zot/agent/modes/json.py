@@ -1,0 +1,34 @@
+"""``zot --json``: every event of one prompt as one JSON line, flushed as it happens; ``done`` is the last.
+
+The final line also says why the run ended and the exit code, so that a program need not guess.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from zot.agent.console import Stdout
+from zot.agent.extproto.events import encode
+from zot.core.events import AgentEvent, Done
+
+
+class DoneLine(msgspec.Struct, frozen=True, tag="done"):
+    """``reason``: end_turn, length, blocked, error, step_limit, cost_limit, interrupted, terminated or hangup."""
+
+    reason: str
+    exit_code: int
+
+
+class JsonMode:
+    def __init__(self, stdout: Stdout) -> None:
+        self._stdout = stdout
+
+    def emit(self, event: AgentEvent) -> None:
+        if isinstance(event, Done):
+            return  # written by finish(), once the outcome is known
+        line = encode(event)
+        if line is not None:
+            self._stdout.write(line + b"\n")
+
+    def finish(self, reason: str, exit_code: int) -> None:
+        self._stdout.write(msgspec.json.encode(DoneLine(reason, exit_code)) + b"\n")

@@ -1,0 +1,22 @@
+"""``zot -p``: run one prompt to its end and write the last assistant text, nothing else, to stdout."""
+
+from __future__ import annotations
+
+from zot.agent.console import Stdout, TextOutput
+from zot.core.events import AgentEvent, AssistantMessage
+
+
+class PrintMode:
+    """Remembers the last message that had text; prints it when the run went well."""
+
+    def __init__(self, stdout: Stdout) -> None:
+        self._output = TextOutput(stdout)
+        self._text = ""
+
+    def emit(self, event: AgentEvent) -> None:
+        if isinstance(event, AssistantMessage) and (text := event.message.text()):
+            self._text = text
+
+    def finish(self, reason: str, exit_code: int) -> None:
+        if exit_code == 0 and self._text:
+            self._output.write_whole(self._text.rstrip("\n") + "\n")
