@@ -1,0 +1,97 @@
+"""The real program as a child process, in a home and a project of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.model_server import FakeModelServer
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+
+@dataclass
+class Zot:
+    """Runs ``zot``; ``url`` points it at a scripted server, as anthropic unless said otherwise."""
+
+    home: Path
+    project: Path
+    url: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def argv(self, args: Sequence[str]) -> list[str]:
+        return [sys.executable, "-m", "zot", *args]
+
+    def env(self) -> dict[str, str]:
+        keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR")}
+        return {**keep, "HOME": str(self.home), "ZOT_HOME": str(self.home / "zot"), **self.environment}
+
+    def __call__(self, *args: str, stdin: str | bytes | None = None, model: bool = True) -> Ran:
+        done = subprocess.run(
+            self.argv([*args, *self.endpoint(model)]),
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            cwd=self.project,
+            env=self.env(),
+            timeout=60,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
+        defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(
+            self.argv([*args, *self.endpoint(True)]), cwd=self.project, env=self.env(), **(defaults | options)
+        )
+
+    def endpoint(self, model: bool) -> list[str]:
+        return ["--base-url", self.url, "--api-key", "test-key"] if self.url and model else []
+
+    @property
+    def sessions(self) -> list[Path]:
+        return sorted((self.home / "zot" / "sessions").glob("*/*.jsonl"))
+
+
+@pytest.fixture
+def zot(tmp_path: Path) -> Zot:
+    for name in ("home", "project"):
+        (tmp_path / name).mkdir()
+    return Zot(tmp_path / "home", tmp_path / "project")
+
+
+@pytest.fixture
+def serve(zot: Zot) -> Iterator[Any]:
+    """``server = serve(turns)``: a scripted model server that ``zot`` talks to."""
+    open_servers: list[FakeModelServer] = []
+
+    def start(turns: Any, **options: Any) -> FakeModelServer:
+        server = FakeModelServer(turns, **options)
+        server.__enter__()
+        open_servers.append(server)
+        zot.url = server.url
+        return server
+
+    yield start
+    for server in open_servers:
+        server.__exit__(None, None, None)
