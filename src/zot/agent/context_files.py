@@ -1,0 +1,92 @@
+"""AGENTS.md: what a person or a project wants every agent to know.
+
+The global file comes first, then one per directory from the root of the file system down to the working directory,
+so that the nearest speaks last. CLAUDE.md is read only in a directory without AGENTS.md. It is text, not code:
+nobody is asked, but a file that is cut, damaged, unreadable or planted by a stranger is reported once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from stat import S_ISDIR, S_ISVTX, S_IWOTH
+
+import msgspec
+
+from zot.agent.text_files import TextFile, read_text
+
+NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md")
+LIMIT = 64 << 10
+
+
+class ContextFile(msgspec.Struct, frozen=True):
+    """One file as it enters the prompt."""
+
+    path: Path
+    text: str
+
+    def section(self) -> str:
+        return f"# {self.path}\n\n{self.text}"
+
+
+class ContextFiles(msgspec.Struct, frozen=True):
+    """``parts`` in the order they enter the prompt; ``problems`` are lines for the user."""
+
+    parts: list[ContextFile] = []
+    problems: list[str] = []
+
+
+def load(cwd: Path, home: Path) -> ContextFiles:
+    """Read the global file of ``home`` and those of every directory from the root to ``cwd``."""
+    loaded = ContextFiles([], [])
+    for path, info in _standing(cwd.absolute(), home.absolute()):
+        if _planted(path, info):
+            loaded.problems.append(f"{path}: ignored: another user put it where everybody can write")
+            continue
+        try:
+            _add(loaded, path, read_text(path, LIMIT))
+        except OSError as error:
+            loaded.problems.append(f"{path}: cannot be read ({error.strerror}); left out of the prompt")
+    return loaded
+
+
+def _standing(cwd: Path, home: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The file of each directory; a real file only once, though two directories may link to it."""
+    seen: set[tuple[int, int]] = set()
+    for directory in [home, *reversed(cwd.parents), cwd]:
+        found = _file_in(directory)
+        if found is not None and (key := (found[1].st_dev, found[1].st_ino)) not in seen:
+            seen.add(key)
+            yield found
+
+
+def _file_in(directory: Path) -> tuple[Path, os.stat_result] | None:
+    for name in NAMES:
+        try:
+            info = os.stat(f"{directory}/{name}")
+        except OSError:
+            continue
+        if not S_ISDIR(info.st_mode):
+            return directory / name, info
+    return None
+
+
+def _planted(path: Path, info: os.stat_result) -> bool:
+    """In a directory like /tmp anybody may leave a file for everybody working below it."""
+    shared = S_ISVTX | S_IWOTH
+    return info.st_uid not in (0, os.geteuid()) and os.stat(path.parent).st_mode & shared == shared
+
+
+def _add(loaded: ContextFiles, path: Path, file: TextFile) -> None:
+    if complaint := _complaint(file):
+        loaded.problems.append(f"{path}: {complaint}")
+    if text := file.text.strip():
+        mark = f"\n\n[cut: the first {LIMIT >> 10} KiB of {path.name}]" if file.cut else ""
+        loaded.parts.append(ContextFile(path, text + mark))
+
+
+def _complaint(file: TextFile) -> str:
+    cut = f"only the first {LIMIT >> 10} KiB of {file.size >> 10} KiB are used" if file.cut else ""
+    damaged = "not valid UTF-8, the bad bytes are replaced" if file.damaged else ""
+    return "; ".join(filter(None, (cut, damaged)))

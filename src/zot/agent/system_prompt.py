@@ -1,0 +1,104 @@
+"""The system prompt of a session, built once and byte-identical while the tool set stays the same.
+
+Order: identity (or the custom text in its place), tool summary, appended texts, context files, skill manifest,
+footer; one blank line between them. The date is that of the session's start, so that providers can cache the text.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.context_files import ContextFile
+from zot.agent.skills.manifest import one_line
+from zot.agent.text_files import read_text
+from zot.provider.stream import ToolSpec
+
+_SYSTEM_BYTES = 256 << 10
+_SUMMARY_CHARACTERS = 120
+
+_IDENTITY = """\
+You are an expert coding assistant working inside zot, a coding agent for the terminal. The name stands for \
+zero-overhead-tool; say so when somebody asks.
+
+- Your answers are shown in a terminal that renders markdown. Be concise.
+- Act first, then say briefly what you did and what you found. Do not announce or narrate tool calls.
+- Look before you change: read a file before you edit it, and check your work where it can be checked.
+- Use `edit` to change part of a file and `write` for a new file or one you replace entirely; do not write files \
+through shell redirection.
+- When you are asked about zot itself (its flags, settings, skills or extensions), read {index} and then the page \
+it names; where you cannot open that file, run `zot docs`."""
+
+
+class CustomText(msgspec.Struct, frozen=True):
+    """``text`` None means the built-in identity, empty means none at all."""
+
+    text: str | None = None
+    problems: list[str] = []
+
+
+class SystemPrompt:
+    """Call it with the tools of the next request to get the prompt's text."""
+
+    def __init__(
+        self,
+        *,
+        cwd: Path | None,
+        docs_index: Path,
+        custom: str | None = None,
+        appends: Sequence[str] = (),
+        context: Sequence[ContextFile] = (),
+        skills: str = "",
+        date: str = "",
+    ) -> None:
+        self._first = _IDENTITY.format(index=docs_index) if custom is None else custom.strip()
+        self._middle = [*(text.strip() for text in appends), *(part.section() for part in context)]
+        self._skills = skills
+        self._footer = (
+            f"Current date: {date or time.strftime('%Y-%m-%d')}\nCurrent working directory: {cwd or '.'}\n"
+        )
+        self._specs: tuple[ToolSpec, ...] = ()
+        self._text = self._build(())
+
+    def __call__(self, specs: tuple[ToolSpec, ...]) -> str:
+        if specs is not self._specs and specs != self._specs:
+            self._specs, self._text = specs, self._build(specs)
+        return self._text
+
+    def _build(self, specs: tuple[ToolSpec, ...]) -> str:
+        # Without the tool that loads them a list of skills would only mislead.
+        skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
+        parts = [self._first, tool_summary(specs), *self._middle, skills, self._footer]
+        return "\n\n".join(part for part in parts if part)
+
+
+def tool_summary(specs: Iterable[ToolSpec]) -> str:
+    """One short line per tool, in name order; empty without tools."""
+    lines = [f"- {spec.name}: {_sentence(spec.description)}" for spec in sorted(specs, key=lambda spec: spec.name)]
+    return "\n".join(["Tools you can call:", *lines]) if lines else ""
+
+
+def load_custom(flag: str | None, home: Path) -> CustomText:
+    """``--system-prompt`` as typed (empty included), else SYSTEM.md of the zot home when there is text in it."""
+    if flag is not None:
+        return CustomText(flag)
+    path = home / "SYSTEM.md"
+    try:
+        file = read_text(path, _SYSTEM_BYTES)
+    except FileNotFoundError:
+        return CustomText()
+    except OSError as error:
+        return CustomText(None, [f"{path}: cannot be read ({error.strerror}); the built-in prompt is used"])
+    cut = [f"{path}: only the first {_SYSTEM_BYTES >> 10} KiB are used"] if file.cut else []
+    damaged = [f"{path}: not valid UTF-8, the bad bytes are replaced"] if file.damaged else []
+    return CustomText(file.text.strip() or None, cut + damaged)
+
+
+def _sentence(description: str) -> str:
+    """The first sentence, since the full text travels with the schema."""
+    line = one_line(description, len(description))
+    head, stop, _ = line.partition(". ")
+    return one_line(head + stop.strip(), _SUMMARY_CHARACTERS) or "(no description)"

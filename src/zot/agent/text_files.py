@@ -1,0 +1,46 @@
+"""Reading text other people wrote: regular files only, up to a limit, decoded whatever it contains.
+
+A pipe or device under the expected name is refused instead of waited for; a byte-order mark and CRLF line
+ends are taken off; bytes that are not UTF-8 become U+FFFD and are reported, never raised.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+from pathlib import Path
+from stat import S_ISREG
+
+import msgspec
+
+
+class TextFile(msgspec.Struct, frozen=True):
+    """``size`` is the whole file's in bytes; ``cut`` says that ``text`` is only its beginning."""
+
+    text: str
+    size: int
+    cut: bool
+    damaged: bool
+
+
+def read_text(path: Path, limit: int) -> TextFile:
+    """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or no regular file."""
+    # O_NONBLOCK: opening a named pipe nobody writes to must not hang the start.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        info = os.fstat(fd)
+        if not S_ISREG(info.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        data = file.read(limit + 1)
+    cut = len(data) > limit
+    text, damaged = _decode(data[:limit], final=not cut)
+    return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), info.st_size, cut, damaged)
+
+
+def _decode(data: bytes, *, final: bool) -> tuple[str, bool]:
+    """Decode UTF-8; a character the cut went through is left off and is no damage."""
+    try:
+        return codecs.utf_8_decode(data, "strict", final)[0], False
+    except UnicodeDecodeError:
+        return codecs.utf_8_decode(data, "replace", final)[0], True
