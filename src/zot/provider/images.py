@@ -1,0 +1,129 @@
+"""Images as providers accept them: the real type, sides and bytes within a limit.
+
+Shrinking needs pillow, an extra; without it, and for what cannot be decoded, an image passes unchanged.
+The same image goes out with every request of a session, so results are kept, a few of them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+from zot.provider.messages import ImageBlock
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_KEPT = 64
+_kept: OrderedDict[tuple[bytes, str, Limit], ImageBlock] = OrderedDict()
+
+_MIME = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+
+
+class Limit(NamedTuple):
+    """The longest side in pixels and the size in raw bytes."""
+
+    side: int
+    size: int
+
+
+# The 5 MB of the Messages API are counted in base64, so three quarters of it as raw bytes.
+MESSAGES_LIMIT = Limit(2000, 5 * 1024 * 1024 * 3 // 4)
+OPENAI_LIMIT = Limit(2048, 20 * 1024 * 1024 * 3 // 4)
+
+
+def sniff(data: bytes) -> str:
+    """The image type the bytes themselves tell, or an empty string."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+
+
+def fitted(block: ImageBlock, limit: Limit) -> ImageBlock:
+    """The block itself when it fits, else one that does (or the block again, when nothing can be done)."""
+    # The hash of a bytes object is computed once and kept in it: looking up costs nothing on later turns.
+    key = (block.data, block.mime_type, limit)
+    found = _kept.get(key)
+    if found is None:
+        found = _kept[key] = _fit(block, limit)
+        if len(_kept) > _KEPT:
+            _kept.popitem(last=False)
+    _kept.move_to_end(key)
+    return found
+
+
+def _fit(block: ImageBlock, limit: Limit) -> ImageBlock:
+    real = sniff(block.data)
+    if not real:
+        return block
+    shrunk = _shrunk(block.data, limit)
+    if shrunk is not None:
+        return shrunk
+    return block if real == block.mime_type else ImageBlock(real, block.data)
+
+
+def _shrunk(data: bytes, limit: Limit) -> ImageBlock | None:
+    """A smaller image, or None when it fits already or cannot be read."""
+    try:
+        import warnings  # both are slow to load and only needed once an image is there
+        from io import BytesIO
+
+        from PIL import Image
+    except ImportError:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(data)) as image:
+                if max(image.size) <= limit.side and len(data) <= limit.size:
+                    return None
+                return _reencoded(image, limit)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        return None
+
+
+def _reencoded(image: Image, limit: Limit) -> ImageBlock:
+    """Keeps the format (GIF becomes PNG); what is still too heavy becomes JPEG and then smaller."""
+    from PIL import ImageOps
+
+    kind = image.format if image.format in _MIME else "PNG"
+    picture = _plain(ImageOps.exif_transpose(image), kind)
+    side = min(limit.side, max(picture.size))
+    while True:
+        data = _encoded(_scaled(picture, side), kind)
+        if len(data) <= limit.size or side < 64:
+            return ImageBlock(_MIME[kind], data)
+        if kind == "JPEG":
+            side = side * 3 // 4
+        else:
+            kind, picture = "JPEG", picture.convert("RGB")
+
+
+def _plain(image: Image, kind: str) -> Image:
+    """Palettes and exotic colour spaces cannot be scaled well nor saved everywhere."""
+    if kind == "JPEG":
+        return image if image.mode in ("RGB", "L") else image.convert("RGB")
+    return image if image.mode in ("RGB", "RGBA", "L", "LA") else image.convert("RGBA")
+
+
+def _scaled(image: Image, side: int) -> Image:
+    from PIL.Image import Resampling
+
+    longest = max(image.size)
+    if longest <= side:
+        return image
+    width, height = (max(1, length * side // longest) for length in image.size)
+    # pillow annotates this method with numpy's types, which need not be installed
+    return image.resize((width, height), Resampling.BICUBIC)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _encoded(image: Image, kind: str) -> bytes:
+    from io import BytesIO
+
+    out = BytesIO()
+    image.save(out, kind, **({} if kind == "PNG" else {"quality": 85}))
+    return out.getvalue()

@@ -1,0 +1,155 @@
+"""Builds requests for ``/v1/chat/completions``.
+
+Tool results are text on this API: their images travel in a user message built here, at request time, so
+that the transcript stays free of it.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+from zot.provider.dialect import Endpoint, HttpRequest
+from zot.provider.images import OPENAI_LIMIT
+from zot.provider.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from zot.provider.model import Model
+from zot.provider.reasoning import EFFORTS, setting
+from zot.provider.repair import repaired
+from zot.provider.stream import Request, ToolSpec
+from zot.provider.wire import (
+    address,
+    arguments_text,
+    bearer,
+    encode_body,
+    headers,
+    joined,
+    mirror,
+    placeholder,
+    visible,
+)
+
+
+def build(request: Request, endpoint: Endpoint) -> HttpRequest:
+    url = address(endpoint.base_url, "chat/completions")
+    return HttpRequest(
+        "POST", url, headers(endpoint, *bearer(endpoint)), encode_body(_body(request, endpoint.provider))
+    )
+
+
+def _body(request: Request, provider: str) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": request.model.id, "messages": _messages(request, provider)}
+    if request.tools:
+        body["tools"] = _tools(request.tools)
+        body["tool_choice"] = "auto"
+    body["stream"] = True
+    body["stream_options"] = {"include_usage": True}
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    # A model of unknown size gets no limit; 0 would be refused.
+    if limit := request.max_tokens or request.model.max_output:
+        body["max_completion_tokens" if request.model.reasoning else "max_tokens"] = limit
+    if effort := setting(request, EFFORTS):
+        body["reasoning_effort"] = effort
+    return body
+
+
+def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.schema or {"type": "object", "properties": {}},
+            },
+        }
+        for tool in sorted(tools, key=lambda tool: tool.name)
+    ]
+
+
+def _messages(request: Request, provider: str) -> list[dict[str, Any]]:
+    wire: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
+    for message in repaired(request.messages):
+        match message.role:
+            case "user":
+                wire += _user(message.content, request.model)
+            case "assistant":
+                wire += _assistant(message, provider)
+            case "tool":
+                wire += [_result(result) for result in message.tool_results()]
+                wire += _user(mirror(message), request.model)
+    return wire
+
+
+def _user(content: Sequence[Block], model: Model) -> list[dict[str, Any]]:
+    """A plain string without images, parts with them, no message without content."""
+    shown = [visible(b, model, OPENAI_LIMIT) if isinstance(b, ImageBlock) else b for b in content]
+    if not any(isinstance(block, ImageBlock) for block in shown):
+        text = joined(shown)
+        return [{"role": "user", "content": text}] if text else []
+    parts = [part for block in shown if (part := _part(block))]
+    return [{"role": "user", "content": parts}]
+
+
+def _part(block: Block) -> dict[str, Any] | None:
+    match block:
+        case TextBlock(text) if text:
+            return {"type": "text", "text": text}
+        case ImageBlock(mime_type, data):
+            url = f"data:{mime_type};base64,{b64encode(data).decode('ascii')}"
+            return {"type": "image_url", "image_url": {"url": url}}
+        case _:
+            return None
+
+
+def _assistant(message: Message, provider: str) -> list[dict[str, Any]]:
+    """One message; none when neither text nor calls are left, for an empty one is refused by some servers."""
+    text = "\n".join(b.text for b in message.content if isinstance(b, TextBlock) and b.text.strip())
+    calls = [_call(call) for call in message.tool_calls()]
+    if not text and not calls:
+        return []
+    wire: dict[str, Any] = {"role": "assistant"}
+    if text:
+        wire["content"] = text
+    if calls:
+        if reasoning := "\n".join(_reasoning(message.content, provider)):
+            wire["reasoning_content"] = reasoning
+        wire["tool_calls"] = calls
+    return [wire]
+
+
+def _reasoning(content: Sequence[Block], provider: str) -> list[str]:
+    """Reasoning this provider streamed as plain text; sealed items belong to other dialects."""
+    return [
+        block.summary
+        for block in content
+        if isinstance(block, ReasoningBlock)
+        and block.provider == provider
+        and block.kind == "reasoning"
+        and block.summary
+        and not (block.reasoning_id or block.encrypted_content)
+    ]
+
+
+def _call(call: ToolCallBlock) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments_text(call)},
+    }
+
+
+def _result(result: ToolResultBlock) -> dict[str, Any]:
+    text = "\n".join(part for part in (joined(result.content), placeholder(result)) if part)
+    if result.is_error and text:
+        text += " [error]"
+    return {"role": "tool", "tool_call_id": result.call_id, "content": text}

@@ -1,0 +1,75 @@
+"""Makes a transcript acceptable to every provider: each call has exactly one result, right behind it.
+
+Truncated, failed and killed turns leave calls without results and results without calls, and providers
+refuse every later request because of one such hole. The originals are never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock
+
+MISSING_RESULT = "The call was aborted without a recorded result."
+
+
+def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages without orphan results and empty messages, and with a stub for each unanswered call.
+
+    Valid messages come back as the same objects. A result counts only in the tool messages right behind
+    the calls: further away no provider accepts it.
+    """
+    out: list[Message] = []
+    waiting: list[str] = []  # ids still without result, in order; small servers repeat ids, so no set
+    for message in messages:
+        if message.role == "tool":
+            _append(out, _answering(message, waiting))
+            continue
+        _fill(out, waiting)
+        _append(out, _without_results(message))
+        waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
+    _fill(out, waiting)
+    return tuple(out)
+
+
+def _append(out: list[Message], message: Message) -> None:
+    if message.content:
+        out.append(message)
+
+
+def _without_results(message: Message) -> Message:
+    return _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
+
+
+def _answering(message: Message, waiting: list[str]) -> Message:
+    return _keeping(message, [_answers(block, waiting) for block in message.content])
+
+
+def _answers(block: Block, waiting: list[str]) -> bool:
+    if not isinstance(block, ToolResultBlock):
+        return True
+    if block.call_id not in waiting:
+        return False
+    waiting.remove(block.call_id)
+    return True
+
+
+def _keeping(message: Message, keep: list[bool]) -> Message:
+    if all(keep):
+        return message
+    kept = tuple(block for block, wanted in zip(message.content, keep, strict=True) if wanted)
+    return msgspec.structs.replace(message, content=kept)
+
+
+def _fill(out: list[Message], waiting: list[str]) -> None:
+    """Stubs go to the tool message that is there, or to a new one with the time of the calls."""
+    if not waiting:
+        return
+    stubs = tuple(ToolResultBlock(id, (TextBlock(MISSING_RESULT),), is_error=True) for id in waiting)
+    last = out[-1]
+    if last.role == "tool":
+        out[-1] = msgspec.structs.replace(last, content=last.content + stubs)
+    else:
+        out.append(Message("tool", stubs, last.time))
