@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ def make_private_dir(path: Path) -> None:
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace ``path`` as a whole, or leave it untouched and raise OSError."""
     make_private_dir(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with open(fd, "wb", closefd=True) as file:

@@ -1,0 +1,138 @@
+"""Finds sessions nobody needs any more, grouped by the directory they were recorded in, and deletes chosen ones.
+
+Without further wishes these are the sessions of directories that no longer exist. What is unreadable, malformed
+or a link is kept and reported; each file is looked at again, under its lock, right before it goes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from zot.core.session.reader import bad_path
+from zot.core.session.store import SUFFIX
+from zot.core.session.summary import Summary, summarise
+from zot.core.session.writer import lock
+from zot.errors import UsageError
+
+_UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "mo": 2_592_000, "y": 31_536_000}
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A session as it was when it was found; it is deleted only if it still is."""
+
+    summary: Summary
+    size: int
+    inode: int
+    mtime_ns: int
+
+
+class Group(msgspec.Struct, frozen=True):
+    cwd: str
+    sessions: tuple[Found, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(found.size for found in self.sessions)
+
+
+class Kept(msgspec.Struct, frozen=True):
+    path: str
+    reason: str
+
+
+class Survey(msgspec.Struct, frozen=True):
+    groups: tuple[Group, ...]
+    kept: tuple[Kept, ...]
+
+
+def age_seconds(text: str) -> int:
+    """``90m``, ``12h``, ``30d``, ``2w``, ``6mo``, ``1y``."""
+    match = re.fullmatch(r"(\d+)(mo|[mhdwy])", text.strip())
+    if match is None:
+        raise UsageError(f'"{text}" is not an age: write a number and m, h, d, w, mo or y, such as 30d')
+    return int(match[1]) * _UNITS_S[match[2]]
+
+
+def survey(root: Path, *, older_than_s: float | None = None, cwd: str | None = None) -> Survey:
+    """Look at every session under ``root``. An age or a directory replaces the wish for gone directories."""
+    wanted = _wish(older_than_s, cwd)
+    groups: dict[str, list[Found]] = {}
+    kept: list[Kept] = []
+    for path in sorted(root.glob(f"*/*{SUFFIX}")):
+        found = _look(path)
+        if isinstance(found, Kept):
+            kept.append(found)
+        elif wanted(found):
+            groups.setdefault(found.summary.cwd, []).append(found)
+    return Survey(tuple(Group(name, tuple(found)) for name, found in sorted(groups.items())), tuple(kept))
+
+
+def _wish(older_than_s: float | None, cwd: str | None) -> Callable[[Found], bool]:
+    if older_than_s is None and cwd is None:
+        return lambda found: bool(found.summary.cwd) and not os.path.exists(found.summary.cwd)
+    newest = time.time() - (older_than_s or 0)
+    return lambda found: found.summary.modified <= newest and cwd in (None, found.summary.cwd)
+
+
+def _look(path: Path) -> Found | Kept:
+    if path.is_symlink() or path.parent.is_symlink():
+        return Kept(str(path), "it is a link")
+    try:
+        info = path.stat()
+        if (reason := _not_plain(info)) is not None:
+            return Kept(str(path), reason)
+        summary = summarise(path)
+    except OSError as error:
+        return Kept(str(path), f"it cannot be read: {error.strerror}")
+    if summary is None:
+        return Kept(str(path), "its first row is not a meta row")
+    return Found(summary, info.st_size, info.st_ino, info.st_mtime_ns)
+
+
+def _not_plain(info: os.stat_result) -> str | None:
+    if not stat.S_ISREG(info.st_mode):
+        return "it is not a file"
+    return "it has a second name (hard link)" if info.st_nlink > 1 else None
+
+
+def delete(found: Found) -> str | None:
+    """Delete the session and what was kept aside of it; returns why not when it stays."""
+    path = Path(found.summary.path)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        return error.strerror
+    try:
+        if (reason := _changed(fd, found)) is not None:
+            return reason
+        path.unlink()
+        bad_path(path).unlink(missing_ok=True)
+    except OSError as error:
+        return error.strerror
+    finally:
+        os.close(fd)
+    _drop_if_empty(path.parent)
+    return None
+
+
+def _changed(fd: int, found: Found) -> str | None:
+    if not lock(fd):
+        return "another zot uses it"
+    info = os.fstat(fd)
+    if (info.st_ino, info.st_size, info.st_mtime_ns) != (found.inode, found.size, found.mtime_ns):
+        return "it has changed since it was listed"
+    return _not_plain(info)
+
+
+def _drop_if_empty(directory: Path) -> None:
+    try:
+        directory.rmdir()
+    except OSError:  # other sessions are in it
+        return

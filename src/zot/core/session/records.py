@@ -1,0 +1,308 @@
+"""The rows of a session file and how a message looks inside one.
+
+One JSON object per line, discriminated by ``type``. Names are permanent and new fields have defaults; a row of an
+unknown type is passed over by readers and kept by copies. Blocks carry an explicit ``type``; files without it are
+read by the fields that are present.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+import msgspec
+
+from zot.core.tool import ToolResult
+from zot.provider.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    ResultBlock,
+    Role,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+    utc_now,
+)
+
+
+class NotARecord(ValueError):
+    """A line that no reader can use: torn, corrupt or of a known type with the wrong shape."""
+
+
+class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Every kind of block in one wide, tolerant shape.
+
+    ``arguments`` is the JSON object itself; text that is none is kept whole in ``arguments_text``.
+    """
+
+    type: str = ""
+    text: str = ""
+    mime_type: str = ""
+    data: bytes = b""
+    id: str = ""
+    name: str = ""
+    arguments: msgspec.Raw = msgspec.Raw()
+    arguments_text: str = ""
+    call_id: str = ""
+    content: tuple[DiskBlock, ...] | None = None
+    is_error: bool = False
+    reasoning_id: str = ""
+    summary: str = ""
+    encrypted_content: str = ""
+    kind: str = ""
+    provider: str = ""
+    model: str = ""
+
+
+class DiskMessage(msgspec.Struct, frozen=True, omit_defaults=True):
+    role: Role
+    content: tuple[DiskBlock, ...] | None = None
+    time: str = ""
+    meta: dict[str, str] | None = None
+
+
+class DiskResult(msgspec.Struct, frozen=True):
+    content: tuple[DiskBlock, ...] | None = None
+    is_error: bool = False
+
+
+class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whose session it is; the last one in a file holds."""
+
+    id: str = ""
+    cwd: str = ""
+    model: str = ""
+    provider: str = ""
+    started: str = ""
+    version: str = ""
+    title: str = ""
+    parent: str = ""
+    fork_point: int = 0
+
+
+class MetaRow(msgspec.Struct, frozen=True, tag="meta"):
+    """Always the first row, and again after each model switch."""
+
+    meta: Meta
+
+
+class MessageRow(msgspec.Struct, frozen=True, tag="message"):
+    message: DiskMessage
+
+
+class UsageRow(msgspec.Struct, frozen=True, tag="usage"):
+    """``usage`` is one call's, ``cumulative`` the session's so far."""
+
+    usage: Usage = Usage()
+    cumulative: Usage = Usage()
+
+
+class RenameRow(msgspec.Struct, frozen=True, tag="rename"):
+    title: str = ""
+
+
+class CompactionRow(msgspec.Struct, frozen=True, tag="compaction"):
+    """``message`` takes the place of everything before the last ``keep_tail`` messages."""
+
+    keep_tail: int
+    message: DiskMessage
+
+
+class ToolIntentRow(msgspec.Struct, frozen=True, tag="tool_intent"):
+    """Written before a tool runs."""
+
+    call_id: str
+    name: str = ""
+    time: str = ""
+
+
+class ToolOutcomeRow(msgspec.Struct, frozen=True, tag="tool_outcome"):
+    """Written when the tool has run, before the message that carries its result."""
+
+    call_id: str
+    result: DiskResult
+    time: str = ""
+
+
+class UnknownRow(msgspec.Struct, frozen=True):
+    """A row some other version wrote; copies carry it on."""
+
+    type: str
+
+
+KnownRow = MetaRow | MessageRow | UsageRow | RenameRow | CompactionRow | ToolIntentRow | ToolOutcomeRow
+Row = KnownRow | UnknownRow
+
+_KNOWN = frozenset({"meta", "message", "usage", "rename", "compaction", "tool_intent", "tool_outcome"})
+_encoder = msgspec.json.Encoder()
+_decode_known = msgspec.json.Decoder(KnownRow).decode
+_decode_type = msgspec.json.Decoder(UnknownRow).decode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def decode_row(line: bytes) -> Row:
+    """One line as a row; raises NotARecord."""
+    try:
+        return _decode_known(line)
+    except msgspec.ValidationError as error:
+        if (unknown := _unknown(line)) is None:
+            raise NotARecord(str(error)) from error
+        return unknown
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise NotARecord(str(error)) from error
+
+
+def row_type(line: bytes) -> str:
+    """The ``type`` of a line that is a JSON object, without reading the rest of it; else the empty string."""
+    try:
+        return _decode_type(line).type
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
+
+
+def _unknown(line: bytes) -> UnknownRow | None:
+    kind = row_type(line)
+    return UnknownRow(kind) if kind and kind not in _KNOWN else None
+
+
+def encode_row(row: KnownRow) -> bytes:
+    """The line, newline included. A lone surrogate, which JSON cannot carry, becomes the replacement character."""
+    try:
+        return _encoder.encode_lines((row,))
+    except UnicodeEncodeError:
+        return _encoder.encode_lines((_mended(msgspec.to_builtins(row, builtin_types=(msgspec.Raw,))),))
+
+
+def _mended(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_mended(key): _mended(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # builtins hold Any
+        case list() | tuple():
+            return [_mended(item) for item in value]  # pyright: ignore[reportUnknownVariableType]  # builtins hold Any
+        case _:
+            return value
+
+
+def message_row(message: Message) -> MessageRow:
+    return MessageRow(disk_message(message))
+
+
+def compaction_row(keep_tail: int, summary: Message) -> CompactionRow:
+    return CompactionRow(keep_tail, disk_message(summary))
+
+
+def intent_row(call: ToolCallBlock) -> ToolIntentRow:
+    return ToolIntentRow(call.id, call.name, utc_now())
+
+
+def outcome_row(call_id: str, result: ToolResult) -> ToolOutcomeRow:
+    content = tuple(disk_block(block) for block in result.content)
+    return ToolOutcomeRow(call_id, DiskResult(content, result.is_error), utc_now())
+
+
+def disk_message(message: Message) -> DiskMessage:
+    content = tuple([disk_block(block) for block in message.content])
+    return DiskMessage(message.role, content, message.time, message.meta or None)
+
+
+def disk_block(block: Block) -> DiskBlock:
+    match block:
+        case TextBlock():
+            return DiskBlock(type="text", text=block.text)
+        case ImageBlock():
+            return DiskBlock(type="image", mime_type=block.mime_type, data=block.data)
+        case ToolCallBlock():
+            return _disk_call(block)
+        case ToolResultBlock():
+            content = tuple([disk_block(inner) for inner in block.content])
+            return DiskBlock(type="tool_result", call_id=block.call_id, content=content, is_error=block.is_error)
+        case ReasoningBlock():
+            return DiskBlock(
+                type="reasoning",
+                reasoning_id=block.reasoning_id,
+                summary=block.summary,
+                encrypted_content=block.encrypted_content,
+                kind=block.kind,
+                provider=block.provider,
+                model=block.model,
+            )
+        case _:
+            assert_never(block)
+
+
+def _disk_call(block: ToolCallBlock) -> DiskBlock:
+    raw = _json_object(block.arguments)
+    return DiskBlock(
+        type="tool_call",
+        id=block.id,
+        name=block.name,
+        arguments=msgspec.Raw(raw or b"{}"),
+        arguments_text="" if raw else block.arguments,
+    )
+
+
+def _json_object(text: str) -> bytes | None:
+    """The text as one line of JSON when it is an object. Outside strings a line break is only white space."""
+    try:
+        raw = text.encode()
+        _decode_object(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return raw.replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+def message_of(disk: DiskMessage) -> Message | None:
+    """The message, or None when it has no blocks."""
+    if not disk.content:
+        return None
+    return Message(disk.role, tuple([block_of(block) for block in disk.content]), disk.time, disk.meta or {})
+
+
+def block_of(disk: DiskBlock) -> Block:
+    match disk.type or _kind_by_fields(disk):
+        case "text":
+            return TextBlock(disk.text)
+        case "tool_call":
+            return ToolCallBlock(disk.id, disk.name, disk.arguments_text or _arguments(disk.arguments))
+        case "tool_result":
+            return ToolResultBlock(disk.call_id, _result_content(disk.content), disk.is_error)
+        case "image":
+            return ImageBlock(disk.mime_type, disk.data)
+        case "reasoning":
+            return _reasoning(disk)
+        case _:
+            return block_of(msgspec.structs.replace(disk, type=_kind_by_fields(disk)))
+
+
+def _kind_by_fields(disk: DiskBlock) -> str:
+    if disk.reasoning_id or disk.encrypted_content:
+        return "reasoning"
+    if disk.name and disk.id:
+        return "tool_call"
+    if disk.call_id:
+        return "tool_result"
+    if disk.mime_type:
+        return "image"
+    return "reasoning" if disk.summary and not disk.text else "text"
+
+
+def _arguments(raw: msgspec.Raw) -> str:
+    text = bytes(raw).decode()
+    return "{}" if text in ("", "null") else text
+
+
+def result_of(disk: DiskResult, call_id: str) -> ToolResultBlock:
+    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error)
+
+
+def _result_content(blocks: tuple[DiskBlock, ...] | None) -> tuple[ResultBlock, ...]:
+    return tuple([ImageBlock(b.mime_type, b.data) if b.mime_type else TextBlock(b.text) for b in blocks or ()])
+
+
+def _reasoning(disk: DiskBlock) -> ReasoningBlock:
+    kind = disk.kind if disk.kind in ("thinking", "redacted_thinking") else "reasoning"
+    return ReasoningBlock(disk.reasoning_id, disk.summary, disk.encrypted_content, kind, disk.provider, disk.model)

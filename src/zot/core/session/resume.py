@@ -1,0 +1,152 @@
+"""Turns the rows of a file into the transcript a model can continue.
+
+Compactions are applied in order, and every tool call ends up with a result: the recorded one, the recorded
+outcome of a tool whose message was lost, or an error that says what happened. These repairs live in memory only.
+Each message keeps the offset of its row, so that a fork cuts where the user pointed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from zot.core.session.reader import Line
+from zot.core.session.records import (
+    CompactionRow,
+    MessageRow,
+    Meta,
+    MetaRow,
+    RenameRow,
+    ToolIntentRow,
+    ToolOutcomeRow,
+    UnknownRow,
+    UsageRow,
+    message_of,
+    result_of,
+)
+from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage
+
+NO_ROW = -1
+WINDOW = 100
+
+_ABORTED = "The call was aborted; no result was recorded."
+_INTERRUPTED = "Interrupted: zot stopped while this call was running; it may have taken effect in part."
+
+
+class Replay:
+    """Feed it the lines of a file in order, then call ``finish``."""
+
+    def __init__(self) -> None:
+        self.meta: Meta | None = None
+        self.title = ""
+        self.cumulative = Usage()
+        self.messages: list[Message] = []
+        self.rows: list[int] = []
+        self.bad: list[bytes] = []
+        self.stubs = 0
+        self._calls: tuple[ToolCallBlock, ...] = ()
+        self._intents: set[str] = set()
+        self._outcomes: dict[str, ToolResultBlock] = {}
+
+    def feed(self, line: Line) -> None:
+        match line.row:
+            case MessageRow(message=disk):
+                if (message := message_of(disk)) is not None:
+                    self._message(message, line.offset)
+            case UsageRow(cumulative=cumulative):
+                self.cumulative = cumulative
+            case ToolIntentRow(call_id=call_id):
+                self._intents.add(call_id)
+            case ToolOutcomeRow(call_id=call_id, result=result):
+                self._outcomes[call_id] = result_of(result, call_id)
+            case MetaRow(meta=meta):
+                self.meta = meta
+            case RenameRow(title=title):
+                self.title = title or self.title
+            case CompactionRow(keep_tail=keep, message=disk):
+                if (summary := message_of(disk)) is not None:
+                    self._compact(keep, summary, line.offset)
+            case UnknownRow():
+                pass
+            case None:
+                self.bad.append(line.raw)
+
+    def finish(self) -> int:
+        """Settle the last exchange; returns how many results had to be made up for it."""
+        before = self.stubs
+        self._settle()
+        return self.stubs - before
+
+    def _message(self, message: Message, row: int) -> None:
+        if message.role != "tool":
+            self._settle()
+        self._add(message, row)
+        if message.role == "assistant" and (calls := message.tool_calls()):
+            self._expect(tuple(calls))
+
+    def _add(self, message: Message, row: int) -> None:
+        self.messages.append(message)
+        self.rows.append(row)
+
+    def _expect(self, calls: tuple[ToolCallBlock, ...]) -> None:
+        """Call ids may come again in a later turn: what was noted for them belongs to one exchange only."""
+        self._calls = calls
+        self._intents.clear()
+        self._outcomes.clear()
+
+    def _compact(self, keep: int, summary: Message, row: int) -> None:
+        self._settle()
+        first = len(self.messages) - max(keep, 0)
+        while 0 <= first < len(self.messages) and self.messages[first].role == "tool":
+            first += 1
+        self.messages = [summary, *self.messages[max(first, 0) :]]
+        self.rows = [row, *self.rows[max(first, 0) :]]
+
+    def _settle(self) -> None:
+        """Give the calls of the open exchange the results they lack."""
+        if not self._calls:
+            return
+        missing = [call for call in self._calls if call.id not in self._answered()]
+        if missing:
+            self._answer(tuple(self._made_up(call) for call in missing))
+        self._expect(())
+
+    def _answered(self) -> set[str]:
+        """The calls answered since the assistant spoke: by the run of tool messages at the end."""
+        answered: set[str] = set()
+        for message in reversed(self.messages):
+            if message.role != "tool":
+                break
+            answered.update(result.call_id for result in message.tool_results())
+        return answered
+
+    def _made_up(self, call: ToolCallBlock) -> ToolResultBlock:
+        if (outcome := self._outcomes.get(call.id)) is not None:
+            return outcome
+        self.stubs += 1
+        text = _INTERRUPTED if call.id in self._intents else _ABORTED
+        return ToolResultBlock(call.id, (TextBlock(text),), is_error=True)
+
+    def _answer(self, results: tuple[ToolResultBlock, ...]) -> None:
+        last = self.messages[-1]
+        if last.role == "tool":
+            self.messages[-1] = msgspec.structs.replace(last, content=last.content + results)
+        else:
+            self._add(Message("tool", results, last.time), NO_ROW)
+
+
+def replay(lines: Iterable[Line]) -> Replay:
+    """All of a file; the caller looks at ``stubs`` and ``bad`` and reports."""
+    state = Replay()
+    for line in lines:
+        state.feed(line)
+    return state
+
+
+def window(messages: Sequence[Message], limit: int = WINDOW) -> tuple[Message, ...]:
+    """The last ``limit`` messages, not starting inside a tool exchange; the objects stay the same."""
+    tail = list(messages[-limit:])
+    while tail and tail[0].role == "tool":
+        tail.pop(0)
+    return tuple(tail)

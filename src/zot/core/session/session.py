@@ -1,0 +1,216 @@
+"""One session: the journal of a running agent, and the transcript as it was when the file was opened.
+
+The file is created at the first message, never earlier. When a call returns, its row is in the file; a row that
+could not be written waits in memory and goes first next time, and the failure is told once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from zot.core.session.reader import bad_path, keep_aside, read_lines
+from zot.core.session.records import (
+    KnownRow,
+    Meta,
+    MetaRow,
+    RenameRow,
+    UsageRow,
+    compaction_row,
+    encode_row,
+    intent_row,
+    message_row,
+    outcome_row,
+)
+from zot.core.session.resume import NO_ROW, Replay, replay
+from zot.core.session.writer import RowWriter, create_file, open_file
+from zot.core.tool import ToolResult
+from zot.errors import SessionCorrupt, SessionError, UsageError
+from zot.provider.messages import Message, ToolCallBlock, Usage
+
+
+class _Entry:
+    """A message of the live transcript and where its row begins, once that is known."""
+
+    __slots__ = ("message", "row")
+
+    def __init__(self, message: Message, row: int = NO_ROW) -> None:
+        self.message = message
+        self.row = row
+
+
+class Session:
+    """Implements ``core.journal.Journal``.
+
+    ``on_failure`` is told once when saving stops working and once more if rows are lost at the end; without it
+    the same text is raised as SessionError. ``repairs`` says what opening had to mend, for the user to see.
+    """
+
+    def __init__(
+        self, path: Path, meta: Meta, *, writer: RowWriter | None = None, loaded: Replay | None = None
+    ) -> None:
+        self.path = path
+        self.meta = meta
+        self.messages: tuple[Message, ...] = tuple(loaded.messages) if loaded else ()
+        self.cumulative = loaded.cumulative if loaded else Usage()
+        self.repairs: list[str] = []
+        self.on_failure: Callable[[str], None] | None = None
+        self._writer = writer
+        self._begun = writer is not None
+        self._live = list(map(_Entry, loaded.messages, loaded.rows)) if loaded else []
+        self._waiting: list[tuple[bytes, _Entry | None]] = []
+        self._failing = False
+
+    @property
+    def id(self) -> str:
+        return self.meta.id
+
+    # The journal.
+
+    def appended(self, message: Message) -> None:
+        entry = _Entry(message)
+        self._live.append(entry)
+        self._begin()
+        self._write(message_row(message), entry, sync=message.role == "user")
+
+    def used(self, usage: Usage, cumulative: Usage) -> None:
+        self.cumulative = cumulative
+        self._write(UsageRow(usage, cumulative))
+
+    def tool_intent(self, call: ToolCallBlock) -> None:
+        self._write(intent_row(call))
+
+    def tool_outcome(self, call_id: str, result: ToolResult) -> None:
+        self._write(outcome_row(call_id, result))
+
+    def compacted(self, keep_tail: int, summary: Message) -> None:
+        entry = _Entry(summary)
+        self._live = [entry, *self._live[max(len(self._live) - keep_tail, 0) :]]
+        self._write(compaction_row(keep_tail, summary), entry)
+
+    def turn_ended(self) -> None:
+        self.flush()
+
+    # What the user changes.
+
+    def set_model(self, provider: str, model: str) -> None:
+        """Remember the model to go on with after a resume."""
+        if (provider, model) == (self.meta.provider, self.meta.model):
+            return
+        self.meta = msgspec.structs.replace(self.meta, provider=provider, model=model)
+        if self._begun:
+            self._write(MetaRow(self.meta))
+
+    def rename(self, title: str) -> None:
+        if not (title := " ".join(title.split())):
+            raise UsageError("a session's title needs at least one character")
+        self.meta = msgspec.structs.replace(self.meta, title=title)
+        if self._begun:
+            self._write(RenameRow(title))
+
+    def row_of(self, message: Message) -> int:
+        """Where the row of this very message object begins; raises SessionError when it is not in the file."""
+        self.flush()
+        for entry in reversed(self._live):
+            if entry.message is message and entry.row != NO_ROW:
+                return entry.row
+        raise SessionError(f"that message is not in {self.path}")
+
+    # Writing.
+
+    def flush(self) -> None:
+        """Write what waits and make it durable."""
+        if self._begun:
+            self._drain(sync=True)
+
+    def close(self) -> None:
+        """Flush and give the lock back; an unused session leaves no file."""
+        try:
+            self.flush()
+            if self._begun and self._waiting:
+                self._tell(f"{len(self._waiting)} records of session {self.path} could not be saved and are lost")
+        finally:
+            if self._writer is not None:
+                self._writer.close()
+            self._writer, self._begun = None, False
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
+
+    def _write(self, row: KnownRow, entry: _Entry | None = None, *, sync: bool = False) -> None:
+        self._waiting.append((encode_row(row), entry))
+        if self._begun:
+            self._drain(sync=sync)
+
+    def _drain(self, *, sync: bool) -> None:
+        try:
+            writer = self._writer = self._writer or create_file(self.path)
+            while self._waiting:
+                data, entry = self._waiting[0]
+                offset = writer.append(data)
+                del self._waiting[0]
+                if entry is not None:
+                    entry.row = offset
+            if sync:
+                writer.sync()
+            self._failing = False
+        except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        if self._failing:
+            return
+        self._failing = True
+        self._tell(
+            f"session {self.path} cannot be saved: {error.strerror}; "
+            "zot keeps the conversation in memory and tries again with each message"
+        )
+
+    def _tell(self, text: str) -> None:
+        if self.on_failure is None:
+            raise SessionError(text)
+        self.on_failure(text)
+
+
+def open_session(path: Path) -> Session:
+    """Load a file and lock it for append; raises SessionError, SessionLocked or SessionCorrupt."""
+    writer = open_file(path)
+    try:
+        with open(os.dup(writer.fd), "rb") as file:
+            loaded = replay(read_lines(file))
+        return _loaded_session(path, writer, loaded)
+    except OSError as error:
+        writer.close()
+        raise SessionError(f"cannot read session {path}: {error.strerror}") from error
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _loaded_session(path: Path, writer: RowWriter, loaded: Replay) -> Session:
+    stubs = loaded.finish()
+    session = Session(path, _meta_of(path, loaded), writer=writer, loaded=loaded)
+    if loaded.meta is None:
+        session.repairs.append(f"{path.name} has lost its first row: its model and directory are unknown")
+    if loaded.bad and (count := keep_aside(path, loaded.bad)):
+        session.repairs.append(f"{_count(count, 'unreadable line')} of {path.name} kept in {bad_path(path)}")
+    if stubs:
+        session.repairs.append(f"{_count(stubs, 'tool call')} had no recorded result and got an error result")
+    return session
+
+
+def _meta_of(path: Path, loaded: Replay) -> Meta:
+    """A conversation whose meta row was damaged can still be opened; a file without either is no session."""
+    if loaded.meta is None and not loaded.messages:
+        raise SessionCorrupt(f"{path} is not a session: it has neither a `meta` row nor a message")
+    meta = loaded.meta or Meta(path.stem.rpartition("-")[2])
+    return msgspec.structs.replace(meta, title=loaded.title or meta.title)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,166 @@
+"""Where sessions live: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``.
+
+Making a store touches nothing. Order is everywhere the time of the last change, newest first, then the path.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from zot.core.session.records import Meta, row_type
+from zot.core.session.session import Session, open_session
+from zot.core.session.writer import lock
+from zot.provider.messages import utc_now
+
+if TYPE_CHECKING:
+    from zot.core.session.summary import Summary
+
+SUFFIX = ".jsonl"
+_DAY_S = 86_400
+_EMPTY_MAX = 8_192  # a file without messages holds little more than its meta row
+
+
+class SessionFile(NamedTuple):
+    """A file as the directory shows it; size and time tell whether an indexed summary is still true."""
+
+    path: Path
+    size: int
+    mtime_ns: int
+
+
+class SessionStore:
+    """The sessions of one working directory. ``version`` goes into the meta row of new ones."""
+
+    def __init__(self, home: Path, cwd: Path, version: str) -> None:
+        self.root = home / "sessions"
+        self.cwd = os.path.abspath(cwd)
+        self.version = version
+
+    @property
+    def directory(self) -> Path:
+        # Imported here: only a run with a session needs it.
+        import hashlib
+
+        digest = hashlib.sha256(self.cwd.encode("utf-8", "surrogateescape"))
+        return self.root / digest.hexdigest()[:16]
+
+    def new_meta(self, provider: str, model: str) -> Meta:
+        return Meta(new_id(), self.cwd, model, provider, utc_now(), self.version)
+
+    def path_for(self, meta: Meta) -> Path:
+        return self.directory / f"{compact_time(meta.started)}-{meta.id[:8]}{SUFFIX}"
+
+    def create(self, provider: str, model: str) -> Session:
+        """A new session; its file appears with the first message."""
+        meta = self.new_meta(provider, model)
+        return Session(self.path_for(meta), meta)
+
+    def open(self, path: Path) -> Session:
+        """Any session file, for append; raises SessionError, SessionLocked or SessionCorrupt."""
+        return open_session(path)
+
+    def files(self) -> list[SessionFile]:
+        """The session files of this directory, newest first."""
+        return session_files(self.directory)
+
+    def newest(self) -> Path | None:
+        """The last changed session that holds a message."""
+        return next((file.path for file in self.files() if has_message(file.path)), None)
+
+    def summaries(self, *, everywhere: bool = False) -> list[Summary]:
+        """What lists show, newest first, sessions without messages left out; of all directories on demand."""
+        # Imported here: the index brings sqlite3, which a run without a list must not pay for.
+        from zot.core.session.index import indexed
+
+        files = list(self._all_files()) if everywhere else self.files()
+        return [summary for summary in indexed(self.root, newest_first(files)) if summary.messages]
+
+    def prune_empty(self) -> int:
+        """Delete files without a message that are older than a day and in nobody's hands; returns their number."""
+        limit = time.time_ns() - _DAY_S * 1_000_000_000
+        old = [file.path for file in self.files() if file.size <= _EMPTY_MAX and file.mtime_ns < limit]
+        return sum(_delete_if_empty(path) for path in old)
+
+    def _all_files(self) -> Iterator[SessionFile]:
+        if self.root.is_dir():
+            for directory in self.root.iterdir():
+                yield from session_files(directory)
+
+
+def session_files(directory: Path) -> list[SessionFile]:
+    try:
+        with os.scandir(directory) as entries:
+            found = [_session_file(entry) for entry in entries if entry.name.endswith(SUFFIX)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return newest_first(file for file in found if file is not None)
+
+
+def _session_file(entry: os.DirEntry[str]) -> SessionFile | None:
+    try:
+        if not entry.is_file():
+            return None
+        stat = entry.stat()
+    except OSError:  # gone since the directory was read
+        return None
+    return SessionFile(Path(entry.path), stat.st_size, stat.st_mtime_ns)
+
+
+def newest_first(files: Iterable[SessionFile]) -> list[SessionFile]:
+    return sorted(files, key=lambda file: (file.mtime_ns, str(file.path)), reverse=True)
+
+
+def has_message(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return any(row_type(line) == "message" for line in file)
+    except OSError:
+        return False
+
+
+def _delete_if_empty(path: Path) -> bool:
+    """Under the lock, so that a process about to write to the file keeps it."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        if not lock(fd) or has_message(path):
+            return False
+        path.unlink(missing_ok=True)
+        return True
+    finally:
+        os.close(fd)
+
+
+def new_id() -> str:
+    """A random UUID, version 4, without importing ``uuid``."""
+    raw = bytearray(os.urandom(16))
+    raw[6] = raw[6] & 0x0F | 0x40
+    raw[8] = raw[8] & 0x3F | 0x80
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def compact_time(started: str) -> str:
+    """``YYYYMMDD-HHMMSS`` in UTC of an RFC 3339 time; of now when it is none."""
+    if started.endswith("Z") and len(digits := started[:19].translate(_NO_PUNCTUATION)) == 14 and digits.isdigit():
+        return f"{digits[:8]}-{digits[8:]}"
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime(_seconds(started)))
+
+
+_NO_PUNCTUATION = str.maketrans("", "", "-T:")
+
+
+def _seconds(started: str) -> float:
+    """Another program's time may carry an offset; reading it is rare enough to import for."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(started).timestamp()
+    except ValueError:
+        return time.time()
