@@ -1,0 +1,206 @@
+"""One model call over HTTP: dialect and transport joined, with retries before the first content and none after.
+
+Nothing a consumer saw is ever retried. Silence is measured between events, not bytes, and only while we wait
+for the server. Cancelling the consumer closes the connection at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from zot.errors import BadRequest, ProviderError, TransportFailed
+from zot.provider.dialect import Decoder, Dialect, Endpoint, HttpRequest
+from zot.provider.failures import BODY_KEPT, failure
+from zot.provider.http import HttpPool, HttpResponse
+from zot.provider.retry import final, next_wait
+from zot.provider.sse import SseParser
+from zot.provider.stream import Finished, Request, Retrying, Started, StreamEvent
+
+
+class HttpClient:
+    """A ``Client`` for one endpoint. A pool that was passed in is shared and stays open on ``aclose``."""
+
+    def __init__(self, name: str, dialect: Dialect, endpoint: Endpoint, pool: HttpPool | None = None) -> None:
+        self._name = name
+        self._dialect = dialect
+        self._endpoint = endpoint
+        self._owns_pool = pool is None
+        self._pool = pool or HttpPool()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def aclose(self) -> None:
+        if self._owns_pool:
+            await self._pool.aclose()
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        """As ``Client.stream``. ``Started`` is held back until an attempt can no longer be retried."""
+        outgoing = self._dialect.request(request, self._endpoint)
+        failed = 0
+        while True:
+            decoder = self._dialect.decoder(request, self._endpoint)
+            async with aclosing(self._batches(outgoing, decoder)) as batches:
+                first, error = await self._first(batches, decoder)
+                failed += 1
+                wait = next_wait(error, failed) if error is not None else None
+                if wait is None:
+                    if error is not None and not first:
+                        raise final(error)
+                    yield Started(request.model.id, self._endpoint.provider)
+                    for event in first:
+                        yield event
+                    async for batch in batches:
+                        for event in batch:
+                            yield event
+                    return
+            assert error is not None
+            yield Retrying(_notice(error, wait), wait)
+            await asyncio.sleep(wait)
+
+    async def _first(
+        self, batches: AsyncGenerator[list[StreamEvent]], decoder: Decoder
+    ) -> tuple[list[StreamEvent], ProviderError | None]:
+        """The first events of an attempt, or the error that came before any content, or both."""
+        try:
+            first = await anext(batches)
+        except ProviderError as error:
+            return [], error
+        last = first[-1]
+        if decoder.has_content or not isinstance(last, Finished):
+            return first, None
+        return first, last.error
+
+    async def _batches(self, outgoing: HttpRequest, decoder: Decoder) -> AsyncGenerator[list[StreamEvent]]:
+        """One attempt: what each arrival of bytes means, never empty, the last ending in ``Finished``.
+
+        Raises ProviderError while there is no answer with status 200; later faults end inside ``Finished``.
+        """
+        response = await self._open(outgoing)
+        silence = _SilenceTimer(self._endpoint.silence_s, response.abort)
+        parser = SseParser()
+        ended = False
+        try:
+            while not ended:
+                batch = await self._next_batch(response, parser, decoder, silence)
+                if batch:
+                    if ended := type(batch[-1]) is Finished:
+                        response.release()
+                    silence.pause()
+                    yield batch
+                    silence.restart()
+        finally:
+            silence.stop()
+            if not ended:
+                response.abort()
+
+    async def _next_batch(
+        self, response: HttpResponse, parser: SseParser, decoder: Decoder, silence: _SilenceTimer
+    ) -> list[StreamEvent]:
+        """What the next bytes mean; empty when they complete nothing."""
+        try:
+            data = await response.more()
+            events = parser.feed(data) if data else parser.close()
+        except TransportFailed as error:
+            return decoder.abort(self._silent() if silence.expired else self._named(error))
+        batch: list[StreamEvent] = []
+        for event in events:
+            batch += decoder.feed(event)
+        if not data:
+            batch += decoder.end_of_input()
+        if events:
+            silence.restart()
+        return batch
+
+    async def _open(self, outgoing: HttpRequest) -> HttpResponse:
+        """A response that streams events; everything else is raised."""
+        try:
+            async with asyncio.timeout(self._endpoint.silence_s):
+                response = await self._pool.send(outgoing, insecure=self._endpoint.insecure)
+                if response.status == 200 and _may_stream(response):
+                    return response
+                raise await self._refusal(response)
+        except TimeoutError as error:
+            raise self._silent() from error
+        except (TransportFailed, BadRequest) as error:
+            if error.provider:
+                raise
+            raise self._named(error) from error
+
+    async def _refusal(self, response: HttpResponse) -> ProviderError:
+        try:
+            body = await response.read(BODY_KEPT)
+        except TransportFailed as error:
+            body = f"({error})".encode()
+        if response.headers.get("content-encoding", "identity") != "identity":
+            body = b"(compressed body, though none was asked for)"
+        if response.status != 200:
+            return failure(self._name, response.status, response.headers, body, secret=self._endpoint.api_key)
+        kind = response.headers.get("content-encoding") or response.headers.get("content-type")
+        text = body[:300].decode("utf-8", "replace").strip()
+        return BadRequest(
+            f"{self._name}: expected an event stream, got {kind}: {text}",
+            provider=self._name,
+            status=200,
+            body=text,
+        )
+
+    def _named(self, error: ProviderError) -> ProviderError:
+        """The transport's error with the prefix every provider error has."""
+        return type(error)(
+            f"{self._name}: {error}", provider=self._name, status=error.status, retryable=error.retryable
+        )
+
+    def _silent(self) -> TransportFailed:
+        """Not retried: the wait was long enough for one attempt."""
+        return TransportFailed(
+            f"{self._name}: no event for {self._endpoint.silence_s:g} s (timeout)", provider=self._name
+        )
+
+
+class _SilenceTimer:
+    """Calls ``expire`` when we waited ``limit`` seconds for an event; one loop timer, re-armed when it fires."""
+
+    def __init__(self, limit: float, expire: Callable[[], None]) -> None:
+        self._limit = limit
+        self._expire = expire
+        self._loop = asyncio.get_running_loop()
+        self._since = self._loop.time()
+        self._handle = self._loop.call_later(limit, self._fired)
+        self._paused = False
+        self.expired = False
+
+    def restart(self) -> None:
+        self._paused = False
+        self._since = self._loop.time()
+
+    def pause(self) -> None:
+        """The consumer is at work: its time is not the server's silence."""
+        self._paused = True
+
+    def stop(self) -> None:
+        self._handle.cancel()
+
+    def _fired(self) -> None:
+        left = self._limit if self._paused else self._since + self._limit - self._loop.time()
+        if left > 0:
+            self._handle = self._loop.call_later(left, self._fired)
+        else:
+            self.expired = True
+            self._expire()
+
+
+def _may_stream(response: HttpResponse) -> bool:
+    """Not every server labels its stream rightly; a web page or a JSON document it is certainly not."""
+    kind = response.headers.get("content-type", "").lower()
+    plain = response.headers.get("content-encoding", "identity") == "identity"
+    return plain and not kind.startswith(("text/html", "application/json"))
+
+
+def _notice(error: ProviderError, wait: float) -> str:
+    reason = " ".join(str(error).split())
+    reason = reason if len(reason) <= 200 else reason[:200] + "…"
+    return f"{reason}; trying again in {wait:g} s"

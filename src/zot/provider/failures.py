@@ -1,0 +1,188 @@
+"""What a refusal means: an HTTP answer becomes the right ProviderError, an error becomes a way to rescue the turn.
+
+Structure is believed first (status, code, class); words only where there is nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.errors import (
+    AuthFailed,
+    BadRequest,
+    ContextTooLong,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    TransportFailed,
+)
+from zot.provider.retry import is_retried, retry_after
+
+BODY_KEPT = 4096
+
+_OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded")
+_OVERFLOW_WORDS = (
+    *_OVERFLOW_CODES,
+    "prompt is too long",
+    "maximum context length",
+    "exceeds the available context size",
+    "exceed context limit",
+    "exceeds the context window",
+    "input is too long",
+)
+
+
+def failure(
+    provider: str, status: int, headers: Mapping[str, str], body: bytes, *, secret: str = ""
+) -> ProviderError:
+    """The error of a response that is not 200; its text is ``<provider>: http <status>: <trimmed body>``.
+
+    ``secret`` is the key that was sent: a provider that echoes it does not get it into our text.
+    """
+    text = body[:BODY_KEPT].decode("utf-8", "replace").strip()
+    if len(secret) >= 8:
+        text = text.replace(secret, "***")
+    code, message = error_details(text)
+    shown = text or "(empty body)"
+    if 300 <= status < 400:
+        shown = f"redirected to {headers.get('location', 'nowhere')}; set that address as the base url"
+    return _kind(status, code, message or text)(
+        f"{provider}: http {status}: {shown}",
+        provider=provider,
+        status=status,
+        code=code,
+        body=text,
+        retryable=is_retried(status),
+        retry_after=retry_after(headers, time.time()),
+    )
+
+
+def is_overflow(code: str, message: str) -> bool:
+    """Whether a provider says that the prompt does not fit the window."""
+    lower = message.lower()
+    return code in _OVERFLOW_CODES or any(words in lower for words in _OVERFLOW_WORDS)
+
+
+def error_details(body: str) -> tuple[str, str]:
+    """The code (or type) and the message of a JSON error body in any of the known shapes; empty when unknown."""
+    try:
+        found: Any = msgspec.json.decode(body.encode("utf-8", "surrogatepass"))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return "", ""
+    if isinstance(found, list) and found:
+        found = cast("list[Any]", found)[0]
+    if not isinstance(found, dict):
+        return "", ""
+    outer = cast("dict[str, Any]", found)
+    error = outer.get("error", outer)
+    if isinstance(error, str):
+        return "", error
+    if not isinstance(error, dict):
+        return "", ""
+    fields = cast("dict[str, Any]", error)
+    code = next((fields[key] for key in ("code", "type") if isinstance(fields.get(key), str)), "")
+    return code, str(fields.get("message") or "")
+
+
+def _kind(status: int, code: str, message: str) -> type[ProviderError]:
+    if status == 413 or (status in (400, 422, 500) and is_overflow(code, message)):
+        return ContextTooLong
+    if status in (401, 403):
+        return AuthFailed
+    if status == 429:
+        return RateLimited
+    return Overloaded if status >= 500 else BadRequest
+
+
+RescueCategory = Literal["", "too_large", "network", "authentication", "permission", "rate_limit", "server"]
+
+_RESCUE_WORDS: tuple[tuple[RescueCategory, tuple[str, ...]], ...] = (
+    ("too_large", ("http 413", " 413", "payload too large", "request entity too large")),
+    (
+        "network",
+        (
+            "timeout",
+            "deadline exceeded",
+            "connection refused",
+            "connection reset",
+            "no such host",
+            "tls handshake",
+            "eof",
+        ),
+    ),
+    (
+        "authentication",
+        (
+            "http 401",
+            " 401:",
+            "invalid_authentication",
+            "token expired",
+            "invalid api key",
+            "invalid_api_key",
+            "invalid x-api-key",
+            "incorrect api key",
+        ),
+    ),
+    ("permission", ("http 403", " 403:", "permission denied", "forbidden")),
+    ("rate_limit", ("http 429", " 429:", "rate limit", "rate_limit", "too many requests", "quota")),
+    (
+        "server",
+        (
+            *(f"http {status}" for status in (500, 502, 503, 504, 529)),
+            *(f" {status}:" for status in (500, 502, 503, 504, 529)),
+            "upstream connect error",
+            "service unavailable",
+            "internal server error",
+            "bad gateway",
+            "gateway timeout",
+            "overloaded",
+        ),
+    ),
+)
+_RESCUE_LABELS: dict[RescueCategory, str] = {
+    "network": "network failure",
+    "authentication": "authentication failed",
+    "permission": "permission denied",
+    "rate_limit": "rate limited",
+    "server": "server error",
+}
+
+
+def rescue_category(error: BaseException) -> RescueCategory:
+    """How a failed turn may be rescued: ``too_large`` by compacting, others by another model, empty not at all."""
+    match error:
+        case ContextTooLong():
+            return "too_large"
+        case TransportFailed():
+            return "network"
+        case AuthFailed():
+            return "permission" if error.status == 403 else "authentication"
+        case RateLimited():
+            return "rate_limit"
+        case Overloaded():
+            return "server"
+        case BadRequest():
+            return ""
+        case _:
+            return _rescue_by_words(str(error).lower())
+
+
+def rescue_reason(error: BaseException) -> str:
+    """One line for the rescue dialog: the category, then the error cut at 140 characters."""
+    text = " ".join(str(error).split())
+    text = text if len(text) <= 140 else text[:140] + "…"
+    label = _RESCUE_LABELS.get(rescue_category(error))
+    return f"{label}: {text}" if label else text
+
+
+def _rescue_by_words(text: str) -> RescueCategory:
+    if text.startswith("413 "):
+        return "too_large"
+    for category, words in _RESCUE_WORDS:
+        if any(word in text for word in words):
+            return category
+    return ""

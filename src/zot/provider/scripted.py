@@ -1,0 +1,147 @@
+"""A model that reads its lines from a file: no key, no network, the same answer every time.
+
+The format is described in ``docs/reference/script-file.md``. Each model call takes the next turn of the script.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.errors import BadRequest, ConfigError
+from zot.provider.failures import failure
+from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage, utc_now
+from zot.provider.stream import (
+    Finished,
+    Request,
+    Started,
+    StreamEvent,
+    TextDelta,
+    ToolArgs,
+    ToolEnded,
+    ToolStarted,
+    UsageReported,
+)
+
+_WORDS = re.compile(r"\s*\S+|\s+$")
+
+
+class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    args: dict[str, Any] = {}
+
+
+class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    status: int = 500
+    message: str = "scripted failure"
+
+
+class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Text, calls, or both; or an error in their place."""
+
+    text: str = ""
+    tool_calls: list[ScriptedCall] = []
+    error: ScriptedError | None = None
+
+
+class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    turns: list[ScriptedTurn]
+    delay_ms: float = 0
+
+
+def read_script(path: Path) -> Script:
+    """Raises ConfigError naming the file and the place in it."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the script: {error.strerror}") from error
+    try:
+        return msgspec.json.decode(data, type=Script)
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{path}: not a script: {_place(str(error), data)}") from error
+
+
+def _place(text: str, data: bytes) -> str:
+    """The decoder's words, with a line number where it counts bytes."""
+    if found := re.search(r"\(byte (\d+)\)", text):
+        line = data.count(b"\n", 0, int(found[1])) + 1
+        return f"line {line}: {text}"
+    return text
+
+
+class ScriptedClient:
+    """A ``Client`` that plays a script, one turn for each call."""
+
+    def __init__(self, path: Path, script: Script) -> None:
+        self._path = path
+        self._script = script
+        self._next = 0
+
+    @classmethod
+    def load(cls, path: Path) -> ScriptedClient:
+        return cls(path, read_script(path))
+
+    @property
+    def name(self) -> str:
+        return "script"
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        turn, number = self._take(), self._next
+        yield Started(request.model.id, self.name)
+        for word in _WORDS.findall(turn.text):
+            await asyncio.sleep(self._script.delay_ms / 1000)
+            yield TextDelta(word)
+        calls = [_call(call, f"call_{number}_{n}") for n, call in enumerate(turn.tool_calls, 1)]
+        for call in calls:
+            yield ToolStarted(call.id, call.name)
+            yield ToolArgs(call.id, call.arguments)
+            yield ToolEnded(call.id)
+        text: tuple[Block, ...] = (TextBlock(turn.text),) if turn.text else ()
+        message = Message("assistant", (*text, *calls), utc_now())
+        yield UsageReported(Usage(input_tokens=_prompt_tokens(request), output_tokens=_tokens([message])))
+        yield Finished("tool_use" if calls else "end", message)
+
+    def _take(self) -> ScriptedTurn:
+        if self._next >= len(self._script.turns):
+            raise BadRequest(
+                f'{self.name}: {self._path} has no turn {self._next + 1}: add one to its "turns"',
+                provider=self.name,
+            )
+        turn = self._script.turns[self._next]
+        self._next += 1
+        if turn.error is not None:
+            raise failure(self.name, turn.error.status, {}, turn.error.message.encode())
+        return turn
+
+
+def _call(call: ScriptedCall, id: str) -> ToolCallBlock:
+    return ToolCallBlock(id, call.name, msgspec.json.encode(call.args).decode())
+
+
+def _prompt_tokens(request: Request) -> int:
+    return len(request.system) // 4 + _tokens(request.messages)
+
+
+def _tokens(messages: tuple[Message, ...] | list[Message]) -> int:
+    """About four characters to a token, the usual rule of thumb."""
+    return -(-sum(_size(block) for message in messages for block in message.content) // 4)
+
+
+def _size(block: Block) -> int:
+    match block:
+        case TextBlock():
+            return len(block.text)
+        case ToolCallBlock():
+            return len(block.name) + len(block.arguments)
+        case ToolResultBlock():
+            return sum(len(part.text) for part in block.content if isinstance(part, TextBlock))
+        case _:
+            return 0
