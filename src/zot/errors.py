@@ -26,6 +26,7 @@ and on its fields instead of matching text::
     ├── StepLimitReached            --max-steps
     ├── CostLimitReached            --max-cost
     └── CompactionFailed            the transcript was left unchanged
+        └── CompactionAborted       because the user stopped it
 """
 
 from __future__ import annotations
@@ -140,3 +141,7 @@ class CostLimitReached(ZotError):
 
 class CompactionFailed(ZotError):
     """No summary was made; the transcript is unchanged."""
+
+
+class CompactionAborted(CompactionFailed):
+    """The user stopped the compaction."""

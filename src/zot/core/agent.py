@@ -1,0 +1,138 @@
+"""The agent: a state one can prompt. One thing runs at a time, and every run ends with its last event.
+
+``Done`` is the last event of a prompt, whatever the outcome; a successful compaction ends with ``CompactDone``
+and no ``Done``. Failures of a prompt come back in its Outcome; ``abort`` makes the run return, a cancellation
+from outside does the same bookkeeping and passes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+
+from zot.core import compaction, events
+from zot.core.events import AgentEvent
+from zot.core.inputs import Prompt
+from zot.core.loop import Loop, Outcome
+from zot.core.run import Emit, Run
+from zot.core.state import AgentState
+from zot.core.turn import describe
+from zot.errors import AgentBusy, CompactionAborted
+from zot.provider.messages import ImageBlock, Message
+from zot.provider.model import Model
+from zot.provider.stream import Client
+
+__all__ = ["Agent", "Emit", "Outcome", "Prompt"]
+
+
+def unheard(event: AgentEvent) -> None:
+    """The reader of a caller who wants only the outcome."""
+
+
+class Agent(AgentState):
+    _run: Run | None = None
+
+    # --- what it does
+
+    async def prompt(self, text: str, images: Sequence[ImageBlock] = (), emit: Emit = unheard) -> Outcome:
+        """Say something to the model and work until it is answered."""
+        return await self._work(emit, Prompt(text, tuple(images)))
+
+    async def proceed(self, emit: Emit = unheard) -> Outcome:
+        """Work on from the transcript as it stands."""
+        return await self._work(emit, None)
+
+    async def compact(self, emit: Emit = unheard, keep_tail: int = 0) -> str:
+        """Replace the transcript by a summary, returned as the model wrote it.
+
+        Raises CompactionFailed (after Error, Done) or CompactionAborted (after Done); nothing changed then."""
+        with self._exclusive(emit) as run:
+            run.emit(events.CompactStart())
+            try:
+                summary = await compaction.compact(self, run, keep_tail)
+            except asyncio.CancelledError:
+                self._finish(run, None)
+                await run.close()
+                raise CompactionAborted("compaction aborted") from None
+            except Exception as error:
+                self._finish(run, error)
+                await run.close()
+                raise
+            self.journal.turn_ended()
+            run.emit(events.CompactDone(summary))
+            await run.close()
+            return summary
+
+    async def _work(self, emit: Emit, prompt: Prompt | None) -> Outcome:
+        with self._exclusive(emit) as run:
+            loop = Loop(self, run)
+            try:
+                if prompt is not None:
+                    loop.say(prompt)
+                outcome = await loop.run()
+            except asyncio.CancelledError:
+                outcome = Outcome("aborted")
+            except Exception as error:  # a bug, not an expected failure: told like one, then raised
+                self._finish(run, error)
+                raise
+            self._finish(run, outcome.error)
+            await run.close()
+            return outcome
+
+    def _finish(self, run: Run, error: Exception | None) -> None:
+        self.journal.turn_ended()
+        if error is not None:
+            run.emit(events.Error(describe(error)))
+        run.emit(events.Done())
+
+    @contextmanager
+    def _exclusive(self, emit: Emit) -> Generator[Run]:
+        self._must_be_idle()
+        run = self._run = Run((*self.observers, emit))
+        try:
+            yield run
+        finally:
+            self._run = None
+            self.inputs.requeue_steering()
+        if run.failure is not None:
+            raise run.failure
+
+    # --- what may be said to it meanwhile
+
+    @property
+    def busy(self) -> bool:
+        return self._run is not None
+
+    def abort(self) -> None:
+        """End whatever runs; nothing happens when idle or when it is ending already."""
+        if self._run is not None:
+            self._run.abort()
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Join the running prompt before its next model call; when idle, the front of what is queued."""
+        self.inputs.steer(text, images)
+        if not self.busy:
+            self.inputs.requeue_steering()
+
+    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Keep a prompt for later; the mode takes it with ``take_queued`` when the run is over."""
+        self.inputs.enqueue(text, images)
+
+    def take_queued(self) -> Prompt | None:
+        return self.inputs.take_queued()
+
+    # --- what needs it idle
+
+    def set_messages(self, messages: Iterable[Message]) -> None:
+        self._must_be_idle()
+        super().set_messages(messages)
+
+    def set_model(self, client: Client, model: Model) -> None:
+        """Go on with another model; the old client is the caller's to close."""
+        self._must_be_idle()
+        self.client, self.model = client, model
+
+    def _must_be_idle(self) -> None:
+        if self.busy:
+            raise AgentBusy("agent is busy")

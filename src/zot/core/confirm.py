@@ -1,0 +1,100 @@
+"""The confirm gate: with ``--no-yolo`` every tool call is asked for, and nobody to ask means no.
+
+Memory lasts for the session and is only ever set by a yes; a confirmer that fails refuses, and cancelling the
+wait cancels the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, cast
+
+import msgspec
+
+PREVIEW_LIMIT = 120
+NOBODY_TO_ASK = "refused: --no-yolo asks before each tool call, and there is no prompt to ask with"
+SAID_NO = "the user refused this tool call"
+
+_PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """``once``: this call; ``tool``: this tool from now on; ``all``: everything from now on; ``deny``: no."""
+
+    decision: Literal["once", "tool", "all", "deny"]
+    reason: str = ""
+
+
+# Asked with the tool's name, a one-line preview, and the arguments as they will run (for the full text).
+Confirmer = Callable[[str, str, Any], Awaitable[Answer]]
+
+
+class ConfirmGate:
+    """``confirmer`` may be attached later; until then every call is refused."""
+
+    def __init__(self, confirmer: Confirmer | None = None) -> None:
+        self.confirmer = confirmer
+        self._all = False
+        self._tools: set[str] = set()
+
+    async def check(self, tool: str, args: Any) -> str | None:
+        """Why the call may not run, or None."""
+        if self._all or tool in self._tools:
+            return None
+        if self.confirmer is None:
+            return NOBODY_TO_ASK
+        try:
+            answer = await self.confirmer(tool, preview(args), args)
+        except Exception as error:
+            return f"refused: asking for confirmation failed: {error or type(error).__name__}"
+        return self._heed(tool, answer)
+
+    def _heed(self, tool: str, answer: Answer) -> str | None:
+        match answer.decision:
+            case "deny":
+                return answer.reason.strip() or SAID_NO
+            case "tool":
+                self._tools.add(tool)
+            case "all":
+                self.allow_all()
+            case "once":
+                pass
+        return None
+
+    def allow_all(self) -> None:
+        """``/yolo``: ask no more in this session."""
+        self._all = True
+
+    def reset(self) -> None:
+        """Forget every remembered yes."""
+        self._all = False
+        self._tools.clear()
+
+
+def preview(args: Any, limit: int = PREVIEW_LIMIT) -> str:
+    """One line that says what a call is about; ``args`` is the parsed arguments or their raw JSON text."""
+    text = _gist(_parsed(args)).strip()
+    # A line break is shown, so that a dangerous second line cannot hide.
+    line = text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "↩")
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _parsed(args: Any) -> Any:
+    if not isinstance(args, str):
+        return args
+    try:
+        return msgspec.json.decode(args)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return args
+
+
+def _gist(args: Any) -> str:
+    if isinstance(args, str):
+        return args
+    if isinstance(args, dict):
+        fields = cast("dict[str, Any]", args)
+        for key in _PREVIEW_KEYS:
+            value = fields.get(key)
+            if isinstance(value, str) and value.strip():
+                return value
+    return msgspec.json.encode(args).decode()

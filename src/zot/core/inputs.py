@@ -1,0 +1,64 @@
+"""What the user adds while the agent works. Nothing given here is ever lost.
+
+Steering joins the running prompt before its next model call; what no call picked up goes to the front of the
+queue. Queued prompts wait, in order, until the mode runs them one by one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from zot.provider.messages import ImageBlock
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """Something the user said, not yet part of the transcript."""
+
+    text: str
+    images: tuple[ImageBlock, ...] = ()
+
+
+class Inputs:
+    def __init__(self) -> None:
+        self._steering: deque[Prompt] = deque()
+        self._queue: deque[Prompt] = deque()
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self._steering.append(Prompt(text, tuple(images)))
+
+    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self._queue.append(Prompt(text, tuple(images)))
+
+    @property
+    def steered(self) -> bool:
+        return bool(self._steering)
+
+    @property
+    def queued(self) -> tuple[Prompt, ...]:
+        return tuple(self._queue)
+
+    def take_steering(self) -> tuple[Prompt, ...]:
+        taken = tuple(self._steering)
+        self._steering.clear()
+        return taken
+
+    def take_queued(self) -> Prompt | None:
+        """The oldest queued prompt, to be run next."""
+        return self._queue.popleft() if self._queue else None
+
+    def take_back(self) -> Prompt | None:
+        """The newest queued prompt, for the user to edit again."""
+        return self._queue.pop() if self._queue else None
+
+    def take_all(self) -> tuple[Prompt, ...]:
+        """Everything queued, oldest first; the queue is empty afterwards."""
+        taken = tuple(self._queue)
+        self._queue.clear()
+        return taken
+
+    def requeue_steering(self) -> None:
+        """The run is over: what it did not pick up comes first in the queue."""
+        self._queue.extendleft(reversed(self.take_steering()))

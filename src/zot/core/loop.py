@@ -1,0 +1,81 @@
+"""The loop: turn, tools, turn, tools, until the model stops by itself or something stops it.
+
+Before each model call the limits are checked, steering joins the transcript and room is made in the window.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+import msgspec
+
+from zot.core import compaction, events
+from zot.core.inputs import Prompt
+from zot.core.run import Run
+from zot.core.state import AgentState
+from zot.core.tool_runs import ToolRuns
+from zot.core.turn import Turn
+from zot.errors import CostLimitReached, StepLimitReached, ZotError
+from zot.provider.messages import StopReason, user_message
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a prompt ended. ``refused`` is an interceptor's reason for allowing no further turn."""
+
+    stop: StopReason
+    error: Exception | None = None
+    refused: str = ""
+
+
+class Loop:
+    def __init__(self, state: AgentState, run: Run) -> None:
+        self._state = state
+        self._run = run
+        self._may_compact = True
+
+    def say(self, prompt: Prompt) -> None:
+        """The user speaks: into the transcript and the journal, then to the readers."""
+        message = user_message(prompt.text, prompt.images)
+        self._state.append(message)
+        self._run.emit(events.UserMessage(message))
+
+    async def run(self) -> Outcome:
+        for step in count(1):
+            limit = self._limit_reached(step)
+            if limit is not None:
+                return Outcome("error", limit)
+            await self._prepare()
+            tools = self._state.toolbox
+            turn = await Turn(self._state, self._run, step).take()
+            if turn.stop == "tool_use":
+                await ToolRuns(self._state, self._run, tools, turn.calls).run_all()
+                await self._run.checkpoint()
+            elif not self._goes_on(turn.stop, step):
+                return Outcome(turn.stop, turn.error, turn.refused)
+        raise AssertionError("count() does not end")
+
+    async def _prepare(self) -> None:
+        await self._run.checkpoint()
+        for prompt in self._state.inputs.take_steering():
+            self.say(prompt)
+        if self._may_compact and compaction.is_due(self._state):
+            used = self._state.last_context_tokens * 100 // self._state.model.context_window
+            # One that failed would fail again at the next step, at a price.
+            self._may_compact = await compaction.compact_automatically(
+                self._state, self._run, f"the context is {used}% full"
+            )
+
+    def _goes_on(self, stop: StopReason, step: int) -> bool:
+        """The model would stop here, but the user has more to say and a step is left to say it in."""
+        return stop in ("end", "length") and self._state.inputs.steered and step != self._state.max_steps
+
+    def _limit_reached(self, step: int) -> ZotError | None:
+        steps, dollars = self._state.max_steps, self._state.max_cost_usd
+        if steps and step > steps:
+            return StepLimitReached(f"max steps ({steps}) exceeded")
+        if dollars > 0 and self._state.cost.cost_usd >= dollars:
+            spent = self._state.cost.cost_usd
+            return CostLimitReached(
+                f"cost limit of ${dollars:g} reached (${spent:.4f} spent); raise it with --max-cost"
+            )
+        return None

@@ -1,0 +1,68 @@
+"""One run of the agent: who hears it and who may end it.
+
+Readers are called in order, synchronously, and cannot speak back: a reader that raises is dropped and ends the
+run as an abort would, and its exception comes out of the call that started the run. ``abort`` cancels the task
+of the run; a cancellation from anywhere else is told apart by counting and passes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from zot.core.events import AgentEvent
+
+Emit = Callable[[AgentEvent], None]
+
+
+class Run:
+    """Made inside the task that does the work; ``emit`` is the hot path of streaming."""
+
+    def __init__(self, readers: Sequence[Emit]) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("an agent runs inside an asyncio task")
+        self._task = task
+        self._cancels_before = task.cancelling()
+        self._readers = tuple(readers)
+        self._aborted = False
+        self.failure: Exception | None = None
+
+    def emit(self, event: AgentEvent) -> None:
+        for reader in self._readers:
+            try:
+                reader(event)
+            except Exception as error:
+                self._drop(reader, error)
+
+    def _drop(self, reader: Emit, error: Exception) -> None:
+        self._readers = tuple(r for r in self._readers if r is not reader)
+        self.failure = self.failure or error
+        self.abort()
+
+    def abort(self) -> None:
+        """End the run; nothing happens when it is ending already."""
+        if not self.cancelled:
+            self._aborted = True
+            self._task.cancel()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether anyone asked this run to end: stays true even if a tool swallowed the cancellation."""
+        return self._task.cancelling() > self._cancels_before
+
+    async def checkpoint(self) -> None:
+        """Let a waiting cancellation in; called before each model call and each tool."""
+        await asyncio.sleep(0)
+        if self.cancelled:
+            raise asyncio.CancelledError
+
+    async def close(self) -> None:
+        """Take our own cancel back, delivered or not; raises at once when somebody else cancelled the task."""
+        if self._aborted:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)  # an abort nothing noticed yet must not hit the caller's next await
+            self._task.uncancel()
+        if self.cancelled:
+            raise asyncio.CancelledError

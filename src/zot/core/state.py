@@ -1,0 +1,121 @@
+"""What an agent remembers and works with: transcript, model, tools, cost. The only mutable place of the core.
+
+Every change of the transcript goes through ``append``, ``set_messages`` or ``replace_by_summary``; each bumps
+the revision, and ``append`` and ``replace_by_summary`` tell the journal before anyone else can know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from zot.core.inputs import Inputs
+from zot.core.interceptors import Gate, Interceptor
+from zot.core.journal import Journal, NoJournal
+from zot.core.run import Emit
+from zot.core.tool import Tool, spec_of
+from zot.provider.messages import Message, Usage
+from zot.provider.model import Model, Reasoning
+from zot.provider.stream import Client, Request, ToolSpec
+
+NOTHING_SPENT = Usage()
+
+System = Callable[[tuple[ToolSpec, ...]], str]
+
+
+class AgentState:
+    """``reasoning``, ``temperature``, ``interceptors``, ``observers``, ``gate`` and the limits may be set at any
+    time and hold from the next model call or tool on. The client belongs to the caller, who also closes it."""
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        model: Model,
+        system: System,
+        tools: Iterable[Tool] = (),
+        max_steps: int = 0,
+        reasoning: Reasoning = "",
+        temperature: float | None = None,
+        interceptors: Sequence[Interceptor] = (),
+        gate: Gate | None = None,
+        journal: Journal | None = None,
+        observers: Sequence[Emit] = (),
+        messages: Sequence[Message] = (),
+        cumulative: Usage = NOTHING_SPENT,
+        session_id: str = "",
+        compact_at: float = 0.85,
+        max_cost_usd: float = 0.0,
+    ) -> None:
+        self.client = client
+        self.model = model
+        self.system = system
+        self.max_steps = max_steps
+        self.reasoning: Reasoning = reasoning
+        self.temperature = temperature
+        self.interceptors = list(interceptors)
+        self.observers = list(observers)
+        self.gate = gate
+        self.journal: Journal = journal or NoJournal()
+        self.session_id = session_id
+        self.compact_at = compact_at
+        self.max_cost_usd = max_cost_usd
+        self.inputs = Inputs()
+        self.cost = cumulative
+        self.last_context_tokens = 0
+        self.revision = 0
+        self._transcript = list(messages)
+        self.set_tools(tools)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """A copy of the transcript."""
+        return tuple(self._transcript)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools sorted by name."""
+        return tuple(self.toolbox.values())
+
+    def set_tools(self, tools: Iterable[Tool]) -> None:
+        """Swap the tools; a step in progress keeps those it was started with."""
+        self.toolbox = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self.specs = tuple(spec_of(tool) for tool in self.toolbox.values())
+
+    def append(self, message: Message) -> None:
+        self._transcript.append(message)
+        self.revision += 1
+        self.journal.appended(message)
+
+    def set_messages(self, messages: Iterable[Message]) -> None:
+        """Replace the transcript (resume, clear, switch); the journal is not told."""
+        self._transcript = list(messages)
+        self.revision += 1
+        self.last_context_tokens = 0
+
+    def replace_by_summary(self, summary: Message, keep_tail: int) -> None:
+        tail = self._transcript[len(self._transcript) - keep_tail :]
+        self.set_messages([summary, *tail])
+        self.journal.compacted(keep_tail, summary)
+
+    def seed_cost(self, cumulative: Usage) -> None:
+        """Set the baseline that later usage is added to (resume, model switch)."""
+        self.cost = cumulative
+
+    def spend(self, usage: Usage) -> Usage:
+        """Count one model call, priced by the current model unless the provider named the cost itself."""
+        priced = usage if usage.cost_usd else self.model.priced(usage)
+        self.cost = self.cost + priced
+        self.journal.used(priced, self.cost)
+        return priced
+
+    def request(self) -> Request:
+        """The next model call: everything as it stands now."""
+        return Request(
+            model=self.model,
+            system=self.system(self.specs),
+            messages=self.messages,
+            tools=self.specs,
+            temperature=self.temperature,
+            reasoning=self.reasoning,
+            session_id=self.session_id,
+        )

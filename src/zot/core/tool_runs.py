@@ -1,0 +1,177 @@
+"""Running the calls of one message. Each call gets exactly one result, in call order, whatever happens.
+
+Interceptors are asked first, then the gate, with the arguments as they will run. Neighbouring read-only calls
+run side by side. When the run is cancelled, the running call and all later ones get an ``aborted`` result, so
+that the transcript stays valid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, cast
+
+import msgspec
+
+from zot.core import events
+from zot.core.run import Run
+from zot.core.state import AgentState
+from zot.core.tool import Tool, ToolContext, ToolResult, text_result
+from zot.core.verdicts import review_call
+from zot.errors import ToolError
+from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
+
+STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
+NOT_RUN = text_result("aborted: the call did not run", is_error=True)
+
+
+class _Ready(msgspec.Struct, frozen=True):
+    """A call that may run."""
+
+    place: int
+    tool: Tool
+    args: dict[str, Any]
+
+
+class ToolRuns:
+    """``tools`` are those the model was offered in this step, even if the agent's were swapped since."""
+
+    def __init__(
+        self, state: AgentState, run: Run, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock]
+    ) -> None:
+        self._state = state
+        self._run = run
+        self._tools = tools
+        self._calls = calls
+        self._results: list[ToolResult | None] = [None] * len(calls)
+        self._reported = 0
+
+    async def run_all(self) -> None:
+        """Run the calls and append the one message that answers them."""
+        try:
+            for places in self._batches():
+                ready = [call for place in places if (call := await self._prepare(place))]
+                await self._execute_all(ready)
+        finally:
+            self._answer()
+
+    def _batches(self) -> Iterator[list[int]]:
+        """Places of calls to run together: neighbouring read-only ones, any other alone."""
+        for read_only, group in groupby(range(len(self._calls)), self._is_read_only):
+            places = list(group)
+            yield from [places] if read_only else ([place] for place in places)
+
+    def _is_read_only(self, place: int) -> bool:
+        tool = self._tools.get(self._calls[place].name)
+        return tool is not None and tool.read_only
+
+    # --- before
+
+    async def _prepare(self, place: int) -> _Ready | None:
+        """The call with its final arguments; None when it was refused and its result is known."""
+        await self._run.checkpoint()
+        call = self._calls[place]
+        tool = self._tools.get(call.name)
+        try:
+            if tool is None:
+                raise ToolError(f"unknown tool: {call.name}")
+            return _Ready(place, tool, await self._permitted_args(call))
+        except ToolError as refusal:
+            self._settle(place, text_result(str(refusal), is_error=True))
+            return None
+
+    async def _permitted_args(self, call: ToolCallBlock) -> dict[str, Any]:
+        _arguments(call)  # nonsense is not worth a question
+        reviewed = await review_call(self._state.interceptors, call)
+        if isinstance(reviewed, str):
+            raise ToolError(reviewed)
+        args = _arguments(reviewed)
+        refusal = await self._ask_gate(call.name, args)
+        if refusal is not None:
+            raise ToolError(refusal)
+        return args
+
+    async def _ask_gate(self, tool: str, args: dict[str, Any]) -> str | None:
+        if self._state.gate is None:
+            return None
+        try:
+            return await self._state.gate.check(tool, args)
+        except Exception as error:
+            return f"refused: the confirm gate failed: {error or type(error).__name__}"
+
+    # --- running
+
+    async def _execute_all(self, ready: Sequence[_Ready]) -> None:
+        if len(ready) == 1:
+            await self._execute(ready[0])
+            return
+        async with asyncio.TaskGroup() as group:
+            for call in ready:
+                group.create_task(self._execute(call))
+
+    async def _execute(self, ready: _Ready) -> None:
+        call = self._calls[ready.place]
+        self._state.journal.tool_intent(call)
+        try:
+            result = await ready.tool.execute(ready.args, self._context(ready.place))
+        except asyncio.CancelledError:
+            self._finish(ready.place, STOPPED)
+            if self._run.cancelled:
+                raise
+            return  # the tool cancelled itself; the run goes on
+        except ToolError as error:
+            result = text_result(str(error), is_error=True)
+        except Exception as error:
+            result = text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
+        self._finish(ready.place, result)
+
+    def _context(self, place: int) -> ToolContext:
+        call_id = self._calls[place].id
+
+        def progress(text: str) -> None:
+            if self._results[place] is None:  # a straggler after the result is not heard
+                self._run.emit(events.ToolProgress(call_id, text))
+
+        return ToolContext(call_id, progress)
+
+    # --- after
+
+    def _finish(self, place: int, result: ToolResult) -> None:
+        self._state.journal.tool_outcome(self._calls[place].id, result)
+        self._settle(place, result)
+
+    def _settle(self, place: int, result: ToolResult) -> None:
+        """Note a result and report all that are known up to the first gap, so that order holds."""
+        self._results[place] = result
+        while self._reported < len(self._calls):
+            known = self._results[self._reported]
+            if known is None:
+                return
+            call_id = self._calls[self._reported].id
+            self._reported += 1
+            self._run.emit(events.ToolResultEvent(call_id, known.is_error, known.content, known.details))
+
+    def _answer(self) -> None:
+        for place, result in enumerate(self._results):
+            if result is None:
+                self._settle(place, NOT_RUN)
+        results = (result or NOT_RUN for result in self._results)
+        blocks = (
+            ToolResultBlock(call.id, result.content, result.is_error)
+            for call, result in zip(self._calls, results, strict=True)
+        )
+        self._state.append(Message("tool", tuple(blocks), utc_now()))
+
+
+def _arguments(call: ToolCallBlock) -> dict[str, Any]:
+    """The arguments as an object; none at all means an empty one."""
+    if not call.arguments.strip():
+        return {}
+    try:
+        args = msgspec.json.decode(call.arguments.encode("utf-8", "surrogatepass"))
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ToolError(f"the arguments of {call.name} are not valid JSON: {error}") from None
+    if not isinstance(args, dict):
+        raise ToolError(f"the arguments of {call.name} must be a JSON object")
+    return cast("dict[str, Any]", args)

@@ -1,0 +1,187 @@
+"""One model call: the stream becomes events, and what may be kept of it becomes a message.
+
+From TurnStart to TurnEnd, whatever happens: a failure is an answer too, and a cancellation closes the turn
+before it passes on. While an interceptor watches text, nothing of it reaches an event before the verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import msgspec
+
+from zot.core import events
+from zot.core.compaction import compact_after_overflow
+from zot.core.interceptors import Interceptor
+from zot.core.kept import kept_message, with_text
+from zot.core.run import Run
+from zot.core.state import AgentState
+from zot.core.verdicts import review_text, turn_refusal
+from zot.errors import ContextTooLong, TransportFailed
+from zot.provider import stream
+from zot.provider.messages import Message, StopReason, TextBlock, ToolCallBlock, Usage, utc_now
+
+
+class TurnOutcome(msgspec.Struct, frozen=True):
+    """How the turn ended; ``calls`` are to be run when it stopped for ``tool_use``."""
+
+    stop: StopReason
+    error: Exception | None = None
+    calls: tuple[ToolCallBlock, ...] = ()
+    refused: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    stop: StopReason
+    message: Message
+    error: Exception | None = None
+
+
+class Turn:
+    def __init__(self, state: AgentState, run: Run, step: int) -> None:
+        self._state = state
+        self._run = run
+        self._step = step
+        self._watchers: list[Interceptor] = [i for i in state.interceptors if i.watches_text]
+        self._texts: list[str] = []
+        self._called = False
+        self._started = False
+        self._usage: events.UsageEvent | None = None
+        self._usage_emitted = False
+
+    async def take(self) -> TurnOutcome:
+        self._run.emit(events.TurnStart(self._step))
+        try:
+            refusal = await turn_refusal(self._state.interceptors, self._step)
+            if refusal is not None:
+                return self._end(TurnOutcome("error", refused=refusal))
+            answer = await self._answer()
+            message, stop = kept_message(answer.message, answer.stop)
+            shown = await self._visible(message)
+        except asyncio.CancelledError:
+            self._abandon()
+            raise
+        return self._conclude(message, shown, stop, answer.error)
+
+    # --- listening
+
+    async def _answer(self) -> _Answer:
+        """What the model said; a prompt too long for it is compacted and tried once more."""
+        try:
+            try:
+                return await self._listen()
+            except ContextTooLong:
+                if self._heard or not await compact_after_overflow(self._state, self._run):
+                    raise
+                return await self._listen()
+        except Exception as error:
+            return _Answer("error", self._partial(), error)
+
+    async def _listen(self) -> _Answer:
+        answer = None
+        self._usage_emitted = False
+        async with aclosing(self._state.client.stream(self._state.request())) as heard:
+            async for event in heard:
+                if isinstance(event, stream.Finished):
+                    answer = _Answer(event.stop, event.message, event.error)
+                else:
+                    self._forward(event)
+        if answer is None:
+            raise TransportFailed(f"{self._state.client.name}: the stream ended too early", retryable=True)
+        if isinstance(answer.error, ContextTooLong) and not self._heard:
+            raise answer.error
+        return answer
+
+    def _forward(self, event: stream.StreamEvent) -> None:
+        match event:
+            case stream.TextDelta(text):
+                self._texts.append(text)
+                if not self._watchers:
+                    self._run.emit(events.TextDelta(text))
+            case stream.ToolArgs(id, delta):
+                self._run.emit(events.ToolUseArgs(id, delta))
+            case stream.ToolStarted(id, name):
+                self._called = True
+                self._run.emit(events.ToolUseStart(id, name))
+            case stream.ToolEnded(id):
+                self._run.emit(events.ToolUseEnd(id))
+            case stream.UsageReported(usage):
+                self._spend(usage)
+            case stream.Started():
+                self._start()
+            case stream.Retrying(text):
+                self._run.emit(events.Notice(text, "warn"))
+            case stream.Finished():
+                raise AssertionError("the end of a stream is not forwarded")
+
+    @property
+    def _heard(self) -> bool:
+        return self._called or bool(self._texts)
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            self._run.emit(events.AssistantStart())
+
+    def _spend(self, usage: Usage) -> None:
+        priced = self._state.spend(usage)
+        # A provider that counted nothing says nothing about the context either.
+        self._state.last_context_tokens = usage.context_tokens or self._state.last_context_tokens
+        self._usage = events.UsageEvent(priced, self._state.cost)
+        if not self._watchers:
+            self._emit_usage()
+
+    def _emit_usage(self) -> None:
+        """Once per call the model began to answer; a call that was cut off counted nothing."""
+        if self._started and not self._usage_emitted:
+            self._usage_emitted = True
+            self._run.emit(self._usage or events.UsageEvent(Usage(), self._state.cost))
+
+    # --- ending
+
+    async def _visible(self, message: Message | None) -> Message | None:
+        """The message as the user may see it; None when there is none or it is suppressed."""
+        text = message.text() if message and self._watchers else ""
+        if message is None or not text:
+            return message
+        allowed = await review_text(self._watchers, text)
+        if allowed is None or allowed == text:
+            return None if allowed is None else message
+        return with_text(message, allowed)
+
+    def _conclude(
+        self, message: Message | None, shown: Message | None, stop: StopReason, error: Exception | None
+    ) -> TurnOutcome:
+        if message is not None:
+            self._state.append(message)
+        if self._watchers and shown is not None and shown.text():
+            self._run.emit(events.TextDelta(shown.text()))
+        self._emit_usage()
+        if shown is not None:
+            self._run.emit(events.AssistantMessage(shown))
+        calls = tuple(message.tool_calls()) if message else ()
+        for call in calls:
+            self._run.emit(events.ToolCall(call))
+        return self._end(TurnOutcome(stop, error, calls))
+
+    def _abandon(self) -> None:
+        """Cancelled: text is kept, a half-made call is not; held-back text stays hidden. Nothing is awaited."""
+        message, _ = (None, "") if self._called else kept_message(self._partial(), "aborted")
+        self._conclude(message, None if self._watchers else message, "aborted", None)
+
+    def _partial(self) -> Message:
+        return Message("assistant", (TextBlock("".join(self._texts)),), utc_now())
+
+    def _end(self, outcome: TurnOutcome) -> TurnOutcome:
+        why = describe(outcome.error) if outcome.error else outcome.refused
+        if outcome.stop == "aborted":
+            why = "aborted"
+        self._state.journal.turn_ended()
+        self._run.emit(events.TurnEnd(outcome.stop, why))
+        return outcome
+
+
+def describe(error: Exception) -> str:
+    """An error's text, or at least its kind."""
+    return str(error) or type(error).__name__
