@@ -1,0 +1,88 @@
+"""Start-up, one prompt, tool steps, streaming and memory of ``zot -p`` against the scripted server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+
+from benchmarks.measure import best, run, scratch_home
+from benchmarks.row import Row
+from tests.fakes.model_server import CallTools, FakeModelServer, Say
+
+ZOT = [f"{sys.prefix}/bin/zot"]
+WORD = "token "
+
+
+def rows(p: float, s: float) -> Iterator[Row]:
+    yield from start_up(p)
+    yield from one_answer(p)
+    yield tool_step(s)
+    yield from streaming()
+
+
+def start_up(p: float) -> Iterator[Row]:
+    with scratch_home() as (env, cwd):
+        for flag in ("--version", "--help"):
+            wall = best(15, lambda flag=flag: run([*ZOT, flag], env, cwd).wall)
+            yield Row(f"zot {flag}", wall / p, 3, "P", note=f"{wall * 1000:.0f} ms")
+
+
+def one_answer(p: float) -> Iterator[Row]:
+    first: list[float] = []
+    gone: list[float] = []
+    rss: list[float] = []
+    with scratch_home() as (env, cwd):
+        for _ in range(12):
+            with FakeModelServer([Say("a short answer")]) as server:
+                process = run([*ZOT, "-p", "hi", "--base-url", server.url], env, cwd)
+                timing = server.timings[0]
+                first.append(timing.request_first_byte - process.started)
+                gone.append(process.ended - timing.response_last_byte)
+                rss.append(process.rss_mb)
+    yield Row(
+        "zot -p: spawn → first byte of the request", min(first) / p, 11, "P", note=f"{min(first) * 1000:.0f} ms"
+    )
+    yield Row("zot -p: last byte of the answer → process gone", min(gone) * 1000, 30, "ms")
+    yield Row("zot -p: peak RSS, one short answer", min(rss), 50, "MB")
+
+
+def tool_step(s: float) -> Row:
+    steps: list[float] = []
+    with scratch_home() as (env, cwd):
+        turns = [*[CallTools([("bash", {"command": "true"})])] * 30, Say("done")]
+        with FakeModelServer(turns) as server:
+            run([*ZOT, "-p", "go", "--base-url", server.url], env, cwd)
+            timings = server.timings
+            for before, after in pairwise(timings):
+                steps.append(after.request_first_byte - before.response_last_byte)
+    steps.sort()
+    median = steps[len(steps) // 2]
+    note = f"S = {s * 1000:.1f} ms, step = {median * 1000:.1f} ms (median), {steps[0] * 1000:.1f} (best)"
+    return Row("one tool step (bash true): over S", (median - s) * 1000, 3, "ms", note=note)
+
+
+def streaming() -> Iterator[Row]:
+    base_cpu, base_wall, _ = stream(1)
+    for tokens in (1_000, 10_000, 20_000, 100_000):
+        cpu, wall, rss = stream(tokens)
+        per_token = (cpu - base_cpu) / tokens * 1e6
+        yield Row(f"streaming {tokens:,} tokens: CPU per token", per_token, 22, "µs")
+        if tokens == 20_000:
+            yield Row(
+                "streaming 20,000 tokens: rate", tokens / (wall - base_wall), 84_000, "tokens/s", at_least=True
+            )
+            yield Row("zot -p: peak RSS, 20,000 tokens", rss, 60, "MB")
+
+
+def stream(tokens: int) -> tuple[float, float, float]:
+    with scratch_home() as (env, cwd):
+        measured = []
+        for _ in range(5):
+            with FakeModelServer([Say(WORD * tokens, deltas=[WORD] * tokens)]) as server:
+                measured.append(run([*ZOT, "-p", "go", "--base-url", server.url, "--no-session"], env, cwd))
+    return (
+        min(m.cpu for m in measured),
+        min(m.wall for m in measured),
+        min(m.rss_mb for m in measured),
+    )

@@ -1,0 +1,69 @@
+"""Measuring whole processes: wall time, CPU, peak memory. Best of several runs, because noise only ever adds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """One finished process: times in seconds, memory in MB. ``started`` and ``ended`` are monotonic."""
+
+    started: float
+    ended: float
+    cpu: float
+    rss_mb: float
+
+    @property
+    def wall(self) -> float:
+        return self.ended - self.started
+
+
+@contextmanager
+def scratch_home():
+    """An empty home and project; yields (environment, project directory)."""
+    with tempfile.TemporaryDirectory(prefix="zot-bench-") as directory:
+        root = Path(directory)
+        (root / "project").mkdir()
+        environment = {
+            k: v for k, v in os.environ.items() if not k.endswith(("_API_KEY", "_TOKEN", "_proxy", "_PROXY"))
+        }
+        environment |= {"HOME": str(root), "ZOT_HOME": str(root / "zot"), "ANTHROPIC_API_KEY": "bench"}
+        yield environment, root / "project"
+
+
+def run(argv: Sequence[str], env: dict[str, str] | None = None, cwd: Path | None = None) -> Process:
+    """Run to the end with output thrown away; the exit must be 0."""
+    started = time.monotonic()
+    child = subprocess.Popen(
+        argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    _, status, usage = os.wait4(child.pid, 0)
+    ended = time.monotonic()
+    child.returncode = os.waitstatus_to_exitcode(status)
+    stderr = child.stderr.read().decode() if child.stderr else ""
+    if child.returncode != 0:
+        raise SystemExit(f"bench: {' '.join(argv)} exited with {child.returncode}: {stderr}")
+    return Process(started, ended, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def best(times: int, measure: Callable[[], float]) -> float:
+    return min(measure() for _ in range(times))
+
+
+def python_pass() -> float:
+    """P: the wall time of ``python -c pass`` in this venv."""
+    return best(20, lambda: run([sys.executable, "-c", "pass"]).wall)
+
+
+def shell_true() -> float:
+    """S: the wall time of ``sh -c true``."""
+    return best(50, lambda: run(["sh", "-c", "true"]).wall)

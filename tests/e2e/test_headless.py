@@ -1,0 +1,319 @@
+"""``-p``, ``--json`` and ``--stream``: what reaches stdout, stderr, the session file and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, Refuse, Say, Silent
+
+DIALECTS = {
+    "anthropic": ["--provider", "anthropic", "--model", "claude-sonnet-4-5"],
+    "chat": ["--provider", "openai", "--model", "gpt-4.1"],
+    "responses": ["--provider", "openai-responses", "--model", "gpt-5"],
+}
+
+
+def bash(command: str, **kwargs: Any) -> CallTools:
+    return CallTools([("bash", {"command": command})], **kwargs)
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never appeared"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_print_writes_only_the_final_text_and_one_newline(zot: Zot, serve) -> None:
+    """iface-029, iface-030"""
+    serve([bash("echo hi", text="Let me look."), Say("All done.\n\n")])
+    ran = zot("-p", "go")
+    assert (ran.code, ran.out, ran.err) == (0, "All done.\n", "")
+
+
+def test_piped_input_is_the_prompt(zot: Zot, serve) -> None:
+    """iface-031, iface-281"""
+    server = serve([Say("ok")], repeat=True)
+    assert zot("-p", stdin="  hi there \n").out == "ok\n"
+    assert zot(stdin="hi there").out == "ok\n"
+    assert zot("--json", stdin="hi there").types[-1] == "done"
+    for request in server.requests:
+        assert '"hi there"' in json.dumps(request.json["messages"])
+
+
+@pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
+def test_no_prompt_at_all_asks_for_one(zot: Zot, mode: str) -> None:
+    """iface-032"""
+    ran = zot(mode, stdin="  \n")
+    assert (ran.code, ran.out) == (1, "")
+    assert "requires a prompt" in ran.err
+
+
+def test_piped_text_comes_first_then_a_newline_then_the_argument(zot: Zot, serve) -> None:
+    """iface-033, iface-281"""
+    server = serve([Say("ok")])
+    zot("-p", "ask", stdin="data\n")
+    assert json.dumps("data\nask") in json.dumps(server.requests[0].json["messages"])
+
+
+def test_piped_stdin_without_a_mode_never_hangs(zot: Zot) -> None:
+    """iface-034"""
+    ran = zot(stdin="")
+    assert ran.code == 1
+    assert "requires a prompt" in ran.err
+
+
+def test_without_a_terminal_the_interactive_mode_says_so(zot: Zot) -> None:
+    """iface-034"""
+    ran = zot("hello")
+    assert (ran.code, ran.out) == (1, "")
+    assert "-p" in ran.err
+
+
+def test_no_yolo_denies_every_call_and_says_so_once(zot: Zot, serve) -> None:
+    """iface-036, engine-200"""
+    marker = zot.project / "ran"
+    server = serve([CallTools([("bash", {"command": f"touch {marker}"})] * 2), bash("true"), Say("ok")])
+    ran = zot("-p", "go", "--no-yolo")
+    assert ran.out == "ok\n"
+    assert ran.err.count("\n") == 1 and "--no-yolo" in ran.err
+    assert not marker.exists()
+    results = [block for block in server.requests[-1].json["messages"][2]["content"]]
+    assert all(block["is_error"] for block in results)
+
+
+def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
+    """iface-037, engine-010, engine-016"""
+    server = serve([Refuse(400, '{"error":{"message":"bad thing"}}')], repeat=True)
+    ran = zot("-p", "go")
+    assert (ran.code, ran.out, len(server.requests)) == (1, "", 1)
+    assert ran.err.startswith("zot: anthropic: http 400: ") and "bad thing" in ran.err
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_multi_step_tool_task_completes_in_every_dialect(zot: Zot, serve, dialect: str) -> None:
+    """engine-139, engine-141, iface-038, iface-041; the sequence of C2.2"""
+    (zot.project / "a.txt").write_text("one\n")
+    server = serve(
+        [
+            CallTools([("read", {"path": "a.txt"})], text="Reading."),
+            CallTools([("edit", {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two"}]})]),
+            bash("cat a.txt"),
+            Say("It says two."),
+        ]
+    )
+    ran = zot("--json", "change it", *DIALECTS[dialect])
+    assert (ran.code, ran.err) == (0, "")
+    assert (zot.project / "a.txt").read_text() == "two\n"
+    types = [kind for kind in ran.types if kind not in ("text_delta", "tool_use_args", "tool_progress")]
+    step = ["tool_use_start", "tool_use_end", "usage", "assistant_message", "tool_call", "turn_end", "tool_result"]
+    assert types == [
+        "user_message",
+        *["turn_start", "assistant_start", *step] * 3,
+        *["turn_start", "assistant_start", "usage", "assistant_message", "turn_end", "done"],
+    ]
+    turn_ends = [event["stop"] for event in ran.events if event["type"] == "turn_end"]
+    assert turn_ends == ["tool_use"] * 3 + ["end_turn"]
+    assert len(server.requests) == 4
+    assert ran.events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_print_mode_completes_a_tool_task_in_every_dialect(zot: Zot, serve, dialect: str) -> None:
+    serve([CallTools([("write", {"path": "n.txt", "content": "hello"})]), bash("cat n.txt"), Say("written")])
+    assert zot("-p", "write it", *DIALECTS[dialect]).out == "written\n"
+    assert (zot.project / "n.txt").read_text() == "hello"
+
+
+def test_every_json_line_is_an_object_with_its_type_first(zot: Zot, serve) -> None:
+    """iface-038"""
+    serve([bash("echo hi"), Say("ok")])
+    for line in zot("--json", "go").out.splitlines():
+        assert line.startswith('{"type":"')
+        assert isinstance(json.loads(line), dict)
+
+
+def test_a_failed_json_run_has_error_then_done_and_exit_1(zot: Zot, serve) -> None:
+    """iface-039, engine-140"""
+    serve([Refuse(400, "no")])
+    ran = zot("--json", "go")
+    assert ran.code == 1
+    assert ran.types == ["user_message", "turn_start", "turn_end", "error", "done"]
+    assert ran.events[-1]["reason"] == "error" and "http 400" in ran.events[-2]["message"]
+    assert ran.err.startswith("zot: ")
+
+
+def test_image_blocks_carry_a_byte_count_and_no_data(zot: Zot, serve) -> None:
+    """iface-040"""
+    png = bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc0000003"
+        "0101 00c9fe92ef0000000049454e44ae426082".replace(" ", "")
+    )
+    (zot.project / "p.png").write_bytes(png)
+    serve([CallTools([("read", {"path": "p.png"})]), Say("a dot")])
+    ran = zot("--json", "look")
+    result = next(event for event in ran.events if event["type"] == "tool_result")
+    assert result["content"] == [{"type": "image", "mime_type": "image/png", "bytes": len(png)}]
+
+
+def test_sigint_kills_the_shell_commands_whole_group_and_exits_130(zot: Zot, serve) -> None:
+    """iface-042, iface-276"""
+    serve([bash("echo $$ > shell.pid; sleep 300 & echo $! > child.pid; wait")])
+    running = zot.start("-p", "go")
+    wait_for(zot.project / "child.pid")
+    pids = [int((zot.project / name).read_text()) for name in ("shell.pid", "child.pid")]
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=20)
+    assert (running.returncode, out) == (130, b"")
+    assert not any(alive(pid) for pid in pids)
+    assert "aborted" in zot.sessions[0].read_text()
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "reason"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hangup")],
+)
+def test_a_signal_ends_a_json_run_as_an_abort_and_keeps_the_session(
+    zot: Zot, serve, number: signal.Signals, code: int, reason: str
+) -> None:
+    """iface-276, engine-140: turn_end aborted, then done, no error"""
+    serve([Silent(Say("partial answer that never ends"), after_bytes=700)])
+    running = zot.start("--json", "go")
+    assert running.stdout
+    seen = b""
+    while b"text_delta" not in seen:
+        seen += os.read(running.stdout.fileno(), 65536)
+    running.send_signal(number)
+    rest, _ = running.communicate(timeout=20)
+    events = [json.loads(line) for line in (seen + rest).splitlines()]
+    assert running.returncode == code
+    assert [event for event in events if event["type"] == "turn_end"][-1]["stop"] == "aborted"
+    assert events[-1] == {"type": "done", "reason": reason, "exit_code": code}
+    assert "error" not in [event["type"] for event in events]
+    assert '"go"' in zot.sessions[0].read_text()
+
+
+def test_a_closed_stdout_ends_the_run_quietly_with_141(zot: Zot, serve) -> None:
+    serve([bash("echo hi"), Say("x" * 200_000)])
+    running = zot.start("--json", "go")
+    assert running.stdout and running.stderr
+    running.stdout.close()
+    assert running.wait(timeout=20) == 141
+    assert running.stderr.read() == b""
+
+
+def test_a_signal_ends_a_run_whose_reader_is_stuck(zot: Zot, serve) -> None:
+    server = serve([Say("word " * 100_000)])
+    running = zot.start("--json", "go")
+    while not server.requests:
+        time.sleep(0.01)
+    time.sleep(0.5)  # until the pipe is full and the write is stuck
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(timeout=20) == 143
+
+
+def test_stream_mode_puts_text_on_stdout_and_tools_on_stderr(zot: Zot, serve) -> None:
+    serve([bash("echo hi", text="Looking."), Say("Done.")])
+    ran = zot("--stream", "go")
+    assert (ran.code, ran.out) == (0, "Looking.\nDone.\n")
+    assert "[bash] echo hi" in ran.err
+
+
+def test_stats_are_written_after_a_successful_print_run(zot: Zot, serve) -> None:
+    serve([Say("ok", usage=(12, 5))])
+    assert zot("-p", "x", "--stats", "stats.json").code == 0
+    stats = json.loads((zot.project / "stats.json").read_text())
+    assert (stats["prompt_tokens"], stats["generated_output_tokens"]) == (12, 5)
+    assert stats["model"] == "claude-sonnet-4-5" and stats["elapsed_ms"] >= 0
+
+
+def test_a_run_is_remembered_and_continued_on_the_model_it_ended_on(zot: Zot, serve) -> None:
+    """engine-183: the resumed session's model is restored"""
+    server = serve([Say("first answer"), Say("second answer")])
+    zot("-p", "first prompt", "--model", "claude-opus-4-1")
+    assert zot("-p", "second prompt", "-c").out == "second answer\n"
+    assert server.requests[1].json["model"] == "claude-opus-4-1"
+    sent = json.dumps(server.requests[1].json["messages"])
+    assert 0 < sent.index("first prompt") < sent.index("first answer") < sent.index("second prompt")
+    assert len(zot.sessions) == 1
+
+
+def test_resume_offers_the_sessions_and_reads_a_number(zot: Zot, serve) -> None:
+    """iface-012 (-r)"""
+    server = serve([Say("a1"), Say("a2")])
+    zot("-p", "about apples")
+    ran = zot("-p", "more", "-r", stdin="1\n")
+    assert ran.code in (0, 1)  # stdin is the prompt as well: the choice cannot come from it
+    assert len(server.requests) in (1, 2)
+
+
+def test_a_session_is_private(zot: Zot, serve) -> None:
+    """engine-193"""
+    serve([Say("ok")])
+    zot("-p", "x")
+    assert zot.sessions[0].stat().st_mode & 0o777 == 0o600
+    assert zot.sessions[0].parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_api_key_is_nowhere_but_in_the_request(zot: Zot, serve) -> None:
+    """iface-278, engine-223"""
+    server = serve([bash("env"), Refuse(401, "bad key SECRET-KEY-123 given")])
+    zot.url = ""
+    zot.environment["ANTHROPIC_API_KEY"] = "SECRET-KEY-123"
+    ran = zot("--json", "go", "--base-url", server.url)
+    assert server.requests[0].headers["x-api-key"] == "SECRET-KEY-123"
+    assert "SECRET-KEY-123" not in ran.out + ran.err + zot.sessions[0].read_text()
+
+
+def test_hostile_model_text_cannot_drive_a_terminal_but_passes_a_pipe_unchanged(zot: Zot, serve) -> None:
+    hostile = "a\x1b]52;c;ZXZpbA==\x07\x1b[2Jb"
+    serve([Say(hostile)], repeat=True)
+    assert zot("-p", "x").out == hostile + "\n"
+    master, slave = os.openpty()
+    running = zot.start("-p", "x", stdout=slave)
+    os.close(slave)
+    running.wait(timeout=20)
+    shown = os.read(master, 4096)
+    assert shown == b"ab\r\n"
+
+
+def test_only_the_model_request_leaves_the_machine(zot: Zot, serve) -> None:
+    """engine-251: no update check, no changelog, no discovery with a fresh cache"""
+    server = serve([Say("ok")])
+    home = zot.home / "zot"
+    home.mkdir()
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    (home / "models-cache.json").write_text(json.dumps({"fetched_at": stamp, "models": []}))
+    zot.environment |= {"http_proxy": server.url, "https_proxy": server.url, "no_proxy": ""}
+    assert zot("-p", "x").out == "ok\n"
+    assert [(seen.method, seen.path) for seen in server.requests] == [("POST", "/v1/messages")]
+
+
+def test_version_loads_no_heavy_module(zot: Zot) -> None:
+    """The import-time guard: asyncio, msgspec, HTTP, rich and prompt_toolkit stay behind their doors."""
+    heavy = ("asyncio", "msgspec", "ssl", "socket", "rich", "prompt_toolkit", "zot.provider", "zot.core")
+    for flag in ("--version", "--help"):
+        program = f"import sys; sys.argv=['zot','{flag}']; from zot.__main__ import main; main()"
+        program += "; print('\\n'.join(sys.modules), file=sys.stderr)"
+        done = subprocess.run(
+            [*zot.argv([])[:1], "-c", program], capture_output=True, text=True, env=zot.env(), timeout=30
+        )
+        loaded = done.stderr.split()
+        assert "zot" in loaded
+        assert [name for name in heavy if name in loaded] == []
