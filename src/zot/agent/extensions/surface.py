@@ -1,0 +1,79 @@
+"""What an extension may ask of the mode it runs under: the one seam between the host and screens or clients.
+
+Calls are plain, quick and never raise; a mode that cannot show a thing ignores it (protocol reference, "Modes").
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from zot.agent.extproto.frames import Panel
+
+Level = Literal["info", "success", "warn", "error"]
+
+
+class Surface(Protocol):
+    @property
+    def interactive(self) -> bool:
+        """Whether a person is there: tools that wait for one may run, panels may open."""
+        ...
+
+    def notify(self, extension: str, level: str, message: str) -> None:
+        """A one-shot note; an unknown level is shown as info."""
+        ...
+
+    def display(self, extension: str, text: str) -> None:
+        """A command's answer: a note in info style."""
+        ...
+
+    def clear_notes(self, extension: str) -> None: ...
+
+    def submit(self, extension: str, text: str) -> None:
+        """As if typed: starts a turn, or queues behind the running one."""
+        ...
+
+    def submit_slash(self, extension: str, text: str) -> None:
+        """Run a slash command; the text begins with a slash."""
+        ...
+
+    def insert(self, extension: str, text: str) -> None:
+        """Put text into the editor without sending it."""
+        ...
+
+    def open_panel(self, extension: str, panel: Panel) -> None: ...
+
+    def render_panel(self, extension: str, panel: Panel) -> None:
+        """Redraw: an empty title keeps the old one, lines and footer replace."""
+        ...
+
+    def close_panel(self, extension: str, panel_id: str) -> None: ...
+
+    def diagnose(self, text: str) -> None:
+        """One visible line about a fault: a load error, a shadowed name, a dropped frame, a dead extension."""
+        ...
+
+
+class SilentSurface:
+    """Shows nothing; the base for modes that show a part."""
+
+    interactive = False
+
+    def notify(self, extension: str, level: str, message: str) -> None: ...
+
+    def display(self, extension: str, text: str) -> None: ...
+
+    def clear_notes(self, extension: str) -> None: ...
+
+    def submit(self, extension: str, text: str) -> None: ...
+
+    def submit_slash(self, extension: str, text: str) -> None: ...
+
+    def insert(self, extension: str, text: str) -> None: ...
+
+    def open_panel(self, extension: str, panel: Panel) -> None: ...
+
+    def render_panel(self, extension: str, panel: Panel) -> None: ...
+
+    def close_panel(self, extension: str, panel_id: str) -> None: ...
+
+    def diagnose(self, text: str) -> None: ...
