@@ -86,6 +86,16 @@ def _think(body: dict[str, Any], request: Request) -> None:
 
 
 def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    wire = [
+        {"name": tool.name, **({"description": tool.description} if tool.description else {})}
+        | {"input_schema": tool.schema or {"type": "object", "properties": {}}}
+        for tool in sorted(tools, key=lambda tool: tool.name)
+    ]
+    wire[-1] |= _MARKER
+    return wire
+
+
+def _messages(request: Request, provider: str) -> list[dict[str, Any]]:
     messages = (_message(message, request.model, provider) for message in repaired(request.messages))
     wire = [message for message in messages if message]
     for message in reversed(wire):

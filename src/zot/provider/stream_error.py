@@ -7,6 +7,7 @@ status that came too late to be one.
 from __future__ import annotations
 
 from zot.errors import AuthFailed, BadRequest, ContextTooLong, Overloaded, ProviderError, RateLimited
+from zot.provider.failures import is_overflow
 
 _AUTH = frozenset({"authentication_error", "permission_error", "invalid_api_key", "401", "403"})
 _RATE = frozenset({"rate_limit_error", "rate_limit_exceeded", "429"})
@@ -14,19 +15,18 @@ _QUOTA = frozenset({"insufficient_quota", "usage_limit_reached", "usage_not_incl
 _OVERLOADED = frozenset(
     {"overloaded_error", "api_error", "timeout_error", "server_error", "server_is_overloaded", "slow_down"}
 )
-_TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large", "413"})
-_TOO_LONG_WORDS = ("prompt is too long", "maximum context length", "context window")
+_TOO_LONG = frozenset({"request_too_large", "413"})
 _BAD = frozenset({"invalid_request_error", "invalid_prompt", "not_found_error", "refusal", "content_filter"})
 
 
 def stream_error(text: str, *, provider: str, code: str) -> ProviderError:
     """``text`` is shown; ``code`` is the vendor's own word or number for what happened."""
-    kind, retryable = _kind(text.lower(), code)
+    kind, retryable = _kind(text, code)
     return kind(text, provider=provider, code=code, retryable=retryable)
 
 
 def _kind(text: str, code: str) -> tuple[type[ProviderError], bool]:
-    if code in _TOO_LONG or any(words in text for words in _TOO_LONG_WORDS):
+    if code in _TOO_LONG or is_overflow(code, text):
         return ContextTooLong, False
     if code in _AUTH:
         return AuthFailed, False
