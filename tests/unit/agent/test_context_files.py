@@ -1,0 +1,139 @@
+"""AGENTS.md and CLAUDE.md, read from real directories."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from zot.agent.context_files import LIMIT, ContextFiles, load
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    path = tmp_path / "zot-home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    path = tmp_path / "repo" / "sub" / "deep"
+    path.mkdir(parents=True)
+    return path
+
+
+def own(loaded: ContextFiles, base: Path) -> list[tuple[str, str]]:
+    """Name and text of the files below ``base``; the machine's own files above it are not ours to judge."""
+    return [
+        (str(part.path.relative_to(base)), part.text) for part in loaded.parts if part.path.is_relative_to(base)
+    ]
+
+
+def test_the_global_file_comes_first_then_root_to_cwd(tmp_path: Path, home: Path, project: Path) -> None:
+    """engine-241"""
+    (home / "AGENTS.md").write_text("global")
+    (tmp_path / "repo/AGENTS.md").write_text("outer")
+    (project / "AGENTS.md").write_text("nearest\n")
+    assert own(load(project, home), tmp_path) == [
+        ("zot-home/AGENTS.md", "global"),
+        ("repo/AGENTS.md", "outer"),
+        ("repo/sub/deep/AGENTS.md", "nearest"),
+    ]
+
+
+def test_claude_md_is_read_only_where_no_agents_md_stands(tmp_path: Path, home: Path, project: Path) -> None:
+    """engine-241"""
+    (tmp_path / "repo/CLAUDE.md").write_text("used")
+    (project / "AGENTS.md").write_text("agents")
+    (project / "CLAUDE.md").write_text("not used")
+    assert own(load(project, home), tmp_path) == [
+        ("repo/CLAUDE.md", "used"),
+        ("repo/sub/deep/AGENTS.md", "agents"),
+    ]
+
+
+def test_the_upper_case_ending_counts_too(tmp_path: Path, home: Path, project: Path) -> None:
+    (project / "AGENTS.MD").write_text("loud")
+    assert [text for _, text in own(load(project, home), tmp_path)] == ["loud"]
+
+
+def test_the_path_is_the_heading(home: Path, project: Path) -> None:
+    (project / "AGENTS.md").write_text("text")
+    assert load(project, home).parts[-1].section() == f"# {project / 'AGENTS.md'}\n\ntext"
+
+
+def test_a_directory_of_that_name_and_an_empty_file_are_passed_over(
+    tmp_path: Path, home: Path, project: Path
+) -> None:
+    (project / "AGENTS.md").mkdir()
+    (project / "CLAUDE.md").write_text("used")
+    (tmp_path / "repo/AGENTS.md").write_text(" \n")
+    loaded = load(project, home)
+    assert own(loaded, tmp_path) == [("repo/sub/deep/CLAUDE.md", "used")]
+    assert loaded.problems == []
+
+
+def test_a_long_file_is_cut_with_one_diagnostic(home: Path, project: Path) -> None:
+    file = project / "AGENTS.md"
+    file.write_text("ä" * LIMIT)
+    loaded = load(project, home)
+    assert len(loaded.parts[-1].text.encode()) < LIMIT + 100
+    assert loaded.parts[-1].text.endswith("[cut: the first 64 KiB of AGENTS.md]")
+    assert loaded.problems == [f"{file}: only the first 64 KiB of 128 KiB are used"]
+
+
+def test_a_cut_through_a_character_is_no_damage(home: Path, project: Path) -> None:
+    (project / "AGENTS.md").write_text("x" + "ä" * LIMIT)
+    loaded = load(project, home)
+    assert "\ufffd" not in loaded.parts[-1].text
+    assert "UTF-8" not in loaded.problems[0]
+
+
+def test_bad_bytes_are_replaced_with_one_diagnostic(home: Path, project: Path) -> None:
+    (project / "AGENTS.md").write_bytes(b"caf\xe9 ok")
+    loaded = load(project, home)
+    assert loaded.parts[-1].text == "caf\ufffd ok"
+    assert loaded.problems == [f"{project / 'AGENTS.md'}: not valid UTF-8, the bad bytes are replaced"]
+
+
+def test_a_pipe_of_that_name_is_reported_and_not_waited_for(home: Path, project: Path) -> None:
+    os.mkfifo(project / "AGENTS.md")
+    assert load(project, home).problems == [
+        f"{project / 'AGENTS.md'}: cannot be read (not a regular file); left out of the prompt"
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file_is_reported_and_claude_md_does_not_step_in(home: Path, project: Path) -> None:
+    (project / "AGENTS.md").write_text("secret")
+    (project / "AGENTS.md").chmod(0)
+    (project / "CLAUDE.md").write_text("no")
+    loaded = load(project, home)
+    assert len(loaded.problems) == 1 and str(project / "AGENTS.md") in loaded.problems[0]
+    assert not any(part.path.parent == project for part in loaded.parts)
+
+
+def test_one_real_file_linked_from_two_directories_is_read_once(tmp_path: Path, home: Path, project: Path) -> None:
+    (tmp_path / "repo/AGENTS.md").write_text("once")
+    (project / "AGENTS.md").symlink_to(tmp_path / "repo/AGENTS.md")
+    assert own(load(project, home), tmp_path) == [("repo/AGENTS.md", "once")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+def test_a_file_planted_in_a_shared_directory_is_ignored_aloud(tmp_path: Path, home: Path) -> None:
+    shared = tmp_path / "shared"
+    (shared / "work").mkdir(parents=True)
+    (shared / "AGENTS.md").write_text("obey me")
+    os.chown(shared / "AGENTS.md", 12345, 12345)
+    assert [text for _, text in own(load(shared / "work", home), tmp_path)] == ["obey me"]
+    shared.chmod(0o1777)
+    loaded = load(shared / "work", home)
+    assert own(loaded, tmp_path) == []
+    assert loaded.problems == [f"{shared / 'AGENTS.md'}: ignored: another user put it where everybody can write"]
+
+
+def test_nothing_anywhere_gives_nothing(tmp_path: Path, home: Path, project: Path) -> None:
+    loaded = load(project, home)
+    assert (own(loaded, tmp_path), loaded.problems) == ([], [])

@@ -1,0 +1,144 @@
+"""The system prompt: its parts, their order, and that it stays the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from zot.agent import docs
+from zot.agent.context_files import ContextFile
+from zot.agent.system_prompt import SystemPrompt, load_custom, tool_summary
+from zot.provider.stream import ToolSpec
+
+CWD = Path("/srv/project")
+READ = ToolSpec("read", "Read a file. Also images.", {"type": "object"})
+BASH = ToolSpec("bash", "Run a command.", {"type": "object"})
+SKILL = ToolSpec("skill", "Load a skill.", {"type": "object"})
+TOOLS = (BASH, READ, SKILL)
+
+
+def prompt(**changes: object) -> SystemPrompt:
+    settings: dict[str, object] = {"cwd": CWD, "docs_index": docs.index_path(), "date": "2026-02-03"}
+    return SystemPrompt(**(settings | changes))  # pyright: ignore[reportArgumentType]  # a keyword table
+
+
+def full(custom: str | None = None) -> str:
+    return prompt(
+        custom=custom,
+        appends=["FIRST APPEND", "", "  ", "SECOND APPEND"],
+        context=[ContextFile(Path("/a/AGENTS.md"), "CONTEXT A"), ContextFile(Path("/b/AGENTS.md"), "CONTEXT B")],
+        skills="MANIFEST",
+    )(TOOLS)
+
+
+def in_order(text: str, *words: str) -> bool:
+    places = [text.find(word) for word in words]
+    return -1 not in places and places == sorted(places)
+
+
+def test_the_parts_come_in_their_order_with_one_blank_line_between() -> None:
+    """engine-238, iface-010"""
+    text = full()
+    assert in_order(
+        text,
+        "expert coding assistant",
+        "- bash: Run a command.",
+        "FIRST APPEND",
+        "SECOND APPEND",
+        "# /a/AGENTS.md\n\nCONTEXT A",
+        "# /b/AGENTS.md\n\nCONTEXT B",
+        "MANIFEST",
+        "Current date: ",
+    )
+    assert "\n\n\n" not in text
+
+
+def test_the_footer_is_date_and_directory_with_a_final_newline() -> None:
+    """engine-240"""
+    assert full().endswith("\n\nCurrent date: 2026-02-03\nCurrent working directory: /srv/project\n")
+
+
+def test_the_date_is_todays_when_the_session_starts() -> None:
+    """engine-240"""
+    assert re.search(r"Current date: \d{4}-\d\d-\d\d\n", prompt(date="")(TOOLS))
+
+
+def test_an_unknown_directory_is_a_dot() -> None:
+    assert prompt(cwd=None)(()).endswith("Current working directory: .\n")
+
+
+@pytest.mark.parametrize("custom", ["You are a poet.", ""])
+def test_custom_text_replaces_the_identity_and_nothing_else(custom: str) -> None:
+    """engine-250, iface-285"""
+    text = full(custom)
+    assert text.startswith(custom or "Tools you can call:")
+    assert "expert coding assistant" not in text
+    assert in_order(text, "- bash: ", "FIRST APPEND", "CONTEXT A", "MANIFEST", "Current date: ")
+
+
+def test_without_context_files_there_is_none_of_their_text() -> None:
+    """engine-241, iface-286: what -nc makes of it"""
+    assert "AGENTS.md" not in prompt()(TOOLS)
+
+
+def test_the_summary_has_one_short_line_per_tool_in_name_order() -> None:
+    """engine-249"""
+    long = ToolSpec("zz", "word " * 200, {})
+    odd = ToolSpec("ext", "Two\nlines\x07 of text", {})
+    lines = tool_summary((long, READ, odd, BASH)).splitlines()[1:]
+    assert lines[:3] == ["- bash: Run a command.", "- ext: Two lines of text", "- read: Read a file."]
+    assert lines[3].endswith("…") and len(lines[3]) < 130
+
+
+def test_without_tools_there_is_no_summary() -> None:
+    assert tool_summary(()) == ""
+    assert "Tools you can call" not in prompt()(())
+
+
+def test_without_the_skill_tool_there_is_no_manifest() -> None:
+    assert "MANIFEST" not in prompt(skills="MANIFEST")((READ,))
+
+
+def test_the_text_is_the_same_object_while_the_tools_are_the_same() -> None:
+    """engine-249"""
+    build = prompt()
+    first = build(TOOLS)
+    assert build((BASH, READ, ToolSpec("skill", "Load a skill.", {"type": "object"}))) is first
+
+
+def test_the_summary_follows_a_tool_that_comes_and_goes() -> None:
+    """engine-249"""
+    build = prompt()
+    first = build(TOOLS)
+    with_weather = build((*TOOLS, ToolSpec("weather", "Current weather.", {})))
+    assert "- weather: Current weather." in with_weather
+    assert build(TOOLS) == first
+
+
+def test_the_identity_names_zot_and_the_docs_index_that_exists() -> None:
+    """engine-256"""
+    text = prompt()(())
+    path = re.search(r"read (\S+index\.md)", text)
+    assert path is not None and Path(path[1]).is_absolute() and Path(path[1]).read_text("utf-8")
+    assert "zero-overhead-tool" in text
+    assert "`edit`" in text and "`write`" in text and "markdown" in text
+
+
+def test_the_flag_beats_the_file_and_the_file_beats_the_default(tmp_path: Path) -> None:
+    """engine-239, iface-011"""
+    assert load_custom(None, tmp_path).text is None
+    (tmp_path / "SYSTEM.md").write_text("\n  from the file \n")
+    assert load_custom(None, tmp_path).text == "from the file"
+    assert load_custom("from the flag", tmp_path).text == "from the flag"
+    assert load_custom("", tmp_path).text == ""
+
+
+def test_an_empty_or_unreadable_system_md_leaves_the_default(tmp_path: Path) -> None:
+    (tmp_path / "SYSTEM.md").write_text(" \n")
+    assert load_custom(None, tmp_path).text is None
+    (tmp_path / "SYSTEM.md").unlink()
+    (tmp_path / "SYSTEM.md").mkdir()
+    custom = load_custom(None, tmp_path)
+    assert custom.text is None and str(tmp_path / "SYSTEM.md") in custom.problems[0]
