@@ -1,0 +1,155 @@
+"""The bash tool: one command in a shell of its own, which never outlives its limits.
+
+The command runs in its own session with empty input. A timeout or a cancelled call ends its whole process tree.
+Children it leaves in the background do not hold up the result; they are named, live on, and die with zot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import Any
+
+import msgspec
+
+from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.bash_output import OutputCapture
+from zot.agent.tools.bash_pipe import OutputPipe
+from zot.agent.tools.failures import reason_of
+from zot.agent.tools.limits import Limits
+from zot.agent.tools.workspace import Workspace
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError
+from zot.system.process_table import Process, command_of
+from zot.system.processes import ProcessTree, find_program, spawn
+
+BACKGROUND_GRACE = 1.0
+_MOST_NAMED = 5
+
+
+class BashTool:
+    name = "bash"
+    read_only = False
+
+    def __init__(self, workspace: Workspace, limits: Limits) -> None:
+        self._workspace = workspace
+        self._limits = limits
+        self._shell = find_program("bash") or "/bin/sh"
+        self.description = (
+            f"Run a shell command ({os.path.basename(self._shell)}) in the working directory and return its "
+            "output and exit code. Input is empty; long output keeps its head and tail."
+        )
+        self.schema = {
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The command line."},
+                "timeout": {
+                    "type": "integer",
+                    "description": (
+                        f"Seconds until it is killed: {limits.bash_timeout_s} unless given, "
+                        f"{limits.bash_max_timeout_s} at most."
+                    ),
+                },
+            },
+            "required": ["command"],
+        }
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        arguments = Arguments(self.name, args)
+        command = arguments.filled_text("command")
+        seconds = self._timeout(arguments.integer("timeout"))
+        started = time.monotonic()
+        capture = OutputCapture()
+        tree, pipe = self._start(command, capture, context)
+        ending = await _run(tree, pipe, capture, seconds)
+        return _result(command, capture, ending, time.monotonic() - started)
+
+    def _timeout(self, asked: int) -> int:
+        return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)
+
+    def _start(self, command: str, capture: OutputCapture, context: ToolContext) -> tuple[ProcessTree, OutputPipe]:
+        cwd = self._workspace.cwd
+        read_end, write_end = os.pipe()
+        try:
+            tree = spawn(
+                [self._shell, "-c", command],
+                cwd=cwd,
+                env=self._workspace.child_environment(),
+                stdout=write_end,
+                stderr=write_end,
+            )
+        except (OSError, ValueError) as error:
+            os.close(read_end)
+            reason = reason_of(error) if isinstance(error, OSError) else str(error)
+            raise ToolError(f"bash: could not start {self._shell} in {cwd}: {reason}") from error
+        finally:
+            os.close(write_end)
+        return tree, OutputPipe(read_end, capture, context.progress)
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How the command ended, and the lines that tell what is special about it."""
+
+    exit_code: int
+    notes: tuple[str, ...] = ()
+
+
+async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seconds: int) -> Ending:
+    """Wait for the shell and its output; whatever happens, no process is left that nobody knows of."""
+    try:
+        async with asyncio.timeout(seconds):
+            code = await tree.wait()
+        await pipe.wait(BACKGROUND_GRACE)
+    except TimeoutError:
+        await _stop(tree, pipe)
+        return Ending(-1, (f"[timed out after {seconds}s: the command and all it started were killed]",))
+    except asyncio.CancelledError:
+        await _stop(tree, pipe)
+        raise
+    left = tree.leave(suspicious=not pipe.ended)
+    notes = (_named(left, pipe, capture),) if left else ()
+    if left:
+        pipe.detach()
+    else:
+        pipe.close()
+    return Ending(code if code >= 0 else -1, notes)
+
+
+async def _stop(tree: ProcessTree, pipe: OutputPipe) -> None:
+    try:
+        await tree.stop()
+    finally:
+        pipe.close()
+
+
+def _named(left: list[Process], pipe: OutputPipe, capture: OutputCapture) -> str:
+    names = [f"{process.pid} ({command_of(process)})" for process in left[:_MOST_NAMED]]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    later = "" if pipe.ended else f"; output goes on to {capture.open_spool().path}"
+    return f"[still running in the background: {', '.join(names)}{more}{later}]"
+
+
+def _result(command: str, capture: OutputCapture, ending: Ending, seconds: float) -> ToolResult:
+    output = capture.text()
+    spool = capture.spool if capture.truncated else None
+    full = f" (full output: {spool.path})" if spool else ""
+    trouble = [f"[the full output file is not complete: {spool.trouble}]"] if spool and spool.trouble else []
+    closing = [*trouble, *ending.notes, f"[exit {ending.exit_code}]{full}  Took {duration(seconds)}"]
+    parts = [f"$ {command}\n", *([output] if output else []), "\n".join(closing)]
+    details = {
+        "exit_code": ending.exit_code,
+        "full_output_path": str(spool.path) if spool else "",
+        "lines_truncated": capture.lines_truncated,
+        "bytes_truncated": capture.bytes_truncated,
+        "duration_ms": int(seconds * 1000),
+    }
+    return text_result("\n".join(parts), is_error=ending.exit_code != 0, details=details)
+
+
+def duration(seconds: float) -> str:
+    """``0.1s``, ``2m5s``, ``1h30m``."""
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60}m"

@@ -1,0 +1,131 @@
+"""The difference an edit made, built from the spans that are known to have changed: linear in the file.
+
+Rows are `` line`` for context, ``-line`` and ``+line`` for changes and ``...`` for skipped runs, three lines of context
+around each change. ``Hunk`` carries the true line numbers for a screen.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from zot.agent.tools.edit_text import Span
+
+CONTEXT = 3
+_MOST_COMPARED = 1_000_000  # old times new lines of one change; beyond, it is shown as one block
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Lines ``start`` to ``end`` (from 0, end excluded) of the old text became ``new``."""
+
+    start: int
+    end: int
+    new: list[str]
+
+
+class Hunk(msgspec.Struct, frozen=True):
+    """Where a run of rows begins, counted from 1, and how many lines of each side it shows."""
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+
+
+class Diff(msgspec.Struct, frozen=True):
+    text: str
+    hunks: list[Hunk]
+
+
+def diff_of(body: str, spans: list[Span]) -> Diff:
+    """``spans`` are sorted and do not overlap; see ``edit_text``."""
+    lines = body.split("\n")
+    rows: list[str] = []
+    hunks: list[Hunk] = []
+    shift = 0  # how many lines the new text is ahead
+    for group in _hunks(_changes(body, lines, spans)):
+        first, last = max(group[0].start - CONTEXT, 0), min(group[-1].end + CONTEXT, len(lines))
+        if hunks:
+            rows.append("...")
+        rows += _rows(lines, group, first, last)
+        grown = sum(len(change.new) - (change.end - change.start) for change in group)
+        hunks.append(Hunk(first + 1, last - first, first + 1 + shift, last - first + grown))
+        shift += grown
+    if hunks and hunks[-1].old_start - 1 + hunks[-1].old_lines < len(lines):
+        rows.append("...")
+    text = "\n".join(rows).encode("utf-8", "replace").decode()  # surrogates stand for bytes that are no text
+    return Diff(text, hunks)
+
+
+def _rows(lines: list[str], changes: list[Change], first: int, last: int) -> list[str]:
+    rows: list[str] = []
+    position = first
+    for change in changes:
+        rows += [f" {line}" for line in lines[position : change.start]]
+        rows += [f"-{line}" for line in lines[change.start : change.end]]
+        rows += [f"+{line}" for line in change.new]
+        position = change.end
+    return rows + [f" {line}" for line in lines[position:last]]
+
+
+def _hunks(changes: list[Change]) -> list[list[Change]]:
+    """Changes whose contexts touch are shown together."""
+    groups: list[list[Change]] = []
+    for change in changes:
+        if groups and change.start - groups[-1][-1].end <= 2 * CONTEXT:
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def _changes(body: str, lines: list[str], spans: list[Span]) -> list[Change]:
+    changes: list[Change] = []
+    line, counted_to = 0, 0
+    for group in _on_shared_lines(body, spans):
+        start = body.rfind("\n", 0, group[0].start) + 1
+        line += body.count("\n", counted_to, start)
+        counted_to = start
+        end = body.find("\n", group[-1].end)
+        end = len(body) if end < 0 else end
+        last = line + body.count("\n", start, end) + 1
+        changes += _refined(lines[line:last], _applied(body, group, start, end).split("\n"), line)
+    return changes
+
+
+def _on_shared_lines(body: str, spans: list[Span]) -> list[list[Span]]:
+    """Spans that touch the same line belong to one change."""
+    groups: list[list[Span]] = []
+    for span in spans:
+        if groups and "\n" not in body[groups[-1][-1].end : span.start]:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    return groups
+
+
+def _applied(body: str, spans: list[Span], start: int, end: int) -> str:
+    pieces: list[str] = []
+    for span in spans:
+        pieces += [body[start : span.start], span.new]
+        start = span.end
+    return "".join([*pieces, body[start:end]])
+
+
+def _refined(old: list[str], new: list[str], offset: int) -> list[Change]:
+    """The lines that really differ; an edit often quotes unchanged ones to be unique."""
+    if len(old) * len(new) > _MOST_COMPARED:
+        return [_trimmed(old, new, offset)]
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(a=old, b=new, autojunk=False)
+    return [
+        Change(offset + a, offset + b, new[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"
+    ]
+
+
+def _trimmed(old: list[str], new: list[str], offset: int) -> Change:
+    shortest = min(len(old), len(new))
+    before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    rest = shortest - before
+    after = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    return Change(offset + before, offset + len(old) - after, new[before : len(new) - after])

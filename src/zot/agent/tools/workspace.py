@@ -1,0 +1,65 @@
+"""Where the tools work: the one seam through which every path and every child's environment goes.
+
+Paths are relative to the session's directory. Children inherit zot's environment minus the credentials it knows,
+plus the variables that tell a program it runs under an agent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from zot.errors import ToolError
+
+# Secrets of zot itself; those of the providers are given to the Workspace.
+OWN_SECRETS = frozenset({"ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "ZOT_TELEGRAM_TOKEN", "ZOT_BOT_TOKEN"})
+
+# Always ours to say: a value inherited from an outer zot must not stand for an absent one of our own.
+SESSION_VARIABLES = frozenset(
+    {"ZOT_SESSION_ID", "ZOT_SESSION_FILE", "ZOT_PROVIDER", "ZOT_MODEL", "ZOT_REASONING_LEVEL"}
+)
+
+
+class Workspace:
+    """``credentials`` are the variables children must not see, ``passthrough`` the exceptions a user named.
+
+    ``exported`` holds the values of SESSION_VARIABLES now; whoever switches model or session changes it.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        *,
+        credentials: Collection[str] = (),
+        passthrough: Collection[str] = (),
+        exported: Mapping[str, str] | None = None,
+    ) -> None:
+        self.cwd = Path(os.path.abspath(cwd))
+        self.exported = dict(exported or {})
+        self._dropped = (OWN_SECRETS | frozenset(credentials)) - frozenset(passthrough)
+
+    def resolve(self, path: str) -> Path:
+        """The absolute path meant by what a model wrote: relative to the session's directory, ``~`` expanded."""
+        if not path.strip():
+            raise ToolError("'path' is required and must not be blank")
+        try:
+            os.fsencode(path)
+        except UnicodeError as error:
+            raise ToolError(f"not a path: {path!r}") from error
+        if "\0" in path:
+            raise ToolError(f"not a path: {path!r}")
+        expanded = os.path.expanduser(path) if path.startswith("~") else path
+        return Path(os.path.normpath(os.path.join(self.cwd, expanded)))
+
+    def shown(self, path: Path) -> str:
+        """The path as a model should read it: relative where it lies in the session's directory."""
+        return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
+
+    def child_environment(self) -> dict[str, str]:
+        """What a command started by a tool gets."""
+        hidden = self._dropped | SESSION_VARIABLES
+        environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        environment.update(self.exported)
+        environment.update(AI_AGENT="zot", ZOT_AGENT="1", ZOT_CHILD_SESSION="1", PWD=str(self.cwd))
+        return environment

@@ -1,0 +1,67 @@
+"""The write tool: a file gets exactly the bytes given, all at once; missing directories are made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.failures import reason_of
+from zot.agent.tools.workspace import Workspace
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError
+from zot.system.user_files import replace_file
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "File to write, relative to the working directory."},
+        "content": {"type": "string", "description": "The complete new content."},
+    },
+    "required": ["path", "content"],
+}
+
+
+class WriteTool:
+    name = "write"
+    description = "Create a file, or replace the whole content of one; missing directories are created."
+    read_only = False
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.schema = _SCHEMA
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        arguments = Arguments(self.name, args)
+        path = self._workspace.resolve(arguments.filled_text("path"))
+        content = arguments.text("content")
+        data = _encoded(content)
+        created = _written(path, self._workspace.shown(path), data)
+        lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
+        details = {
+            "path": str(path),
+            "content": content,
+            "bytes": len(data),
+            "total_lines": lines,
+            "start_line": 1,
+        }
+        verb = "created" if created else "overwrote"
+        return text_result(
+            f"{verb} {self._workspace.shown(path)}: {lines} lines, {len(data)} bytes", details=details
+        )
+
+
+def _encoded(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"write: 'content' holds a lone surrogate at character {error.start}") from error
+
+
+def _written(path: Path, shown: str, data: bytes) -> bool:
+    try:
+        os.makedirs(path.parent, mode=0o755, exist_ok=True)
+        return replace_file(path, data)
+    except OSError as error:
+        raise ToolError(f"write: {shown}: {reason_of(error)}; nothing was changed") from error

@@ -1,0 +1,136 @@
+"""Who runs on this machine: one look at the process table, and the members of a tree in it.
+
+A tree is whatever carries its mark in the environment, belongs to its session, or descends from one of those; so
+a child that left its group, its session or its parent is found by one of the other two. Linux is read from
+``/proc``; elsewhere ``ps`` is asked, which knows groups and parents but no marks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+MARK_VARIABLE = "ZOT_PROCESS_TREE"
+
+_PROC = "/proc"
+_STARTED_FIELD = 19  # of /proc/<pid>/stat, counted from the state; see proc(5), field 22
+
+
+class Process(NamedTuple):
+    """One row. ``started`` is in the kernel's ticks, 0 where unknown; ``command`` only where it came for free."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+    zombie: bool
+    command: str = ""
+
+
+def snapshot() -> dict[int, Process]:
+    """Every process that can be seen now."""
+    rows = _from_proc() if os.path.exists(f"{_PROC}/self/stat") else _from_ps()
+    return {row.pid: row for row in rows}
+
+
+def members(marks: Collection[str], sessions: Collection[int]) -> list[Process]:
+    """The living processes of the trees with these marks and sessions, never ourselves."""
+    table = snapshot()
+    me = table.get(os.getpid())
+    since = me.started if me else 0
+    # Whatever we started is no older than we are: this spares reading the environment of most of the machine.
+    young = [row for row in table.values() if row.started >= since and not row.zombie]
+    own_sessions = set(sessions)
+    found = {row.pid for row in young if row.session in own_sessions or row.group in own_sessions}
+    found |= {row.pid for row in young if row.pid not in found and is_marked(row.pid, marks)}
+    _add_descendants(found, young)
+    return [row for row in young if row.pid in found and row.pid != os.getpid()]
+
+
+def _add_descendants(found: set[int], rows: Iterable[Process]) -> None:
+    children: dict[int, list[int]] = {}
+    for row in rows:
+        children.setdefault(row.parent, []).append(row.pid)
+    waiting = list(found)
+    while waiting:
+        fresh = [child for child in children.get(waiting.pop(), ()) if child not in found]
+        found.update(fresh)
+        waiting.extend(fresh)
+
+
+def is_marked(pid: int, marks: Collection[str]) -> bool:
+    """Whether the process was started with one of the marks, or below a zot that was."""
+    environment = _read(f"{_PROC}/{pid}/environ")
+    if MARK_VARIABLE.encode() not in environment:
+        return False
+    prefix = f"{MARK_VARIABLE}=".encode()
+    values = [entry[len(prefix) :] for entry in environment.split(b"\0") if entry.startswith(prefix)]
+    return any(f"{value.decode('utf-8', 'replace')}/".startswith(f"{mark}/") for value in values for mark in marks)
+
+
+def command_of(process: Process) -> str:
+    """What it runs, in one line of at most 80 characters; its pid alone when it is gone."""
+    raw = _read(f"{_PROC}/{process.pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
+    line = " ".join((raw.decode("utf-8", "replace") or process.command).split())
+    line = "".join(c for c in line if c.isprintable())
+    return f"{line[:79]}…" if len(line) > 80 else line
+
+
+def _from_proc() -> Iterable[Process]:
+    for name in os.listdir(_PROC):
+        if name.isdigit() and (row := _parse_stat(int(name), _read(f"{_PROC}/{name}/stat"))):
+            yield row
+
+
+def _parse_stat(pid: int, stat: bytes) -> Process | None:
+    # The name in parentheses may itself hold spaces and parentheses: the fields start after the last one.
+    fields = stat[stat.rfind(b")") + 1 :].split()
+    if len(fields) <= _STARTED_FIELD:
+        return None
+    state, parent, group, session = fields[:4]
+    return Process(
+        pid, int(parent), int(group), int(session), int(fields[_STARTED_FIELD]), zombie=state in (b"Z", b"X")
+    )
+
+
+def _from_ps() -> Iterable[Process]:
+    import subprocess
+
+    columns = ["pid=", "ppid=", "pgid=", "stat=", "args="]
+    options = [part for column in columns for part in ("-o", column)]
+    try:
+        answer = subprocess.run(
+            ["ps", "-A", *options], capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError:
+        return
+    for line in answer.stdout.splitlines():
+        pid, parent, group, state, *command = line.split(None, 4)
+        yield Process(
+            int(pid),
+            int(parent),
+            int(group),
+            int(group),
+            0,
+            zombie=state.startswith("Z"),
+            command=" ".join(command),
+        )
+
+
+def _read(path: str) -> bytes:
+    """A small file of /proc as a whole; empty when the process is gone or not ours to look into."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts: list[bytes] = []
+        while part := os.read(fd, 65536):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

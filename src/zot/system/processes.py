@@ -1,0 +1,269 @@
+"""The POSIX seam for child processes: every one runs in a session of its own and dies with zot.
+
+A ``ProcessTree`` is one child and all it starts. It ends in one of three ways: it is over, it is stopped (SIGTERM,
+then SIGKILL after a grace), or it is left in the background, where it lives on until zot ends. Nothing survives
+zot: ``kill_all`` runs at exit, and ``process_watch`` does its work when zot could not. Children are started
+without a ``preexec_fn``, which keeps ``subprocess`` on its quick vfork path; that is why no parent-death signal is
+used, which would reach the shell alone anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from zot.system.process_table import MARK_VARIABLE, Process, members
+from zot.system.process_watch import Watch
+
+STOP_GRACE = 3.0
+EXIT_GRACE = 0.3
+WATCH_DELAY = 0.02
+
+_KILL_ROUNDS = 20
+
+
+class ProcessTree:
+    """A child in its own session. Who starts one waits for it, stops it or leaves it; see ``spawn``."""
+
+    def __init__(self, child: subprocess.Popen[bytes], mark: str) -> None:
+        self._child = child
+        self._mark = mark
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """The first process's code, negative for a signal; None while it runs."""
+        return self._child.poll()
+
+    async def wait(self) -> int:
+        """Until the first process has ended; its descendants may go on."""
+        if self._child.poll() is None:
+            await _ended(self._child)
+        return self._child.wait()
+
+    def members(self) -> list[Process]:
+        """Every living process of the tree, the first one included."""
+        return members([self._mark], [self.pid] if self.owns_session() else [])
+
+    @property
+    def over(self) -> bool:
+        """True when the first process ended and nothing of its tree is left."""
+        return self.exit_code is not None and not self.members()
+
+    @property
+    def group_is_empty(self) -> bool:
+        """One system call: whether nobody is left in the child's own group (some may have moved elsewhere)."""
+        return self.exit_code is not None and _nobody(os.killpg, self.pid)
+
+    def send(self, number: int) -> list[Process]:
+        """Signal the whole tree; returns whom it found."""
+        found = self.members()
+        if self.owns_session():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+        for process in found:
+            if process.group != self.pid:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process.pid, number)
+        return found
+
+    async def stop(self, grace: float = STOP_GRACE) -> None:
+        """End the whole tree: SIGTERM, and SIGKILL after ``grace``. Cancelling it kills at once."""
+        try:
+            self.send(signal.SIGTERM)
+            self.send(signal.SIGCONT)  # a stopped process would not see the SIGTERM
+            await self._gone(grace)
+        finally:
+            self.kill()
+            _children().forget(self)
+
+    def kill(self) -> None:
+        """SIGKILL, repeated until no process of the tree is left, however quickly it forks."""
+        for _ in range(_KILL_ROUNDS):
+            if not self.send(signal.SIGKILL):
+                break
+            time.sleep(0.002)
+        with suppress(subprocess.TimeoutExpired):
+            self._child.wait(timeout=0.5)
+
+    def leave(self, *, suspicious: bool = False) -> list[Process]:
+        """Let what is left live on in the background until zot ends; returns it, empty when the tree is over.
+
+        An empty group is believed, because looking through the machine after each command is dear, unless the
+        caller is ``suspicious``: somebody still holds the pipe, say.
+        """
+        left = self.members() if suspicious or not self.group_is_empty else []
+        if not left:
+            _children().forget(self)
+        return left
+
+    def owns_session(self) -> bool:
+        """The number is ours until the child is reaped, and then as long as nobody else has got it as a pid."""
+        return self._child.returncode is None or _nobody(os.kill, self.pid)
+
+    async def _gone(self, grace: float) -> None:
+        pause = 0.005
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self.wait()
+                while self.members():
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, 0.1)
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.DEVNULL,
+    stderr: int = subprocess.DEVNULL,
+) -> ProcessTree:
+    """Start ``argv`` (its first word an absolute path) in a session of its own.
+
+    The file descriptors stay the caller's to close. Raises OSError when the program or directory is missing.
+    The caller ends what it got by ``stop``, or by ``wait`` and ``leave``.
+    """
+    return _children().spawn(argv, cwd, env, stdin, stdout, stderr)
+
+
+def background() -> list[ProcessTree]:
+    """The trees still alive: running, or left by a call that has returned."""
+    return _children().living()
+
+
+def kill_all() -> None:
+    """End everything this process has started, before it ends itself. Plain and quick; safe to call twice."""
+    if _state and _state.owner == os.getpid():
+        _state.kill_all()
+
+
+def find_program(name: str) -> str | None:
+    """The absolute path of a program on PATH; entries that are not absolute are passed over."""
+    for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        candidate = os.path.join(directory, name)
+        if os.path.isabs(directory) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+class _Children:
+    """All that one process has started. A forked copy of zot begins with none: these are its parent's."""
+
+    def __init__(self) -> None:
+        outer = os.environ.get(MARK_VARIABLE)
+        run = os.urandom(6).hex()
+        self.owner = os.getpid()
+        self._mark = f"{outer}/{run}" if outer else run
+        self._trees: dict[int, ProcessTree] = {}
+        self._watch = Watch(f"{MARK_VARIABLE}={self._mark}")
+        self._count = 0
+        atexit.register(kill_all)
+
+    def spawn(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
+    ) -> ProcessTree:
+        self._count += 1
+        mark = f"{self._mark}/{self._count}"
+        child = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env={**env, MARK_VARIABLE: mark},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        tree = self._trees[child.pid] = ProcessTree(child, mark)
+        self._tell_watch_soon()
+        return tree
+
+    def forget(self, tree: ProcessTree) -> None:
+        self._trees.pop(tree.pid, None)
+        self._tell_watch_soon()
+
+    def living(self) -> list[ProcessTree]:
+        self._trees = {pid: tree for pid, tree in self._trees.items() if not tree.over}
+        return list(self._trees.values())
+
+    def kill_all(self) -> None:
+        deadline = time.monotonic() + EXIT_GRACE
+        left = self._send(signal.SIGTERM)
+        while left and time.monotonic() < deadline:
+            time.sleep(0.005)
+            left = self._members()
+        for _ in range(_KILL_ROUNDS):
+            if not left:
+                break
+            left = self._send(signal.SIGKILL)
+            time.sleep(0.002)
+        self._trees.clear()
+        self._watch.stop()
+
+    def _members(self) -> list[Process]:
+        # Asking for the exit code reaps a child that has just been killed.
+        sessions = [t.pid for t in self._trees.values() if t.exit_code is None or t.owns_session()]
+        return members([self._mark], sessions)
+
+    def _send(self, number: int) -> list[Process]:
+        found = self._members()
+        for process in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+        return found
+
+    def _tell_watch_soon(self) -> None:
+        """A moment later, so that a short command is over before anybody hears of it."""
+        with suppress(RuntimeError):  # without a running loop there is no hurry: kill_all does the work
+            asyncio.get_running_loop().call_later(WATCH_DELAY, self._tell_watch)
+
+    def _tell_watch(self) -> None:
+        self._watch.publish([pid for pid, tree in self._trees.items() if not tree.group_is_empty])
+
+
+_state: _Children | None = None
+
+
+def _children() -> _Children:
+    global _state
+    if _state is None or _state.owner != os.getpid():
+        _state = _Children()
+    return _state
+
+
+def _nobody(send: Callable[[int, int], None], number: int) -> bool:
+    """Whether a signal to that process or group would find no one."""
+    with suppress(PermissionError):
+        try:
+            send(number, 0)
+        except ProcessLookupError:
+            return True
+    return False
+
+
+async def _ended(child: subprocess.Popen[bytes]) -> None:
+    """Wait without polling: a pidfd where the kernel has them, else a thread."""
+    try:
+        fd = os.pidfd_open(child.pid)
+    except (AttributeError, OSError):
+        await asyncio.to_thread(child.wait)
+        return
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(fd, lambda: ended.done() or ended.set_result(None))
+    try:
+        await ended
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)
