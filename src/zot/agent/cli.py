@@ -17,9 +17,10 @@ VERBS = {
 }
 
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
-RESERVED = frozenset(
-    "telegram-bot tg matrix-bot mx ext update continuous run pack inspect verify swarm auth cost local replay"
-    " report".split()
+RESERVED = (
+    *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
+    *("ext", "update", "auth", "cost", "local", "replay", "report"),
+    *("run", "pack", "inspect", "verify"),
 )
 
 

@@ -10,9 +10,10 @@ import time
 from typing import Protocol
 
 from zot.agent import stdin
-from zot.agent.build import Runtime, build
+from zot.agent.build import build, choose_session
 from zot.agent.console import Interrupted, Stdout, StdoutClosed, say
 from zot.agent.flags import Flags
+from zot.agent.runtime import Runtime
 from zot.agent.signals import REASONS, Signals
 from zot.core.agent import Outcome
 from zot.core.events import AgentEvent, Notice
@@ -27,6 +28,10 @@ class Mode(Protocol):
 
 def run_headless(flags: Flags) -> int:
     """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
+    if flags.ext:
+        raise UsageError("--ext: extensions are not available in this version")
+    if flags.resume:
+        choose_session(flags)
     prompt = stdin.join_prompt(stdin.read_piped() if stdin.is_piped() else "", flags.prompt)
     if not prompt:
         raise UsageError(f"{flags.mode} mode requires a prompt (argument or stdin)")
@@ -59,8 +64,11 @@ def _mode(name: str, stdout: Stdout) -> Mode:
 
 async def _run(flags: Flags, prompt: str, mode: Mode, signals: Signals) -> int:
     async with build(flags) as runtime:
+        if flags.no_yolo:
+            say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
         for notice in runtime.notices:
             say(notice)
+        runtime.notices.clear()
         loop = asyncio.get_running_loop()
         signals.on_signal = lambda: loop.call_soon_threadsafe(runtime.agent.abort) and None
         if signals.exit_code:

@@ -1,0 +1,231 @@
+"""Flags and settings become a running agent. This is the only place where the parts are put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+from zot import __version__
+from zot.agent import context_files
+from zot.agent.docs import index_path
+from zot.agent.flags import Flags
+from zot.agent.model_refresh import ModelRefresh
+from zot.agent.resolve import Query, Resolved, require_credential, resolve
+from zot.agent.runtime import Runtime, ToolChoice
+from zot.agent.settings import Settings
+from zot.agent.skills.discover import Skills, discover
+from zot.agent.skills.manifest import manifest
+from zot.agent.skills.tool import SkillTool
+from zot.agent.system_prompt import SystemPrompt, load_custom
+from zot.agent.tools.limits import Limits
+from zot.agent.tools.registry import DEFAULT_TOOLS, builtin_tools, unknown_tools
+from zot.agent.tools.workspace import Workspace
+from zot.core.agent import Agent
+from zot.core.confirm import ConfirmGate
+from zot.core.session.session import Session
+from zot.core.session.store import SessionStore
+from zot.core.tool import Tool
+from zot.errors import NotLoggedIn, UsageError
+from zot.provider.auth.store import AuthStore
+from zot.provider.catalog import Catalog
+from zot.provider.connect import connect, connect_script
+from zot.provider.http import HttpPool
+from zot.provider.messages import Usage
+from zot.provider.model import Reasoning
+from zot.provider.providers import credential_variables
+from zot.provider.stream import Client
+from zot.system.home import zot_home
+
+
+@asynccontextmanager
+async def build(flags: Flags) -> AsyncGenerator[Runtime]:
+    """Everything a prompt needs; ZotError names what is wrong with a flag, a file or the credential."""
+    runtime = _assemble(flags)
+    refresh = ModelRefresh(runtime, enabled=not flags.base_url)
+    runtime.agent.observers.append(refresh.watch)
+    try:
+        yield runtime
+    finally:
+        await refresh.aclose()
+        await runtime.aclose()
+
+
+def _assemble(flags: Flags) -> Runtime:
+    home, cwd = zot_home(), working_directory(flags.cwd)
+    settings, catalog, auth = Settings(home), Catalog(home), AuthStore(home)
+    session = _open_session(flags, SessionStore(home, cwd, __version__))
+    try:
+        resolved = resolve(_query(flags, session), settings, catalog, auth, os.environ)
+        require_credential(resolved)
+    except Exception:
+        if session is not None:
+            session.close()
+        raise
+    if session is None and not flags.no_session:
+        session = SessionStore(home, cwd, __version__).create(resolved.provider.id, resolved.model.id)
+    notices = [*settings.problems, *catalog.problems, *auth.notices, *resolved.notices]
+    return _compose(flags, home, cwd, settings, catalog, auth, resolved, session, notices)
+
+
+def _compose(
+    flags: Flags,
+    home: Path,
+    cwd: Path,
+    settings: Settings,
+    catalog: Catalog,
+    auth: AuthStore,
+    resolved: Resolved,
+    session: Session | None,
+    notices: list[str],
+) -> Runtime:
+    workspace = _workspace(cwd, settings, catalog, resolved, session, flags)
+    skills = Skills() if flags.no_skills else discover(cwd, home, Path(os.path.expanduser("~")))
+    choice = ToolChoice(() if flags.no_tools else flags.tools)
+    tools = _builtin(flags, settings, workspace, skills)
+    pool = HttpPool(proxy=settings.values.http_proxy)
+    if session is not None:
+        session.set_model(resolved.provider.id, resolved.model.id)
+        session.on_failure = notices.append
+        notices += session.repairs
+    notices += [*skills.problems, *_unknown_tools(flags)]
+    agent = Agent(
+        client=_connect(resolved, pool),
+        model=resolved.model,
+        system=_system_prompt(flags, home, cwd, skills, notices),
+        tools=choice.keep(tools),
+        max_steps=flags.max_steps,
+        reasoning=cast("Reasoning", flags.reasoning or settings.values.reasoning),
+        temperature=settings.values.temperature if flags.temperature is None else flags.temperature,
+        gate=ConfirmGate() if flags.no_yolo else None,
+        journal=session,
+        messages=session.messages if session else (),
+        cumulative=session.cumulative if session else Usage(),
+        session_id=session.id if session else "",
+        compact_at=settings.values.auto_compact_percent / 100,
+        max_cost_usd=flags.max_cost,
+    )
+    return Runtime(
+        agent=agent,
+        home=home,
+        workspace=workspace,
+        settings=settings,
+        catalog=catalog,
+        auth=auth,
+        resolved=resolved,
+        skills=skills,
+        session=session,
+        pool=pool,
+        tool_choice=choice,
+        builtin_tools=tools,
+        notices=notices,
+    )
+
+
+def working_directory(typed: str) -> Path:
+    """``--cwd``, absolute and existing; the process's own directory without it."""
+    path = Path(os.path.abspath(os.path.expanduser(typed))) if typed else Path.cwd()
+    if not path.is_dir():
+        raise UsageError(f'--cwd "{typed}": not a directory')
+    return path
+
+
+def _open_session(flags: Flags, store: SessionStore) -> Session | None:
+    """The session to go on with, if one was asked for and exists."""
+    if flags.no_session:
+        return None
+    path = Path(os.path.expanduser(flags.session)) if flags.session else None
+    if path is None and flags.continue_:
+        path = store.newest()
+    return store.open(path) if path else None
+
+
+def _query(flags: Flags, session: Session | None) -> Query:
+    return Query(
+        provider=flags.provider,
+        model=flags.model,
+        api_key=flags.api_key,
+        base_url=flags.base_url,
+        insecure=flags.insecure,
+        script=flags.script,
+        remembered_provider=session.meta.provider if session else "",
+        remembered_model=session.meta.model if session else "",
+    )
+
+
+def _workspace(
+    cwd: Path, settings: Settings, catalog: Catalog, resolved: Resolved, session: Session | None, flags: Flags
+) -> Workspace:
+    exported = {"ZOT_PROVIDER": resolved.provider.id, "ZOT_MODEL": resolved.model.id}
+    if level := flags.reasoning or settings.values.reasoning:
+        exported["ZOT_REASONING_LEVEL"] = level
+    if session is not None:
+        exported |= {"ZOT_SESSION_ID": session.id, "ZOT_SESSION_FILE": str(session.path)}
+    return Workspace(
+        cwd,
+        credentials=credential_variables(catalog.providers().values()),
+        passthrough=settings.values.env_passthrough,
+        exported=exported,
+    )
+
+
+def _builtin(flags: Flags, settings: Settings, workspace: Workspace, skills: Skills) -> list[Tool]:
+    """The built-in tools of this run: those named by ``--tools``, else the default set and the settings' extras."""
+    if flags.no_tools:
+        return []
+    names = (*DEFAULT_TOOLS, *settings.values.tools) if flags.tools is None else flags.tools
+    limits = Limits(int(settings.values.bash_timeout_s), int(settings.values.bash_timeout_max_s))
+    tools = builtin_tools(workspace, names=names, limits=limits)
+    wanted = flags.tools is None or "skill" in flags.tools
+    return [*tools, SkillTool(skills)] if skills.all and wanted else tools
+
+
+def _unknown_tools(flags: Flags) -> list[str]:
+    unknown = unknown_tools(flags.tools or (), ("skill",))
+    return [f"--tools: there is no tool named {name}" for name in unknown]
+
+
+def _system_prompt(flags: Flags, home: Path, cwd: Path, skills: Skills, notices: list[str]) -> SystemPrompt:
+    custom = load_custom(flags.system_prompt, home)
+    context = context_files.ContextFiles() if flags.no_context_files else context_files.load(cwd, home)
+    notices += [*custom.problems, *context.problems]
+    return SystemPrompt(
+        cwd=cwd,
+        docs_index=index_path(),
+        custom=custom.text,
+        appends=flags.append_system_prompt,
+        context=context.parts,
+        skills=manifest(skills),
+    )
+
+
+def _connect(resolved: Resolved, pool: HttpPool) -> Client:
+    if resolved.script:
+        return connect_script(Path(resolved.script))
+    if resolved.endpoint is None:
+        raise NotLoggedIn(resolved.missing or f"no credential for {resolved.provider.id}")
+    return connect(resolved.endpoint, resolved.api, pool)
+
+
+def choose_session(flags: Flags) -> None:
+    """``--resume`` without a screen: ask on stderr, read a number from stdin, and go on with that session."""
+    import sys
+
+    from zot.agent.sessions_command import choose
+
+    if flags.no_session or flags.session or flags.continue_:
+        return
+    store = SessionStore(zot_home(), working_directory(flags.cwd), __version__)
+    path = choose(store, _read_line, sys.stderr.write)
+    if path is not None:
+        flags.session = str(path)
+
+
+def _read_line() -> str:
+    """One line of raw stdin: what follows it is left for the prompt."""
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line.decode("utf-8", "replace")
