@@ -1,0 +1,59 @@
+"""Where requests go and how they are signed, once provider, model and credential are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from zot.agent.settings import Values
+from zot.errors import ConfigError
+from zot.provider.auth.lookup import Credential
+from zot.provider.dialect import Endpoint
+from zot.provider.model import Model
+from zot.provider.providers import PROVIDERS, Api, Provider, base_url_of, is_loopback, is_url
+
+_SILENCE_S = 300.0
+_LOCAL_SILENCE_S = 900.0  # a prompt may take long to read in
+
+
+def endpoint_for(
+    provider: Provider,
+    model: Model,
+    credential: Credential,
+    *,
+    base_url: str,
+    insecure: bool,
+    values: Values,
+    environ: Mapping[str, str],
+) -> Endpoint:
+    """``base_url`` is the flag's; after it come the model's own address, a login's and the provider's."""
+    url = (base_url or model.base_url or _provider_url(provider, credential, environ)).rstrip("/")
+    if not is_url(url):
+        raise ConfigError(f'{provider.id}: "{url}" is not an address; it must begin with http:// or https://')
+    silence = _LOCAL_SILENCE_S if is_loopback(url) else _SILENCE_S
+    return Endpoint(
+        provider=provider.id,
+        base_url=url,
+        api_key=credential.key,
+        oauth=credential.method == "oauth",
+        account_id=credential.account_id,
+        headers=provider.headers,
+        silence_s=values.silence_for(provider.id) or silence,
+        insecure=(insecure or values.insecure) and not is_built_in(url),
+    )
+
+
+def api_for(provider: Provider, credential: Credential | None) -> Api:
+    """The dialect: a login may speak another one than a key."""
+    oauth = credential is not None and credential.method == "oauth"
+    return provider.oauth_api if oauth and provider.oauth_api else provider.api
+
+
+def is_built_in(url: str) -> bool:
+    """Whether the address ships with zot; TLS is always checked there."""
+    return any(url in (row.base_url, row.oauth_base_url) for row in PROVIDERS.values())
+
+
+def _provider_url(provider: Provider, credential: Credential, environ: Mapping[str, str]) -> str:
+    if credential.method == "oauth" and provider.oauth_base_url and not provider.user_endpoint:
+        return provider.oauth_base_url
+    return base_url_of(provider, environ)

@@ -1,0 +1,340 @@
+"""Which provider, model, address and credential a run uses; decided here and nowhere else.
+
+What was typed beats what a resumed session remembers, which beats the settings, which beat the defaults. Something
+typed wrong is an error. Something stale in a session or in the settings falls back, and each fallback is exactly
+one notice. ``resolve`` reads files, may run a key command and may repair a stale setting; it opens no connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from zot.agent.endpoint import api_for, endpoint_for
+from zot.agent.settings import Settings
+from zot.errors import ConfigError, NotLoggedIn, UsageError
+from zot.provider.auth.lookup import Credential, find_credential, has_credential
+from zot.provider.auth.store import AuthStore
+from zot.provider.catalog import Catalog
+from zot.provider.dialect import Endpoint
+from zot.provider.limits import with_limits
+from zot.provider.model import Model
+from zot.provider.providers import FALLBACKS, Api, Provider, canonical_id, is_loopback, is_url
+
+DEFAULT_PROVIDER = "anthropic"
+
+# What local servers get as a key: most ignore it, some want one to be there.
+_LOCAL_KEY = "ollama"
+
+_Origin = Literal["typed", "remembered", "config", "default"]
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What was typed, and what the resumed session remembers."""
+
+    provider: str = ""
+    model: str = ""
+    api_key: str = ""
+    base_url: str = ""
+    insecure: bool = False
+    script: str = ""
+    remembered_provider: str = ""
+    remembered_model: str = ""
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """The decision. ``endpoint`` is None for the scripted model, and when a credential is missing."""
+
+    provider: Provider
+    model: Model
+    api: Api
+    endpoint: Endpoint | None = None
+    credential: Credential | None = None
+    missing: str = ""  # why there is no credential and what to do about it; empty when nothing is missing
+    script: str = ""
+    notices: list[str] = []
+
+
+def resolve(
+    query: Query, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
+) -> Resolved:
+    """UsageError for something typed wrong, ConfigError for an address or ``auth.json`` that cannot be used."""
+    return _Resolver(query, settings, catalog, store, environ).run()
+
+
+def require_credential(resolved: Resolved) -> None:
+    """For modes that cannot ask: NotLoggedIn when the run would have to."""
+    if resolved.missing:
+        raise NotLoggedIn(resolved.missing)
+
+
+class _Resolver:
+    """One resolution: provider, then credential, then model, then endpoint."""
+
+    def __init__(
+        self, query: Query, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
+    ) -> None:
+        self.query = query
+        self.settings = settings
+        self.catalog = catalog
+        self.store = store
+        self.environ = environ
+        self.providers = catalog.providers()
+        self.notices: list[str] = []
+        self.missing = ""
+
+    def run(self) -> Resolved:
+        self._check_flags()
+        provider, origin = self._provider()
+        if provider.api == "script":
+            return self._scripted(provider)
+        credential = self._credential(provider)
+        if (other := self._substitute(provider, origin, credential)) is not None:
+            reason = self.missing.partition(": ")[0]
+            provider, origin, credential = other, "default", self._credential(other)
+            model = self._model(provider, origin)
+            self.notices.append(f"{reason}; using {provider.id} ({model.id})")
+        else:
+            model = self._model(provider, origin)
+        if credential is None:
+            credential = self._without_key(provider, model)
+        return self._resolved(provider, model, credential)
+
+    def _check_flags(self) -> None:
+        query = self.query
+        if query.base_url and not is_url(query.base_url):
+            raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
+        if query.script and query.provider not in ("", "script"):
+            raise UsageError(f"--script goes with --provider script, not with {query.provider}")
+
+    # -- provider -----------------------------------------------------------------------------------------------
+
+    def _provider(self) -> tuple[Provider, _Origin]:
+        query, values = self.query, self.settings.values
+        if query.provider:
+            return self._typed_provider(), "typed"
+        if query.script:
+            return self.providers["script"], "typed"
+        stored, origin = self._stored_provider()
+        if query.model:
+            return self._provider_of(query.model, stored), "typed"
+        if origin == "default" and values.model:
+            return self._provider_of(values.model, stored), "config"
+        return stored, origin
+
+    def _typed_provider(self) -> Provider:
+        name = canonical_id(self.query.provider, self.providers)
+        if name not in self.providers:
+            known = ", ".join(self.providers)
+            raise UsageError(f'unknown provider "{self.query.provider}"; known providers: {known}')
+        return self.providers[name]
+
+    def _stored_provider(self) -> tuple[Provider, _Origin]:
+        """What the session or the settings name, or the default; a stale name falls back."""
+        remembered = canonical_id(self.query.remembered_provider, self.providers)
+        if remembered in self.providers:
+            return self.providers[remembered], "remembered"
+        if remembered:
+            self.notices.append(f'the session\'s provider "{remembered}" is unknown; the settings decide')
+        named = canonical_id(self.settings.values.provider, self.providers)
+        if not named:
+            return self.providers[DEFAULT_PROVIDER], "default"
+        if named in self.providers:
+            return self.providers[named], "config"
+        return self._instead_of(named), "default"
+
+    def _instead_of(self, stale: str) -> Provider:
+        """The first usual provider with a credential takes the place of an unknown one, in the settings too."""
+        choices = (self.providers[name] for name in FALLBACKS)
+        provider = next((p for p in choices if self._has_credential(p)), self.providers[DEFAULT_PROVIDER])
+        saved = self._repair(provider=provider.id, model="")
+        self.notices.append(f'{self.settings.path}: unknown provider "{stale}"; using {provider.id}{saved}')
+        return provider
+
+    def _provider_of(self, model_id: str, preferred: Provider) -> Provider:
+        """Who serves a model named without a provider: the preferred one if it can, else one with a credential."""
+        if self.catalog.find(model_id, preferred.id):
+            return preferred
+        owners = [self.providers[row.provider] for row in self.catalog.rows() if row.id == model_id]
+        return next((p for p in owners if self._has_credential(p)), owners[0] if owners else preferred)
+
+    # -- credential ---------------------------------------------------------------------------------------------
+
+    def _credential(self, provider: Provider) -> Credential | None:
+        """The provider's credential; why there is none is kept in ``missing``, not raised."""
+        self.missing = ""
+        try:
+            commands = self.settings.values.api_key_command
+            found = find_credential(
+                provider, self.store, self.environ, api_key=self.query.api_key, commands=commands
+            )
+        except (NotLoggedIn, ConfigError) as error:
+            self.missing = str(error)
+            return None
+        if found is None and provider.needs_key:
+            self.missing = self._how_to_log_in(provider)
+        return found
+
+    def _has_credential(self, provider: Provider) -> bool:
+        return has_credential(provider, self.store, self.environ, self.settings.values.api_key_command)
+
+    def _how_to_log_in(self, provider: Provider) -> str:
+        variable = " or ".join(provider.env)
+        text = f"no credential for {provider.id}: set {variable}, pass --api-key, or log in with /login"
+        others = [
+            p.id for p in self.providers.values() if p.needs_key and not p.rows_of and self._has_credential(p)
+        ]
+        if others:
+            return f"{text}; there is one for {', '.join(others)} (--provider {others[0]})"
+        if provider.user_endpoint:
+            return f'{text}; for a server without keys write "auth": "none" in models.json'
+        return f"{text}; no key needed: --provider ollama --model NAME, or --provider script --script FILE"
+
+    def _substitute(self, provider: Provider, origin: _Origin, credential: Credential | None) -> Provider | None:
+        """Another provider, when nobody asked for this one and it cannot be used without a key."""
+        if credential is not None or not provider.needs_key or origin == "typed" or self.query.base_url:
+            return None
+        others = (self.providers[name] for name in FALLBACKS if name != provider.id)
+        return next((other for other in others if self._has_credential(other)), None)
+
+    def _without_key(self, provider: Provider, model: Model) -> Credential | None:
+        """What stands in for a key where none is needed: on this machine by the user's word, or ``auth: none``."""
+        if provider.local or (model.source == "user" and is_loopback(model.base_url)):
+            self.missing = ""
+            return Credential(_LOCAL_KEY)
+        if not provider.needs_key:
+            self.missing = ""
+            return Credential("")
+        return None
+
+    # -- model --------------------------------------------------------------------------------------------------
+
+    def _model(self, provider: Provider, origin: _Origin) -> Model:
+        query, values = self.query, self.settings.values
+        if query.model:
+            return self._typed_model(provider)
+        if query.remembered_model and provider.id == canonical_id(query.remembered_provider, self.providers):
+            return self._known(provider, query.remembered_model) or self._forgotten_model(provider)
+        if values.model and self._setting_applies(provider):
+            return self._known(provider, values.model) or self._stale_model(provider, origin)
+        return self._default_model(provider)
+
+    def _typed_model(self, provider: Provider) -> Model:
+        wanted = self.query.model
+        if model := self._known(provider, wanted):
+            return model
+        if self.query.base_url:  # an address of one's own may serve anything
+            return self._ad_hoc(provider, wanted)
+        elsewhere = self.catalog.find(wanted)
+        if elsewhere is not None:
+            raise UsageError(
+                f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
+                f" use --provider {elsewhere.provider}"
+            )
+        raise UsageError(
+            f'unknown model "{wanted}" (provider="{provider.id}"){self._closest(provider, wanted)};'
+            " zot --list-models shows the known ones, models.json adds others"
+        )
+
+    def _closest(self, provider: Provider, wanted: str) -> str:
+        from difflib import get_close_matches  # only on the way to an error
+
+        owner = provider.rows_of or provider.id
+        near = get_close_matches(wanted, [row.id for row in self.catalog.rows() if row.provider == owner], n=1)
+        return f", did you mean {near[0]}" if near else ""
+
+    def _forgotten_model(self, provider: Provider) -> Model:
+        default = self._default_model(provider)
+        self.notices.append(f'the session\'s model "{self.query.remembered_model}" is unknown; using {default.id}')
+        return default
+
+    def _setting_applies(self, provider: Provider) -> bool:
+        """The stored model goes with the stored provider; with another one only if that one has it."""
+        values = self.settings.values
+        stored = canonical_id(values.provider, self.providers) or DEFAULT_PROVIDER
+        return stored == provider.id or self.catalog.find(values.model, provider.id) is not None
+
+    def _stale_model(self, provider: Provider, origin: _Origin) -> Model:
+        """The default in place of a stored model the provider does not have."""
+        default = self._default_model(provider)
+        stored = self.settings.values.model
+        elsewhere = self.catalog.find(stored)
+        if elsewhere is not None and origin != "config":
+            return default  # the stored pair was never asked for
+        saved = self._repair(model="")
+        reason = "is unknown" if elsewhere is None else f"belongs to {elsewhere.provider}"
+        what = f'{self.settings.path}: model "{stored}" {reason} (provider="{provider.id}")'
+        self.notices.append(f"{what}; using {default.id}{saved}")
+        return default
+
+    def _default_model(self, provider: Provider) -> Model:
+        """The table's default, or for providers without one the first model the user listed."""
+        if name := provider.default_model:
+            return self.catalog.find(name, provider.id) or self._ad_hoc(provider, name)
+        rows = (row for row in self.catalog.rows() if row.provider == provider.id and row.source == "user")
+        if row := next(rows, None):
+            return row
+        raise UsageError(f"{provider.id} has no default model: name one with --model")
+
+    def _known(self, provider: Provider, model_id: str) -> Model | None:
+        """The catalogue's row; providers that take any id get a made-up one."""
+        if model := self.catalog.find(model_id, provider.id):
+            return model
+        return self._ad_hoc(provider, model_id) if provider.any_model else None
+
+    def _ad_hoc(self, provider: Provider, model_id: str) -> Model:
+        source = "ollama" if provider.id == "ollama" else "user"
+        return with_limits(Model(id=model_id, provider=provider.id, name=model_id, source=source), provider)
+
+    # -- the result ---------------------------------------------------------------------------------------------
+
+    def _resolved(self, provider: Provider, model: Model, credential: Credential | None) -> Resolved:
+        endpoint = None
+        if credential is not None:
+            endpoint = endpoint_for(
+                provider,
+                model,
+                credential,
+                base_url=self.query.base_url,
+                insecure=self.query.insecure,
+                values=self.settings.values,
+                environ=self.environ,
+            )
+            if self.query.insecure and not endpoint.insecure:
+                self.notices.append(f"--insecure has no effect on the built-in address of {provider.id}")
+        self.notices += self.store.notices
+        self.store.notices.clear()
+        return Resolved(
+            provider=provider,
+            model=model,
+            api=api_for(provider, credential),
+            endpoint=endpoint,
+            credential=credential,
+            missing=self.missing,
+            notices=self.notices,
+        )
+
+    def _scripted(self, provider: Provider) -> Resolved:
+        if not self.query.script:
+            raise UsageError("--provider script needs --script FILE")
+        model = Model(
+            id=self.query.model or provider.default_model,
+            provider=provider.id,
+            name=provider.name,
+            context_window=200_000,
+            max_output=32_000,
+            source="script",
+        )
+        return Resolved(
+            provider=provider, model=model, api="script", script=self.query.script, notices=self.notices
+        )
+
+    def _repair(self, **changes: str) -> str:
+        """Store what replaced a stale setting; the words for the notice say when that failed."""
+        try:
+            self.settings.save(**changes)
+        except ConfigError:
+            return " (the setting could not be changed)"
+        return ""

@@ -1,0 +1,230 @@
+"""``config.json``: every setting zot knows, with its type, default and meaning in one table (``Values``).
+
+A wrong value costs that key alone and one line in ``problems``. Saving changes only the named keys, keeps unknown
+ones, and never overwrites a file that could not be parsed: the first save moves it to ``config.json.bad``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from zot.errors import ConfigError
+from zot.provider.auth.store import KeyCommand
+from zot.provider.model import REASONING_LEVELS, Reasoning
+from zot.system.files import locked, move_aside, write_atomic
+from zot.system.json_file import decode_object, encode_pretty, read_bytes
+
+_Seconds = Annotated[float, Meta(gt=0)]
+_LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
+
+
+class Values(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings. The descriptions are the reference page."""
+
+    provider: Annotated[str, Meta(description="Provider used when `--provider` is not given.")] = ""
+    model: Annotated[str, Meta(description="Model used when `--model` is not given.")] = ""
+    reasoning: Annotated[
+        Reasoning,
+        Meta(description="How hard the model thinks: `off`, `minimum`, `low`, `medium`, `high`, `xhigh`, `max`."),
+    ] = ""
+    temperature: Annotated[
+        float | None, Meta(description="Sampling temperature, 0 to 2; absent leaves the choice to the provider.")
+    ] = None
+    tools: Annotated[
+        tuple[str, ...], Meta(description="Tools switched on besides the default set, such as `glob` and `grep`.")
+    ] = ()
+    auto_compact_threshold: Annotated[
+        Annotated[int, Meta(ge=0, le=100)] | Literal["off"],
+        Meta(
+            description="Percent of the context window at which the transcript is compacted; `off` or 0 for never."
+        ),
+    ] = 85
+    bash_timeout_s: Annotated[
+        _Seconds, Meta(description="Seconds a bash command may take when the model names none.")
+    ] = 120
+    bash_timeout_max_s: Annotated[
+        _Seconds, Meta(description="The most seconds a model may ask for a bash command.")
+    ] = 600
+    env_passthrough: Annotated[
+        tuple[str, ...],
+        Meta(description="Credential variables that child processes may see; all others zot knows are removed."),
+    ] = ()
+    api_key_command: Annotated[
+        dict[str, KeyCommand],
+        Meta(
+            description="By provider id, a program that prints its key: "
+            '`{"openai": {"program": "op", "args": ["read", "…"], "timeout_ms": 120000}}`.'
+        ),
+    ] = {}
+    silence_s: Annotated[
+        _Seconds | dict[str, _Seconds] | None,
+        Meta(
+            description="Seconds without an event after which an answer counts as lost: one number, or one per "
+            "provider id. Absent: 300, on this machine 900."
+        ),
+    ] = None
+    http_proxy: Annotated[
+        str, Meta(description="Proxy for all requests; the environment's proxy variables come first.")
+    ] = ""
+    insecure: Annotated[
+        bool,
+        Meta(description="Skip TLS checks, only for addresses you gave yourself (`--base-url`, `models.json`)."),
+    ] = False
+    extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    theme: Annotated[str, Meta(description="Colour theme of the interactive mode.")] = ""
+    inline_images_enabled: Annotated[
+        bool | None, Meta(description="Show images in the terminal; absent decides by the terminal.")
+    ] = None
+    update_url: Annotated[
+        str, Meta(description="Address of a release feed; without it zot never looks for updates.")
+    ] = ""
+    last_changelog_shown: Annotated[
+        str, Meta(description="The version whose changes were shown last; written by zot.")
+    ] = ""
+
+    @property
+    def auto_compact_percent(self) -> int:
+        """The threshold as a number; 0 means off."""
+        return 0 if self.auto_compact_threshold == "off" else self.auto_compact_threshold
+
+    def silence_for(self, provider: str) -> float | None:
+        """The configured silence limit of a provider, if any."""
+        return self.silence_s.get(provider) if isinstance(self.silence_s, dict) else self.silence_s
+
+
+class Settings:
+    """The file, read once. ``values`` are the sound settings, ``problems`` one line per wrong one."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "config.json"
+        self.problems: list[str] = []
+        self.values = Values()
+        try:
+            self.values = _values(self.path, self._read(), self.problems)
+        except ConfigError as error:
+            self.problems.append(f"{error}; default settings are used until it is fixed")
+
+    def save(self, **changes: Any) -> None:
+        """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
+        _check(self.path, changes)
+        try:
+            with locked(self._target()):
+                raw = self._read_or_move_aside()
+                raw.update(changes)
+                raw = {key: value for key, value in raw.items() if value is not None}
+                write_atomic(self._target(), encode_pretty(raw))
+        except OSError as error:
+            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+        self.values = _values(self.path, raw, [])
+
+    def _read(self) -> dict[str, Any]:
+        data = read_bytes(self.path)
+        return {} if data is None else decode_object(self.path, data)
+
+    def _read_or_move_aside(self) -> dict[str, Any]:
+        try:
+            return self._read()
+        except ConfigError:
+            bad = move_aside(self._target())
+            self.problems.append(f"{self.path} could not be read and is now {bad.name}; a new one was written")
+            return {}
+
+    def _target(self) -> Path:
+        """The real file: a symbolic link into a dotfiles directory stays one."""
+        return Path(os.path.realpath(self.path))
+
+
+def parse_reasoning(text: str) -> Reasoning | None:
+    """A level as people write it (any case, ``minimal``, ``maximum``); None when there is no such level."""
+    level = text.strip().lower()
+    level = _LEVEL_ALIASES.get(level, level)
+    return level if level in ("", *REASONING_LEVELS) else None
+
+
+def settings_page() -> str:
+    """``docs/reference/settings.md``, generated from ``Values``."""
+    rows = [
+        f"| `{field.name}` | {_type_name(field)} | {_default(field)} | {_description(field)} |"
+        for field in msgspec.structs.fields(Values)
+    ]
+    return _PAGE.format(rows="\n".join(rows))
+
+
+_PAGE = """\
+# Settings
+
+<!-- Generated from src/zot/agent/settings.py by `make generate`; do not edit. -->
+
+Settings live in `config.json` in zot's home: `$ZOT_HOME`, else `$XDG_STATE_HOME/zot`, else
+`~/.local/state/zot` (macOS: `~/Library/Application Support/zot`). A flag beats a setting, a setting beats the
+default. Keys zot does not know are kept. A wrong value is reported in one line and ignored; a file that is
+not JSON is reported, left alone, and moved to `config.json.bad` by the first save.
+
+| key | type | default | meaning |
+|---|---|---|---|
+{rows}
+"""
+
+
+def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> Values:
+    if not raw:
+        return Values()  # spares most starts the 2 ms it takes to look at the types
+    if isinstance(level := raw.get("reasoning"), str) and (parsed := parse_reasoning(level)) is not None:
+        raw = {**raw, "reasoning": parsed}
+    try:
+        return _checked(raw)
+    except msgspec.ValidationError:
+        return _checked({key: value for key, value in raw.items() if _sound(path, key, value, problems)})
+
+
+def _checked(raw: dict[str, Any]) -> Values:
+    values = msgspec.convert(raw, Values)
+    if values.temperature is not None and not 0 <= values.temperature <= 2:
+        raise msgspec.ValidationError("Expected a number from 0 to 2 - at `$.temperature`")
+    return values
+
+
+def _sound(path: Path, key: str, value: Any, problems: list[str]) -> bool:
+    try:
+        _checked({key: value})
+    except msgspec.ValidationError as error:
+        problems.append(f"{path}: {key}: {_reason(error)}; the key is ignored until it is fixed")
+        return False
+    return True
+
+
+def _check(path: Path, changes: dict[str, Any]) -> None:
+    for key, value in changes.items():
+        if key not in Values.__struct_fields__:
+            raise ConfigError(f'{path}: there is no setting "{key}"')
+        problems: list[str] = []
+        if value is not None and not _sound(path, key, value, problems):
+            raise ConfigError(problems[0].partition("; the key is ignored")[0])
+
+
+def _reason(error: msgspec.ValidationError) -> str:
+    text = str(error).partition(" - at ")[0]
+    return text[0].lower() + text[1:]
+
+
+def _description(field: msgspec.structs.FieldInfo) -> str:
+    return next(m.description or "" for m in field.type.__metadata__ if isinstance(m, Meta) and m.description)
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    value = field.default if field.default is not msgspec.NODEFAULT else None
+    return "–" if value in (None, "", ()) else f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _type_name(field: msgspec.structs.FieldInfo) -> str:
+    """The JSON type in words."""
+    schema = msgspec.json.schema(field.type)
+    parts: list[dict[str, str]] = schema.get("anyOf", [schema])
+    words = {"boolean": "true/false", "array": "list", "integer": "number", "number": "number", "object": "object"}
+    kinds = [words.get(part.get("type", ""), "text") for part in parts if part.get("type") != "null"]
+    return " or ".join(dict.fromkeys(kinds))

@@ -1,0 +1,170 @@
+"""Where a credential comes from, in order: ``--api-key``, the environment, ``auth.json``, ``api_key_command``.
+
+Nothing here talks to the network. A key command may take long and blocks: inside an event loop call from a
+thread. Its answer stays in this process's memory only, and background work never starts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from zot.errors import ConfigError, NotLoggedIn
+from zot.provider.auth.store import AuthStore, Entry, KeyCommand
+from zot.provider.providers import Provider
+
+if TYPE_CHECKING:
+    import subprocess
+
+_LINE_LIMIT = 64 * 1024
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """A key or token and where it was found."""
+
+    key: str
+    method: Literal["apikey", "oauth"] = "apikey"
+    account_id: str = ""
+    source: Literal["flag", "env", "file", "command"] = "flag"
+
+    def __repr__(self) -> str:
+        """Never the key: tracebacks and logs show this."""
+        return f"Credential(method={self.method!r}, source={self.source!r})"
+
+    __str__ = __repr__
+
+
+def find_credential(
+    provider: Provider,
+    store: AuthStore,
+    environ: Mapping[str, str],
+    *,
+    api_key: str = "",
+    commands: Mapping[str, KeyCommand] | None = None,
+    background: bool = False,
+) -> Credential | None:
+    """The provider's credential, or None. NotLoggedIn when a stored login has expired, ConfigError when a file
+    or a key command is wrong. ``background`` never runs a key command."""
+    if api_key:
+        return Credential(api_key, source="flag")
+    if found := _from_environment(provider, environ):
+        return found
+    entry = store.entry(provider.id)
+    if found := _from_file(provider, entry):
+        return found
+    command = (commands or {}).get(provider.id) or entry.api_key_command
+    if command is None or background:
+        return None
+    return Credential(_run(provider.id, command), source="command")
+
+
+def has_credential(
+    provider: Provider,
+    store: AuthStore,
+    environ: Mapping[str, str],
+    commands: Mapping[str, KeyCommand] | None = None,
+) -> bool:
+    """Whether there is one. A configured key command counts without being run."""
+    try:
+        found = find_credential(provider, store, environ, background=True)
+        return found is not None or provider.id in (commands or {}) or bool(store.entry(provider.id).method)
+    except (NotLoggedIn, ConfigError):
+        return False
+
+
+def forget_commands() -> None:
+    """Drop the answers of key commands, so that the next look-up runs them again (after a refused key)."""
+    _run.cache_clear()
+
+
+def _from_environment(provider: Provider, environ: Mapping[str, str]) -> Credential | None:
+    if provider.oauth_env and (token := environ.get(provider.oauth_env, "").strip()):
+        return Credential(token, "oauth", source="env")
+    for name in provider.env:
+        if key := environ.get(name, "").strip():
+            return Credential(key, source="env")
+    return None
+
+
+def _from_file(provider: Provider, entry: Entry) -> Credential | None:
+    if entry.api_key:
+        return Credential(entry.api_key, source="file")
+    if entry.method != "oauth" or entry.oauth is None:
+        return None
+    if entry.oauth.expired(time.time()):
+        raise NotLoggedIn(f"the login for {provider.name} has expired; log in again with /login")
+    return Credential(entry.oauth.access_token, "oauth", entry.oauth.account_id, "file")
+
+
+@functools.cache
+def _run(provider_id: str, command: KeyCommand) -> str:
+    """The one line the program printed. Its stderr is not shown: it might hold a secret."""
+    import subprocess
+
+    what = f'api_key_command for {provider_id} ("{command.program}")'
+    deadline = time.monotonic() + command.timeout_ms / 1000
+    try:
+        child = subprocess.Popen(
+            [command.program, *command.args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ConfigError(f"{what} cannot be started: {error.strerror or error}") from error
+    with child:
+        try:
+            assert child.stdout is not None
+            output = _read_to_end(child.stdout.fileno(), deadline)
+            if len(output) > _LINE_LIMIT:
+                raise ConfigError(f"{what} printed more than 64 KiB; it must print the key alone")
+            status = child.wait(max(0.0, deadline - time.monotonic()))
+        except (TimeoutError, subprocess.TimeoutExpired) as error:
+            raise ConfigError(f"{what} did not answer within {command.timeout_ms} ms") from error
+        finally:
+            _kill_group(child)
+    if status:
+        raise ConfigError(f"{what} ended with status {status}; run it by hand to see why")
+    return _one_line(what, output)
+
+
+def _read_to_end(fd: int, deadline: float) -> bytes:
+    """What came until the end of input, at most a little over the limit; TimeoutError when the time ran out."""
+    import selectors
+
+    output = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(fd, selectors.EVENT_READ)
+        while len(output) <= _LINE_LIMIT:
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                raise TimeoutError
+            chunk = os.read(fd, 4096)
+            if not chunk:
+                break
+            output += chunk
+    return output
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """End what is left of the program, its own children included."""
+    import signal
+
+    if child.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def _one_line(what: str, output: bytes) -> str:
+    line = output.decode("utf-8", "replace").rstrip("\r\n")
+    if not line.strip():
+        raise ConfigError(f"{what} printed nothing; it must print the key on one line")
+    if not line.isprintable():
+        raise ConfigError(f"{what} printed more than one line or control characters; it must print the key alone")
+    return line.strip()

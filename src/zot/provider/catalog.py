@@ -1,0 +1,151 @@
+"""What models and providers there are: the built-in table, then what discovery learned, then the user's own.
+
+Read on first use, never at import. The built-in table is never changed; a refresh makes new lists, and the
+user's rows are applied last each time, so they always win.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.provider.limits import with_limits
+from zot.provider.model import Model, Source
+from zot.provider.models_file import NAME as MODELS_FILE
+from zot.provider.models_file import ModelsFile, apply_user_models, read_models_file
+from zot.provider.providers import PROVIDERS, Provider
+
+CACHE_FILE = "models-cache.json"
+
+
+class CachedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """One discovered model, as ``models-cache.json`` keeps it."""
+
+    provider: str = ""
+    id: str = ""
+    display_name: str = ""
+    context_window: int = 0
+    max_output: int = 0
+
+
+class Cache(msgspec.Struct, frozen=True, kw_only=True):
+    """``models-cache.json``. ``providers`` says when each provider was last asked."""
+
+    fetched_at: str = ""
+    providers: dict[str, str] = {}
+    models: list[CachedModel] = []
+
+
+class Catalog:
+    """The active models. ``problems`` are one-line diagnostics about ``models.json``."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._live: list[CachedModel] | None = None  # a refresh of this process; None: what the cache file says
+        self._file: ModelsFile | None = None
+        self._rows: list[Model] | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        return self._user().problems
+
+    def providers(self) -> dict[str, Provider]:
+        """All providers by id: the table, changed and extended by ``models.json``."""
+        return PROVIDERS | self._user().providers
+
+    def rows(self) -> list[Model]:
+        """Every active model in catalogue order."""
+        if self._rows is None:
+            self._rows = self._merge()
+        return list(self._rows)
+
+    def find(self, model_id: str, provider: str = "") -> Model | None:
+        """The row with that id; without a provider the first one in catalogue order."""
+        table = self.providers().get(provider)
+        owner = table.rows_of if table is not None and table.rows_of else provider
+        for row in self.rows():
+            if row.id == model_id and owner in ("", row.provider):
+                return row if owner == provider else msgspec.structs.replace(row, provider=provider)
+        return None
+
+    def learn(self, found: list[CachedModel]) -> None:
+        """Take what a refresh found (all providers' rows, the kept ones too); user rows stay on top."""
+        self._live = found
+        self._rows = None
+
+    def reload(self) -> None:
+        """Forget what was read, so that edited files count."""
+        self._file = self._rows = None
+
+    def _user(self) -> ModelsFile:
+        if self._file is None:
+            self._file = read_models_file(self._home / MODELS_FILE)
+        return self._file
+
+    def _merge(self) -> list[Model]:
+        rows = builtin_rows()
+        if self._live is not None:
+            rows = merge_live(rows, self._live, "live")
+        else:
+            rows = merge_live(rows, read_cache(self._home).models, "cache")
+        providers = self.providers()
+        rows = apply_user_models(rows, self._user().models)
+        return [with_limits(row, providers.get(row.provider)) for row in rows if row.provider in providers]
+
+
+def builtin_rows() -> list[Model]:
+    """The table that ships with zot."""
+    return msgspec.json.decode(Path(__file__).with_name("models.json").read_bytes(), type=list[Model])
+
+
+def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> list[Model]:
+    """A known model keeps its numbers, takes the live name and is no longer speculative; others are appended."""
+    result = list(rows)
+    at = {(row.provider, row.id): index for index, row in enumerate(result)}
+    for live in found:
+        if not live.id or not live.provider:
+            continue
+        index = at.get((live.provider, live.id))
+        if index is not None:
+            name = live.display_name or result[index].name
+            result[index] = msgspec.structs.replace(result[index], name=name, source=source, speculative=False)
+            continue
+        at[live.provider, live.id] = len(result)
+        result.append(
+            Model(
+                id=live.id,
+                provider=live.provider,
+                name=live.display_name or live.id,
+                context_window=max(0, live.context_window),
+                max_output=max(0, live.max_output),
+                source=source,
+            )
+        )
+    return result
+
+
+def read_cache(home: Path) -> Cache:
+    """The discovery cache, however old; a missing or corrupt one is an empty one."""
+    try:
+        data = (home / CACHE_FILE).read_bytes()
+    except OSError:
+        return Cache()
+    try:
+        raw = msgspec.json.decode(data, type=dict[str, Any])
+        entries: list[dict[str, Any]] = raw.get("models") or []
+        models = [{_FIELDS.get(key, key): value for key, value in entry.items()} for entry in entries]
+        return msgspec.convert({**raw, "models": models}, Cache)
+    except (msgspec.MsgspecError, AttributeError, TypeError, UnicodeError, RecursionError):
+        return Cache()
+
+
+# The reference writes Go's field names.
+_FIELDS = {
+    "Provider": "provider",
+    "ID": "id",
+    "DisplayName": "display_name",
+    "ContextWindow": "context_window",
+    "MaxOutput": "max_output",
+}

@@ -1,0 +1,237 @@
+"""Asking providers which models they have. Never at start and never unasked: the caller runs ``refresh`` beside
+a prompt or a model list, for providers with a credential or local servers the user configured.
+
+A refresh is silent about failures, bounded in time, and merges by provider: one that did not answer keeps what
+the cache knew. ``find_local_servers`` looks on this machine only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from zot import __version__
+from zot.errors import ConfigError, NotLoggedIn, ProviderError
+from zot.provider.auth.lookup import find_credential
+from zot.provider.auth.store import AuthStore
+from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
+from zot.provider.dialect import HttpRequest
+from zot.provider.http import HttpPool
+from zot.provider.providers import PROVIDERS, Provider, base_url_of
+from zot.provider.wire import address
+from zot.system.files import locked, write_atomic
+
+TTL_S = 6 * 3600
+_TOTAL_S = 20.0
+_REQUEST_S = 15.0
+_PROBE_S = 3.0
+_PAGES = 20
+_BODY_LIMIT = 8 * 1024 * 1024
+_NO_CHAT = re.compile(r"embed|moderation|rerank|whisper|transcri|tts|dall-e|realtime|gpt-(image|audio)", re.I)
+
+
+class Target(msgspec.Struct, frozen=True):
+    """One provider to ask, with the key that signs the question (empty for servers that need none)."""
+
+    provider: Provider
+    base_url: str
+    key: str = ""
+
+
+class LocalServer(msgspec.Struct, frozen=True):
+    """An OpenAI-compatible server found on this machine."""
+
+    provider: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+def targets(
+    providers: Iterable[Provider],
+    store: AuthStore,
+    environ: Mapping[str, str],
+    *,
+    in_use: str = "",
+    api_key: str = "",
+) -> list[Target]:
+    """Whom a refresh may ask: providers with a key, and local servers that are configured or in use.
+
+    Logins are skipped, and no key command is run for this. ``api_key`` is the flag's, for the provider in use.
+    """
+    found: list[Target] = []
+    for provider in providers:
+        used = provider.id == in_use
+        if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
+            continue
+        try:
+            credential = find_credential(
+                provider, store, environ, api_key=api_key if used else "", background=True
+            )
+        except (NotLoggedIn, ConfigError):
+            continue
+        if credential is not None and credential.method == "apikey":
+            found.append(Target(provider, base_url_of(provider, environ), credential.key))
+        elif credential is None and not provider.needs_key and (provider.local or provider.discover):
+            found.append(Target(provider, base_url_of(provider, environ)))
+    return [target for target in found if target.base_url]
+
+
+def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
+    """Whether what is cached about a provider is older than six hours, or nothing is."""
+    stamp = cache.providers.get(provider, "") if cache.providers else cache.fetched_at
+    try:
+        age = (time.time() if now is None else now) - datetime.fromisoformat(stamp).timestamp()
+    except ValueError:
+        return True
+    return not 0 <= age < TTL_S
+
+
+async def refresh(pool: HttpPool, targets: Iterable[Target], home: Path) -> list[CachedModel] | None:
+    """Ask every target whose cache is stale; the new list for ``Catalog.learn``, None when nothing was found.
+
+    The cache file is rewritten with it. Failures and time-outs are silent.
+    """
+    cache = read_cache(home)
+    due = [target for target in targets if refresh_due(cache, _owner(target.provider))]
+    found: dict[str, list[CachedModel]] = {}
+    try:
+        async with asyncio.timeout(_TOTAL_S), asyncio.TaskGroup() as group:
+            for target in due:
+                group.create_task(_collect(pool, target, found))
+    except TimeoutError:
+        pass
+    if not found:
+        return None
+    return _store(home, found)
+
+
+async def find_local_servers(pool: HttpPool, timeout: float = 0.5) -> list[LocalServer]:
+    """The well-known local servers that answer on their usual port, in table order."""
+    local = [row for row in PROVIDERS.values() if row.local]
+    found: dict[str, LocalServer] = {}
+
+    async def look(provider: Provider) -> None:
+        base_url = provider.base_url.replace("//localhost", "//127.0.0.1")
+        try:
+            async with asyncio.timeout(timeout):
+                models = await _openai_models(pool, Target(provider, base_url))
+        except (ProviderError, TimeoutError, OSError):
+            return
+        found[provider.id] = LocalServer(provider.id, base_url, tuple(m.id for m in models))
+
+    async with asyncio.TaskGroup() as group:
+        for provider in local:
+            group.create_task(look(provider))
+    return [found[row.id] for row in local if row.id in found]
+
+
+async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedModel]]) -> None:
+    limit = _PROBE_S if target.provider.discover or target.provider.local else _REQUEST_S
+    ask = _anthropic_models if target.provider.api == "anthropic" else _openai_models
+    try:
+        async with asyncio.timeout(limit):
+            models = await ask(pool, target)
+    except (ProviderError, TimeoutError, OSError):
+        return
+    if models:
+        found[_owner(target.provider)] = models
+
+
+async def _anthropic_models(pool: HttpPool, target: Target) -> list[CachedModel]:
+    url = address(target.base_url, "models?limit=1000")
+    own = [("anthropic-version", "2023-06-01")]
+    if target.key:
+        own.append(("x-api-key", target.key))
+    models: list[CachedModel] = []
+    after = ""
+    for _ in range(_PAGES):
+        page = await _get(pool, target, f"{url}&after_id={after}" if after else url, own)
+        models += _models(target, page)
+        after = page.get("last_id") or ""
+        if not page.get("has_more") or not isinstance(after, str) or not re.fullmatch(r"[\w.:-]+", after):
+            break
+    return models
+
+
+async def _openai_models(pool: HttpPool, target: Target) -> list[CachedModel]:
+    own = [("authorization", f"Bearer {target.key}")] if target.key else []
+    return _models(target, await _get(pool, target, address(target.base_url, "models"), own))
+
+
+async def _get(pool: HttpPool, target: Target, url: str, own: list[tuple[str, str]]) -> dict[str, Any]:
+    """One JSON object; an empty one when the answer is none. TLS is always checked here."""
+    theirs = {name.lower(): value for name, value in target.provider.headers.items()}
+    ours = [("accept", "application/json"), ("user-agent", f"zot/{__version__}"), *own]
+    headers = [pair for pair in ours if pair[0] not in theirs] + list(theirs.items())
+    response = await pool.send(HttpRequest("GET", url, headers, b""), connect_timeout=_REQUEST_S)
+    try:
+        if response.status != 200:
+            return {}
+        value = msgspec.json.decode(await response.read(_BODY_LIMIT))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+    finally:
+        response.abort()
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _models(target: Target, page: dict[str, Any]) -> list[CachedModel]:
+    data = page.get("data")
+    entries = cast("list[Any]", data) if isinstance(data, list) else []
+    prefixes = target.provider.live_prefixes
+    return [
+        model
+        for entry in entries
+        if isinstance(entry, dict)
+        and (model := _model(_owner(target.provider), cast("dict[str, Any]", entry))).id
+        and not _NO_CHAT.search(model.id)
+        and (not prefixes or model.id.startswith(prefixes))
+    ]
+
+
+def _model(owner: str, entry: dict[str, Any]) -> CachedModel:
+    """Servers agree on ``id``; for the window each has its own word."""
+    return CachedModel(
+        provider=owner,
+        id=_text(entry.get("id")),
+        display_name=_text(entry.get("display_name")),
+        context_window=_count(entry, "context_length", "context_window", "max_context_length", "max_model_len"),
+        max_output=_count(entry, "max_completion_tokens", "max_output_tokens"),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and value.isprintable() and len(value) <= 200 else ""
+
+
+def _count(entry: dict[str, Any], *names: str) -> int:
+    values = [entry.get(name) for name in names]
+    return next((v for v in values if isinstance(v, int) and not isinstance(v, bool) and v > 0), 0)
+
+
+def _owner(provider: Provider) -> str:
+    return provider.rows_of or provider.id
+
+
+def _store(home: Path, found: dict[str, list[CachedModel]]) -> list[CachedModel]:
+    """Merge by provider with what the file says now: another process may have refreshed meanwhile."""
+    path = home / CACHE_FILE
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        with locked(path):
+            cache = read_cache(home)
+            kept = [model for model in cache.models if model.provider not in found]
+            models = kept + [model for models in found.values() for model in models]
+            stamps = cache.providers or {model.provider: cache.fetched_at for model in kept}
+            stamps = {**stamps, **dict.fromkeys(found, now)}
+            write_atomic(path, msgspec.json.encode(Cache(fetched_at=now, providers=stamps, models=models)))
+    except OSError:
+        return [model for models in found.values() for model in models]
+    return models
