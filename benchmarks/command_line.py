@@ -37,8 +37,8 @@ def one_answer(p: float) -> Iterator[Row]:
             with FakeModelServer([Say("a short answer")]) as server:
                 process = run([*ZOT, "-p", "hi", "--base-url", server.url], env, cwd)
                 timing = server.timings[0]
-                first.append(timing.request_first_byte - process.started)
-                gone.append(process.ended - timing.response_last_byte)
+                first.append(timing.first_byte - process.started)
+                gone.append(process.ended - timing.last_byte)
                 rss.append(process.rss_mb)
     yield Row(
         "zot -p: spawn → first byte of the request", min(first) / p, 11, "P", note=f"{min(first) * 1000:.0f} ms"
@@ -55,7 +55,7 @@ def tool_step(s: float) -> Row:
             run([*ZOT, "-p", "go", "--base-url", server.url], env, cwd)
             timings = server.timings
             for before, after in pairwise(timings):
-                steps.append(after.request_first_byte - before.response_last_byte)
+                steps.append(after.first_byte - before.last_byte)
     steps.sort()
     median = steps[len(steps) // 2]
     note = f"S = {s * 1000:.1f} ms, step = {median * 1000:.1f} ms (median), {steps[0] * 1000:.1f} (best)"
@@ -79,7 +79,7 @@ def stream(tokens: int) -> tuple[float, float, float]:
     with scratch_home() as (env, cwd):
         measured = []
         for _ in range(5):
-            with FakeModelServer([Say(WORD * tokens, deltas=[WORD] * tokens)]) as server:
+            with FakeModelServer([Say(WORD * tokens, deltas=(WORD,) * tokens)]) as server:
                 measured.append(run([*ZOT, "-p", "go", "--base-url", server.url, "--no-session"], env, cwd))
     return (
         min(m.cpu for m in measured),

@@ -34,17 +34,19 @@ def say(text: str) -> None:
 
 
 class Stdout:
-    """Raw stdout. ``writing`` is true while a write may be stuck, so that a signal handler knows."""
+    """Raw stdout. ``writing`` and the count ``writes`` let a signal handler tell a write that is stuck."""
 
     def __init__(self, fd: int = 1) -> None:
         self.fd = fd
         self.writing = False
+        self.writes = 0
         self.is_terminal = os.isatty(fd)
 
     def write(self, data: bytes) -> None:
         """Write everything, or raise StdoutClosed."""
         view = memoryview(data)
         self.writing = True
+        self.writes += 1
         try:
             while view:
                 view = view[os.write(self.fd, view) :]
