@@ -81,10 +81,12 @@ class Agent(AgentState):
             return outcome
 
     def _finish(self, run: Run, error: Exception | None) -> None:
-        self.journal.turn_ended()
-        if error is not None:
-            run.emit(events.Error(describe(error)))
-        run.emit(events.Done())
+        try:
+            self.journal.turn_ended()
+        finally:  # a full disk does not leave a reader waiting for the end
+            if error is not None:
+                run.emit(events.Error(describe(error)))
+            run.emit(events.Done())
 
     @contextmanager
     def _exclusive(self, emit: Emit) -> Generator[Run]:

@@ -82,20 +82,23 @@ class AgentState:
         self.specs = tuple(spec_of(tool) for tool in self.toolbox.values())
 
     def append(self, message: Message) -> None:
+        self.journal.appended(message)
         self._transcript.append(message)
         self.revision += 1
-        self.journal.appended(message)
 
     def set_messages(self, messages: Iterable[Message]) -> None:
         """Replace the transcript (resume, clear, switch); the journal is not told."""
-        self._transcript = list(messages)
-        self.revision += 1
-        self.last_context_tokens = 0
+        self._replace(messages)
 
     def replace_by_summary(self, summary: Message, keep_tail: int) -> None:
         tail = self._transcript[len(self._transcript) - keep_tail :]
-        self.set_messages([summary, *tail])
         self.journal.compacted(keep_tail, summary)
+        self._replace([summary, *tail])
+
+    def _replace(self, messages: Iterable[Message]) -> None:
+        self._transcript = list(messages)
+        self.revision += 1
+        self.last_context_tokens = 0
 
     def seed_cost(self, cumulative: Usage) -> None:
         """Set the baseline that later usage is added to (resume, model switch)."""

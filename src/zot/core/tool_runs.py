@@ -37,9 +37,7 @@ class _Ready(msgspec.Struct, frozen=True):
 class ToolRuns:
     """``tools`` are those the model was offered in this step, even if the agent's were swapped since."""
 
-    def __init__(
-        self, state: AgentState, run: Run, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock]
-    ) -> None:
+    def __init__(self, state: AgentState, run: Run, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock]) -> None:
         self._state = state
         self._run = run
         self._tools = tools

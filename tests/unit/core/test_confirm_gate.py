@@ -1,0 +1,145 @@
+"""The confirm gate (engine-core C5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fakes.client import calls, says
+from tests.fakes.tools import FakeTool
+from tests.unit.core.harness import heard, make_agent, results
+from zot.core.confirm import Answer, ConfirmGate, preview
+
+ONCE, TOOL, ALL, DENY = Answer("once"), Answer("tool"), Answer("all"), Answer("deny")
+
+
+class FakeConfirmer:
+    """Gives the scripted answers, the last one for ever."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.asked: list[tuple[str, str, Any]] = []
+
+    async def __call__(self, tool: str, shown: str, args: Any) -> Answer:
+        self.asked.append((tool, shown, args))
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+
+async def test_without_a_gate_every_tool_runs() -> None:
+    """engine-194"""
+    tool = FakeTool()
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool])
+    await heard(agent)
+    assert tool.ran == [{}]
+
+
+async def test_a_gate_without_a_confirmer_refuses_and_names_the_flag() -> None:
+    """engine-194, and the core half of engine-200: headless modes deny."""
+    tool = FakeTool()
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], gate=ConfirmGate())
+    _, said = await heard(agent)
+    [(_, is_error, text)] = results(said)
+    assert is_error and "--no-yolo" in text and "no prompt" in text
+    assert tool.ran == []
+
+
+async def test_a_plain_yes_asks_again_next_time() -> None:
+    """engine-195"""
+    confirmer = FakeConfirmer(ONCE)
+    gate = ConfirmGate(confirmer)
+    assert await gate.check("bash", {"command": "ls"}) is None
+    assert await gate.check("bash", {"command": "ls"}) is None
+    assert confirmer.asked == [("bash", "ls", {"command": "ls"})] * 2
+
+
+async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> None:
+    """engine-196"""
+    confirmer = FakeConfirmer(TOOL, DENY)
+    gate = ConfirmGate(confirmer)
+    assert await gate.check("bash", {}) is None
+    assert await gate.check("bash", {}) is None
+    assert await gate.check("write", {}) is not None
+    assert [tool for tool, _, _ in confirmer.asked] == ["bash", "write"]
+
+
+async def test_remembering_all_skips_every_question() -> None:
+    """engine-197"""
+    confirmer = FakeConfirmer(ALL)
+    gate = ConfirmGate(confirmer)
+    assert await gate.check("bash", {}) is None
+    assert await gate.check("write", {}) is None
+    assert len(confirmer.asked) == 1
+
+
+async def test_yolo_skips_every_question() -> None:
+    """engine-197"""
+    gate = ConfirmGate()
+    gate.allow_all()
+    assert await gate.check("bash", {}) is None
+
+
+async def test_reset_forgets_every_yes() -> None:
+    confirmer = FakeConfirmer(ALL, DENY)
+    gate = ConfirmGate(confirmer)
+    await gate.check("bash", {})
+    gate.reset()
+    assert await gate.check("bash", {}) is not None
+
+
+async def test_a_refusal_gives_its_reason_trimmed_or_a_default() -> None:
+    """engine-198"""
+    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  not now "))).check("bash", {}) == "not now"
+    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  "))).check("bash", {})
+
+
+async def test_a_refusal_remembers_nothing() -> None:
+    confirmer = FakeConfirmer(DENY, ONCE)
+    gate = ConfirmGate(confirmer)
+    assert await gate.check("bash", {}) is not None
+    assert await gate.check("bash", {}) is None
+    assert len(confirmer.asked) == 2
+
+
+async def test_a_confirmer_can_be_attached_later() -> None:
+    gate = ConfirmGate()
+    gate.confirmer = FakeConfirmer(ONCE)
+    assert await gate.check("bash", {}) is None
+
+
+async def test_a_confirmer_that_fails_refuses() -> None:
+    async def broken(tool: str, shown: str, args: Any) -> Answer:
+        raise ConnectionError("client gone")
+
+    refusal = await ConfirmGate(broken).check("bash", {})
+    assert refusal and "client gone" in refusal
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ({"path": "a.py", "command": "ls"}, "ls"),
+        ({"command": " ", "path": "a.py"}, "a.py"),
+        ({"file_path": "b.py"}, "b.py"),
+        ({"url": "u"}, "u"),
+        ({"query": "q"}, "q"),
+        ({"name": "n"}, "n"),
+        ({"n": 1}, '{"n":1}'),
+        ('{"command":"ls"}', "ls"),
+        ("[1, 2]", "[1,2]"),
+        ("not json", "not json"),
+        ("", ""),
+        ({"command": "  ls  "}, "ls"),
+        ({"command": "echo a\nrm -rf /\r\nx"}, "echo a↩rm -rf /↩x"),
+    ],
+)
+def test_the_preview_says_what_the_call_is_about(args: Any, shown: str) -> None:
+    """engine-199"""
+    assert preview(args) == shown
+
+
+def test_a_long_preview_is_cut_on_characters_with_an_ellipsis() -> None:
+    """engine-199"""
+    shown = preview({"command": "ü" * 200})
+    assert shown == "ü" * 119 + "…"
+    assert preview({"command": "x" * 120}) == "x" * 120

@@ -1,0 +1,119 @@
+"""The order of events within a prompt (engine-core C2.2, rpc-protocol 6.1)."""
+
+from __future__ import annotations
+
+from tests.fakes.client import answer, calls, says
+from tests.fakes.interceptor import FakeInterceptor
+from tests.fakes.tools import FakeTool
+from tests.unit.core.harness import heard, make_agent, of, words
+from zot.core import events
+from zot.core.interceptors import TurnVerdict
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import AuthFailed, TransportFailed
+from zot.provider.messages import TextBlock
+from zot.provider.stream import Retrying
+
+
+async def talkative(args: dict[str, object], context: ToolContext) -> ToolResult:
+    context.progress("working")
+    return text_result("done")
+
+
+async def test_a_prompt_with_one_tool_emits_the_documented_sequence() -> None:
+    """engine-139"""
+    agent, _ = make_agent(
+        calls(("bash", {"command": "ls"}), text="Let me look."),
+        says("All ", "fine."),
+        tools=[FakeTool("bash", talkative)],
+    )
+    outcome, said = await heard(agent)
+    assert words(said) == [
+        "user_message",
+        *("turn_start", "assistant_start", "text_delta", "tool_use_start", "tool_use_args", "tool_use_end"),
+        *("usage", "assistant_message", "tool_call", "turn_end", "tool_progress", "tool_result"),
+        *("turn_start", "assistant_start", "text_delta", "text_delta", "usage", "assistant_message", "turn_end"),
+        "done",
+    ]
+    assert [e.step for e in of(said, events.TurnStart)] == [1, 2]
+    assert [e.stop for e in of(said, events.TurnEnd)] == ["tool_use", "end"]
+    assert outcome.stop == "end" and outcome.error is None
+
+
+async def test_done_comes_once_and_last_after_a_failed_call() -> None:
+    """engine-140: a failure before the model answered has no assistant_start, then error, then done."""
+    agent, _ = make_agent([AuthFailed("fake: http 401: no")])
+    outcome, said = await heard(agent)
+    assert words(said) == ["user_message", "turn_start", "turn_end", "error", "done"]
+    assert of(said, events.TurnEnd) == [events.TurnEnd("error", "fake: http 401: no")]
+    assert of(said, events.Error) == [events.Error("fake: http 401: no")]
+    assert isinstance(outcome.error, AuthFailed) and outcome.stop == "error"
+
+
+async def test_done_comes_once_and_last_after_a_stream_that_failed() -> None:
+    """engine-140"""
+    broken = answer((TextBlock("half"),), ["half"], stop="error", error=TransportFailed("fake: cut"))
+    agent, _ = make_agent(broken)
+    _, said = await heard(agent)
+    assert words(said)[-4:] == ["assistant_message", "turn_end", "error", "done"]
+    assert words(said).count("done") == 1
+
+
+async def test_a_natural_end_stops_with_end() -> None:
+    """engine-141: the wire writes this stop as end_turn."""
+    agent, _ = make_agent(says("hi"))
+    outcome, said = await heard(agent)
+    assert of(said, events.TurnEnd) == [events.TurnEnd("end")]
+    assert outcome.stop == "end"
+
+
+async def test_a_refused_turn_calls_no_model_and_emits_no_error() -> None:
+    """engine-148"""
+    guard = FakeInterceptor(turn=TurnVerdict(False, "not today"))
+    agent, client = make_agent(interceptors=[guard])
+    outcome, said = await heard(agent)
+    assert words(said) == ["user_message", "turn_start", "turn_end", "done"]
+    assert of(said, events.TurnEnd) == [events.TurnEnd("error", "not today")]
+    assert client.requests == []
+    assert outcome.refused == "not today" and outcome.error is None
+    assert [m.text() for m in agent.messages] == ["go"]
+
+
+async def test_a_refusal_without_a_reason_gets_a_default_one() -> None:
+    agent, _ = make_agent(interceptors=[FakeInterceptor(turn=TurnVerdict(False))])
+    outcome, _ = await heard(agent)
+    assert outcome.refused
+
+
+async def test_a_retry_is_a_notice() -> None:
+    agent, _ = make_agent([Retrying("fake: http 503, again in 1 s", 1.0), *says("hi")])
+    _, said = await heard(agent)
+    assert of(said, events.Notice) == [events.Notice("fake: http 503, again in 1 s", "warn")]
+
+
+async def test_proceed_runs_on_the_transcript_without_a_new_user_message() -> None:
+    agent, client = make_agent(says("one"), says("two"))
+    await heard(agent, "first")
+    said: list[events.AgentEvent] = []
+    outcome = await agent.proceed(said.append)
+    assert outcome.stop == "end"
+    assert words(said)[0] == "turn_start"
+    assert [m.text() for m in client.requests[1].messages] == ["first", "one"]
+
+
+async def test_observers_hear_each_event_before_the_caller() -> None:
+    order: list[str] = []
+    agent, _ = make_agent(says("hi"), observers=[lambda e: order.append("observer")])
+    await agent.prompt("go", emit=lambda e: order.append("caller"))
+    assert order[::2] == ["observer"] * (len(order) // 2)
+    assert order[1::2] == ["caller"] * (len(order) // 2)
+
+
+async def test_the_system_prompt_is_rendered_from_the_sorted_tools() -> None:
+    agent, client = make_agent(
+        says("hi"),
+        tools=[FakeTool("write"), FakeTool("bash")],
+        system=lambda specs: " ".join(s.name for s in specs),
+    )
+    await heard(agent)
+    assert client.requests[0].system == "bash write"
+    assert [spec.name for spec in client.requests[0].tools] == ["bash", "write"]

@@ -1,0 +1,181 @@
+"""Interceptors refuse, rewrite and hide; the transcript keeps what the model really said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.fakes.client import calls, says
+from tests.fakes.interceptor import FakeInterceptor
+from tests.fakes.tools import FakeTool
+from tests.unit.core.harness import heard, make_agent, of, results, words
+from zot.core import events
+from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.provider.messages import TextBlock
+
+
+async def test_modified_arguments_reach_the_tool_and_not_the_transcript() -> None:
+    """engine-145"""
+    tool = FakeTool()
+    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args='{"command":"ls -l"}'))
+    agent, client = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
+    _, said = await heard(agent)
+    assert tool.ran == [{"command": "ls -l"}]
+    assert of(said, events.ToolCall)[0].call.arguments == '{"command":"ls"}'
+    assert client.requests[1].messages[1].tool_calls()[0].arguments == '{"command":"ls"}'
+
+
+@pytest.mark.parametrize("modified", ["", "{", "not json"])
+async def test_invalid_modified_arguments_are_ignored(modified: str) -> None:
+    """engine-146"""
+    tool = FakeTool()
+    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args=modified))
+    agent, _ = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
+    await heard(agent)
+    assert tool.ran == [{"command": "ls"}]
+
+
+async def test_modified_arguments_that_are_no_object_do_not_run() -> None:
+    tool = FakeTool()
+    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args="[1]"))
+    agent, _ = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
+    _, said = await heard(agent)
+    assert tool.ran == [] and results(said)[0][1]
+
+
+async def test_the_reason_of_a_refusal_is_the_result_and_the_tool_does_not_run() -> None:
+    """engine-147"""
+    tool = FakeTool()
+    guard = FakeInterceptor(tool=ToolVerdict(False, "rm is not for you"))
+    agent, _ = make_agent(calls(("bash", {"command": "rm"})), says("ok"), tools=[tool], interceptors=[guard])
+    outcome, said = await heard(agent)
+    assert results(said) == [("t1", True, "rm is not for you")]
+    assert tool.ran == [] and outcome.stop == "end"
+
+
+async def test_a_refusal_without_a_reason_gets_a_default_text() -> None:
+    agent, _ = make_agent(
+        calls(("bash", {})),
+        says("ok"),
+        tools=[FakeTool()],
+        interceptors=[FakeInterceptor(tool=ToolVerdict(False))],
+    )
+    _, said = await heard(agent)
+    assert results(said)[0][1] and results(said)[0][2]
+
+
+async def test_each_interceptor_sees_the_rewrite_of_the_one_before() -> None:
+    first = FakeInterceptor(tool=ToolVerdict(modified_args='{"n":2}'))
+    second = FakeInterceptor()
+    agent, _ = make_agent(calls(("bash", {"n": 1})), says("ok"), tools=[FakeTool()], interceptors=[first, second])
+    await heard(agent)
+    assert [call.arguments for kind, call in second.asked if kind == "tool"] == ['{"n":2}']
+
+
+async def test_the_gate_is_asked_after_interception_with_the_arguments_that_will_run() -> None:
+    asked: list[tuple[str, Any]] = []
+
+    class Gate:
+        async def check(self, tool: str, args: Any) -> str | None:
+            asked.append((tool, args))
+            return "no"
+
+    tool = FakeTool()
+    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args='{"n":2}'))
+    agent, _ = make_agent(calls(("bash", {"n": 1})), says("ok"), tools=[tool], interceptors=[rewrite], gate=Gate())
+    _, said = await heard(agent)
+    assert asked == [("bash", {"n": 2})]
+    assert results(said) == [("t1", True, "no")] and tool.ran == []
+
+
+async def test_an_interceptor_that_raises_denies_the_call() -> None:
+    tool = FakeTool()
+    broken = FakeInterceptor(tool=RuntimeError("guard crashed"))
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], interceptors=[broken])
+    _, said = await heard(agent)
+    assert tool.ran == [] and results(said)[0][1] and "guard crashed" in results(said)[0][2]
+
+
+async def test_an_interceptor_that_raises_refuses_the_turn() -> None:
+    agent, client = make_agent(interceptors=[FakeInterceptor(turn=RuntimeError("guard crashed"))])
+    outcome, _ = await heard(agent)
+    assert client.requests == [] and "guard crashed" in outcome.refused
+
+
+async def test_a_gate_that_raises_denies_the_call() -> None:
+    class Broken:
+        async def check(self, tool: str, args: Any) -> str | None:
+            raise RuntimeError("no terminal")
+
+    tool = FakeTool()
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], gate=Broken())
+    _, said = await heard(agent)
+    assert tool.ran == [] and "no terminal" in results(said)[0][2]
+
+
+async def test_a_replacement_is_shown_and_the_original_reaches_no_event() -> None:
+    """engine-149"""
+    redact = FakeInterceptor(text=lambda text: TextVerdict(replace_text=text.replace("secret", "***")))
+    agent, _ = make_agent(says("my ", "secret"), interceptors=[redact])
+    _, said = await heard(agent)
+    assert "secret" not in str(said)
+    assert of(said, events.TextDelta) == [events.TextDelta("my ***")]
+    assert of(said, events.AssistantMessage)[0].message.text() == "my ***"
+    assert agent.messages[-1].text() == "my secret"
+    assert agent.messages[-1].time == of(said, events.AssistantMessage)[0].message.time != ""
+
+
+async def test_held_back_text_comes_as_one_delta_before_usage() -> None:
+    """engine-149: tool_use events pass live, text waits for the verdict."""
+    agent, _ = make_agent(
+        calls(("bash", {}), text="Look."),
+        says("ok"),
+        tools=[FakeTool()],
+        interceptors=[FakeInterceptor(text=TextVerdict())],
+    )
+    _, said = await heard(agent)
+    assert words(said)[2:10] == [
+        *("assistant_start", "tool_use_start", "tool_use_args", "tool_use_end"),
+        *("text_delta", "usage", "assistant_message", "tool_call"),
+    ]
+
+
+async def test_a_suppressed_message_is_in_the_transcript_only() -> None:
+    """engine-150"""
+    agent, _ = make_agent(says("secret"), interceptors=[FakeInterceptor(text=TextVerdict(False))])
+    _, said = await heard(agent)
+    assert words(said) == ["user_message", "turn_start", "assistant_start", "usage", "turn_end", "done"]
+    assert agent.messages[-1].text() == "secret"
+
+
+async def test_the_calls_of_a_suppressed_message_still_run_and_are_announced() -> None:
+    """engine-150"""
+    tool = FakeTool()
+    hide = FakeInterceptor(text=TextVerdict(False))
+    agent, _ = make_agent(calls(("bash", {}), text="secret"), says("more"), tools=[tool], interceptors=[hide])
+    _, said = await heard(agent)
+    assert words(said).count("tool_call") == 1 and words(said).count("assistant_message") == 0
+    assert tool.ran == [{}]
+
+
+async def test_a_replacement_keeps_the_other_blocks_in_place() -> None:
+    replace = FakeInterceptor(text=TextVerdict(replace_text="shown"))
+    agent, _ = make_agent(calls(("bash", {}), text="hidden"), says("x"), tools=[FakeTool()], interceptors=[replace])
+    _, said = await heard(agent)
+    content = of(said, events.AssistantMessage)[0].message.content
+    assert content[0] == TextBlock("shown") and content[1].name == "bash"
+
+
+async def test_an_interceptor_of_text_that_raises_hides_the_message() -> None:
+    agent, _ = make_agent(says("secret"), interceptors=[FakeInterceptor(text=RuntimeError("crashed"))])
+    _, said = await heard(agent)
+    assert "secret" not in str(said)
+
+
+async def test_text_is_live_when_nobody_watches_it() -> None:
+    watcher = FakeInterceptor(turn=TurnVerdict())
+    agent, _ = make_agent(says("a", "b"), interceptors=[watcher])
+    _, said = await heard(agent)
+    assert [e.delta for e in of(said, events.TextDelta)] == ["a", "b"]
+    assert [kind for kind, _ in watcher.asked] == ["turn"]

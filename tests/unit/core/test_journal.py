@@ -1,0 +1,82 @@
+"""What the journal is told, and when: before the readers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.fakes.client import calls, says
+from tests.fakes.interceptor import FakeInterceptor
+from tests.fakes.journal import FakeJournal
+from tests.fakes.tools import FakeTool
+from tests.unit.core.harness import make_agent, running
+from zot.core.events import AgentEvent
+from zot.core.interceptors import ToolVerdict
+from zot.core.tool import ToolContext, ToolResult
+from zot.provider.messages import Message
+
+
+async def test_everything_is_written_before_it_is_heard() -> None:
+    order: list[Any] = []
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[FakeTool()], journal=FakeJournal(order))
+
+    def emit(event: AgentEvent) -> None:
+        order.append((str(type(event).__struct_config__.tag),))
+
+    await agent.prompt("go", emit=emit)
+    names = [entry[0] for entry in order if not entry[0].startswith("tool_use") and entry[0] != "text_delta"]
+    assert names == [
+        *("appended", "user_message", "turn_start", "assistant_start", "used", "usage"),
+        *("appended", "assistant_message", "tool_call", "turn_ended", "turn_end"),
+        *("tool_intent", "tool_outcome", "tool_result", "appended"),
+        *("turn_start", "assistant_start", "used", "usage", "appended", "assistant_message"),
+        *("turn_ended", "turn_end", "turn_ended", "done"),
+    ]
+
+
+async def test_a_call_that_does_not_run_has_no_intent() -> None:
+    journal = FakeJournal()
+    agent, _ = make_agent(
+        calls(("bash", {}), ("nonesuch", {}), ("bash", "{")),
+        says("ok"),
+        tools=[FakeTool()],
+        journal=journal,
+        interceptors=[FakeInterceptor(tool=ToolVerdict(False, "no"))],
+    )
+    await agent.prompt("go")
+    assert "tool_intent" not in journal.names() and "tool_outcome" not in journal.names()
+
+
+async def test_an_aborted_tool_has_an_outcome_and_the_one_behind_it_no_intent() -> None:
+    started = asyncio.Event()
+
+    async def stuck(args: dict[str, object], context: ToolContext) -> ToolResult:
+        started.set()
+        return await asyncio.Future()
+
+    journal = FakeJournal()
+    agent, _ = make_agent(calls(("bash", {}), ("bash", {})), tools=[FakeTool("bash", stuck)], journal=journal)
+    async with running(agent) as background:
+        await started.wait()
+        agent.abort()
+        await background.outcome()
+    assert [call.id for (call,) in journal.of("tool_intent")] == ["t1"]
+    [(call_id, result)] = journal.of("tool_outcome")
+    assert call_id == "t1" and result.is_error
+    assert journal.names()[-3:] == ["tool_outcome", "appended", "turn_ended"]
+
+
+async def test_a_journal_that_fails_is_told_as_an_error_and_raised() -> None:
+    class Full(FakeJournal):
+        def appended(self, message: Message) -> None:
+            if message.role == "assistant":
+                raise OSError("no space left on device")
+
+    said: list[AgentEvent] = []
+    agent, _ = make_agent(says("ok"), journal=Full())
+    with pytest.raises(OSError, match="no space left"):
+        await agent.prompt("go", emit=said.append)
+    assert [str(type(e).__struct_config__.tag) for e in said][-2:] == ["error", "done"]
+    assert not agent.busy
