@@ -47,7 +47,7 @@ def load(cwd: Path, home: Path) -> ContextFiles:
         try:
             _add(loaded, path, read_text(path, LIMIT))
         except OSError as error:
-            loaded.problems.append(f"{path}: cannot be read ({error.strerror}); left out of the prompt")
+            loaded.problems.append(f"{path}: {error.strerror}; left out of the prompt")
     return loaded
 
 

@@ -7,12 +7,12 @@ ends are taken off; bytes that are not UTF-8 become U+FFFD and are reported, nev
 from __future__ import annotations
 
 import codecs
-import errno
 import os
 from pathlib import Path
-from stat import S_ISREG
 
 import msgspec
+
+from zot.system.user_files import open_regular
 
 
 class TextFile(msgspec.Struct, frozen=True):
@@ -26,16 +26,13 @@ class TextFile(msgspec.Struct, frozen=True):
 
 def read_text(path: Path, limit: int) -> TextFile:
     """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or no regular file."""
-    # O_NONBLOCK: opening a named pipe nobody writes to must not hang the start.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = open_regular(path)
     with open(fd, "rb") as file:
-        info = os.fstat(fd)
-        if not S_ISREG(info.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        size = os.fstat(fd).st_size
         data = file.read(limit + 1)
     cut = len(data) > limit
     text, damaged = _decode(data[:limit], final=not cut)
-    return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), info.st_size, cut, damaged)
+    return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), size, cut, damaged)
 
 
 def _decode(data: bytes, *, final: bool) -> tuple[str, bool]:

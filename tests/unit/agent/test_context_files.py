@@ -26,9 +26,7 @@ def project(tmp_path: Path) -> Path:
 
 def own(loaded: ContextFiles, base: Path) -> list[tuple[str, str]]:
     """Name and text of the files below ``base``; the machine's own files above it are not ours to judge."""
-    return [
-        (str(part.path.relative_to(base)), part.text) for part in loaded.parts if part.path.is_relative_to(base)
-    ]
+    return [(str(part.path.relative_to(base)), part.text) for part in loaded.parts if part.path.is_relative_to(base)]
 
 
 def test_the_global_file_comes_first_then_root_to_cwd(tmp_path: Path, home: Path, project: Path) -> None:
@@ -64,9 +62,7 @@ def test_the_path_is_the_heading(home: Path, project: Path) -> None:
     assert load(project, home).parts[-1].section() == f"# {project / 'AGENTS.md'}\n\ntext"
 
 
-def test_a_directory_of_that_name_and_an_empty_file_are_passed_over(
-    tmp_path: Path, home: Path, project: Path
-) -> None:
+def test_a_directory_of_that_name_and_an_empty_file_are_passed_over(tmp_path: Path, home: Path, project: Path) -> None:
     (project / "AGENTS.md").mkdir()
     (project / "CLAUDE.md").write_text("used")
     (tmp_path / "repo/AGENTS.md").write_text(" \n")
@@ -101,7 +97,7 @@ def test_bad_bytes_are_replaced_with_one_diagnostic(home: Path, project: Path) -
 def test_a_pipe_of_that_name_is_reported_and_not_waited_for(home: Path, project: Path) -> None:
     os.mkfifo(project / "AGENTS.md")
     assert load(project, home).problems == [
-        f"{project / 'AGENTS.md'}: cannot be read (not a regular file); left out of the prompt"
+        f"{project / 'AGENTS.md'}: is not a regular file (a pipe, socket or device); left out of the prompt"
     ]
 
 

@@ -150,7 +150,7 @@ def test_one_bad_file_is_reported_and_hides_nothing(place: Place) -> None:
 def test_a_named_pipe_does_not_hang_the_start(place: Place) -> None:
     (place.home / "skills/pipe").mkdir(parents=True)
     os.mkfifo(place.home / "skills/pipe/SKILL.md")
-    assert "not a regular file" in place.discover().problems[0]
+    assert "is not a regular file" in place.discover().problems[0]
 
 
 def test_bytes_that_are_not_utf8_are_replaced_and_reported(place: Place) -> None:

@@ -51,9 +51,7 @@ async def test_an_unknown_name_is_an_error_result_that_lists_the_names(tool: Too
     assert "'comit'" in text and "commit, write-zot-extension, write-zot-themes" in text and "/skills" in text
 
 
-@pytest.mark.parametrize(
-    "args", [{}, {"name": ""}, {"name": "  "}, {"name": 3}, {"name": None}, {"name": ["commit"]}]
-)
+@pytest.mark.parametrize("args", [{}, {"name": ""}, {"name": "  "}, {"name": 3}, {"name": None}, {"name": ["commit"]}])
 async def test_bad_arguments_are_error_results(tool: Tool, args: dict[str, Any]) -> None:
     """engine-236"""
     text, result = await call(tool, args)

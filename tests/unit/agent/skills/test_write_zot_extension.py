@@ -14,8 +14,9 @@ import msgspec
 import pytest
 
 from tests.unit.agent.skills.example_files import blocks, example_files, skill_text, write_examples
+from zot.agent.extproto import limits
 from zot.agent.extproto.codec import decode_child, decode_host, encode
-from zot.agent.extproto.frames import Frame
+from zot.agent.extproto.frames import MAX_LINE, Frame
 from zot.errors import BadFrame
 
 NAME = "write-zot-extension"
@@ -176,6 +177,29 @@ def test_it_covers_the_point(point: str) -> None:
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
 
+def test_its_numbers_are_those_of_the_protocol() -> None:
+    """iface-313"""
+    mib = 1024 * 1024
+    restarts = [f"{delay:g}" for delay in limits.RESTART_DELAYS]
+    for words in (
+        f"{', '.join(restarts[:-1])} and {restarts[-1]} seconds",
+        f"{limits.RESTART_RESET:g} seconds of life",
+        f"about {limits.IDLE_READY * 1000:g} ms",
+        f"| {limits.READY_GRACE:g} s; {limits.READY_GRACE_EXPLICIT:g} s for one given with `--ext`",
+        f"| `hello` after the start | {limits.HELLO_DEADLINE:g} s |",
+        f"| command | {limits.COMMAND_REPLY:g} s |",
+        f"| tool | {limits.TOOL_REPLY:g} s,",
+        f"| interception | {limits.INTERCEPT_REPLY:g} s for each extension",
+        f"| `system_prompt` of an answer | {limits.MAX_SYSTEM_PROMPT // mib} MiB |",
+        f"| `call_tool` | {limits.CALL_TOOL_REPLY:g} s, a result of {limits.CALL_TOOL_RESULT // 1024} KiB, "
+        f"{limits.CALL_TOOL_CHAIN} tools in a chain |",
+        f"| shutdown | {limits.SHUTDOWN_TOTAL:g} s in all, then SIGTERM, {limits.TERMINATE_GRACE:g} s later SIGKILL |",
+        f"| line from an extension | {MAX_LINE // mib} MiB |",
+        f"| {limits.QUEUE_FRAMES} or {limits.QUEUE_BYTES // mib} MiB, then it is disconnected |",
+    ):
+        assert words in TEXT
+
+
 def test_every_json_example_parses_line_by_line_or_as_a_whole() -> None:
     """iface-313"""
     for block in blocks(NAME, "json"):
@@ -198,9 +222,7 @@ def test_every_frame_it_shows_is_one_the_protocol_knows() -> None:
     """iface-313: the examples against the frames zot itself speaks"""
     lines = "".join(blocks(NAME, "json")).splitlines()
     for line in (line.encode() for line in lines if line.startswith('{"type"')):
-        frames = [
-            frame for frame in (decoded(decode_child, line), decoded(decode_host, line)) if frame is not None
-        ]
+        frames = [frame for frame in (decoded(decode_child, line), decoded(decode_host, line)) if frame is not None]
         assert frames, line
         assert any(encode(frame) == line + b"\n" for frame in frames) or b'"is_error":false' in line, line
 
@@ -292,17 +314,13 @@ def test_the_recipe_for_debugging_by_hand_prints_what_it_says(examples: Path) ->
         r"<!-- run in: (\S+) -->\n```sh\n(.*?)```.*?<!-- prints -->\n```json\n(.*?)```", skill_text(NAME), re.S
     )
     assert recipe is not None
-    run = subprocess.run(
-        ["sh", "-c", recipe[2]], cwd=examples / recipe[1], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run(["sh", "-c", recipe[2]], cwd=examples / recipe[1], capture_output=True, text=True, check=True)
     assert run.stdout == recipe[3]
 
 
 def test_the_python_examples_import_only_the_standard_library() -> None:
     sources = [text for path, text in example_files(NAME).items() if path.endswith(".py")]
-    modules = {
-        match[1] for text in sources for match in re.finditer(r"^(?:import|from) (\w+)", text, re.MULTILINE)
-    }
+    modules = {match[1] for text in sources for match in re.finditer(r"^(?:import|from) (\w+)", text, re.MULTILINE)}
     assert modules == {"json", "sys", "pathlib"}
 
 

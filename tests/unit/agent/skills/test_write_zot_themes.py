@@ -107,9 +107,7 @@ def test_every_role_stands_in_the_table_with_its_built_in_colours() -> None:
 
 def test_every_derived_key_stands_with_the_one_it_follows() -> None:
     """iface-314"""
-    assert (
-        dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", skill_text(NAME), re.MULTILINE)).items() >= DERIVED.items()
-    )
+    assert dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", skill_text(NAME), re.MULTILINE)).items() >= DERIVED.items()
 
 
 @pytest.mark.parametrize("key", [*SYNTAX, *OTHER])
