@@ -36,14 +36,12 @@ class _Entry(msgspec.Struct):
 
 def split(text: str) -> tuple[str, str]:
     """``(head, body)``; without a closed ``---`` pair the head is empty and everything is body."""
-    opening, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
-    if not opening.startswith("---"):
+    opening, newline, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
+    rest = newline + rest
+    end = rest.find("\n---") if opening.startswith("---") else -1
+    if end < 0:
         return "", text.strip()
-    lines = rest.split("\n")
-    for number, line in enumerate(lines):
-        if line.startswith("---"):
-            return "\n".join(lines[:number]), "\n".join(lines[number + 1 :]).strip()
-    return "", text.strip()
+    return rest[1:end], rest[end + 1 :].partition("\n")[2].strip()
 
 
 def parse(head: str) -> Frontmatter:

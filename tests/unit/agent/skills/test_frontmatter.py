@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zot.agent.skills.frontmatter import Frontmatter, parse, split
 
@@ -93,3 +95,10 @@ def test_comments_unknown_keys_and_nonsense_are_passed_over() -> None:
 
 def test_a_name_is_always_one_line() -> None:
     assert parse("name: >\n  two\n  words").name == "two words"
+
+
+@given(st.text(alphabet="-ab: \n\t\r'\"[],#>|\ufeff\\"))
+def test_property_any_text_splits_and_parses_without_an_error(text: str) -> None:
+    head, body = split(text)
+    parse(head)
+    assert body == body.strip()
