@@ -67,10 +67,10 @@ class FakeClient:
             if isinstance(item, Pause):
                 item.reached.set()
                 await item.go_on.wait()
-            elif isinstance(item, msgspec.Struct):
-                yield item
-            else:
+            elif callable(item):
                 item()
+            else:
+                yield item
 
     async def aclose(self) -> None:
         self.closed = True

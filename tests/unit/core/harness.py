@@ -13,14 +13,19 @@ from zot.core.agent import Agent, Outcome
 from zot.core.events import AgentEvent
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
+from zot.provider.stream import ToolSpec
 
 MODEL = Model(id="fake-1", provider="fake", context_window=100_000, price_input=3.0, price_output=15.0)
+
+
+def plain_system(specs: tuple[ToolSpec, ...]) -> str:
+    return "system"
 
 
 def make_agent(*answers: Any, **options: Any) -> tuple[Agent, FakeClient]:
     client = FakeClient(*answers)
     options.setdefault("model", MODEL)
-    options.setdefault("system", lambda specs: "system")
+    options.setdefault("system", plain_system)
     return Agent(client=client, **options), client
 
 

@@ -24,14 +24,16 @@ from tests.unit.core.harness import (
 from zot.core import events
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider.messages import ImageBlock, Usage
+from zot.provider.stream import Request
 
 HISTORY = [user("old"), assistant("answer"), user("older"), assistant("answers"), user("x"), assistant("y")]
 FULL = Usage(input_tokens=50_000, cache_read_tokens=20_000, cache_write_tokens=15_000)
 NEARLY = Usage(input_tokens=84_999)
 
 
-def summarised(requests: list[object]) -> list[bool]:
-    return [getattr(request, "max_tokens") == 4096 for request in requests]  # noqa: B009
+def summarised(requests: list[Request]) -> list[bool]:
+    """For each request, whether it asked for a summary."""
+    return [request.max_tokens == 4096 for request in requests]
 
 
 @pytest.mark.parametrize(("usage", "compacts"), [(FULL, True), (NEARLY, False)])

@@ -11,7 +11,7 @@ from zot.core.interceptors import TurnVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import AuthFailed, TransportFailed
 from zot.provider.messages import TextBlock
-from zot.provider.stream import Retrying
+from zot.provider.stream import Retrying, ToolSpec
 
 
 async def talkative(args: dict[str, object], context: ToolContext) -> ToolResult:
@@ -102,18 +102,21 @@ async def test_proceed_runs_on_the_transcript_without_a_new_user_message() -> No
 
 async def test_observers_hear_each_event_before_the_caller() -> None:
     order: list[str] = []
-    agent, _ = make_agent(says("hi"), observers=[lambda e: order.append("observer")])
+
+    def observer(event: events.AgentEvent) -> None:
+        order.append("observer")
+
+    agent, _ = make_agent(says("hi"), observers=[observer])
     await agent.prompt("go", emit=lambda e: order.append("caller"))
     assert order[::2] == ["observer"] * (len(order) // 2)
     assert order[1::2] == ["caller"] * (len(order) // 2)
 
 
 async def test_the_system_prompt_is_rendered_from_the_sorted_tools() -> None:
-    agent, client = make_agent(
-        says("hi"),
-        tools=[FakeTool("write"), FakeTool("bash")],
-        system=lambda specs: " ".join(s.name for s in specs),
-    )
+    def names(specs: tuple[ToolSpec, ...]) -> str:
+        return " ".join(spec.name for spec in specs)
+
+    agent, client = make_agent(says("hi"), tools=[FakeTool("write"), FakeTool("bash")], system=names)
     await heard(agent)
     assert client.requests[0].system == "bash write"
     assert [spec.name for spec in client.requests[0].tools] == ["bash", "write"]
