@@ -40,3 +40,11 @@ def _descend(
         seen.add(summary.path)
         found.append(Branch(summary, depth))
         stack.extend((child, depth + 1) for child in reversed(children.get(summary.id, [])))
+
+
+def lines(found: Iterable[Branch], current: str = "") -> list[str]:
+    """Two spaces per level; the session with the id ``current`` is marked."""
+    return [
+        f"{'  ' * branch.depth}{branch.summary.label}{' [current]' if branch.summary.id == current else ''}"
+        for branch in found
+    ]

@@ -1,0 +1,242 @@
+"""From rows to a transcript: repair, compaction, interrupted tools, damaged files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
+from zot.core.session.resume import Replay, window
+from zot.core.session.store import SessionStore
+from zot.core.tool import text_result
+from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
+
+REFERENCE = b"""\
+{"type":"meta","meta":{"id":"0d9c1f6e-1111-4222-8333-444455556666","cwd":"/p","model":"m","provider":"p","started":"2025-01-02T03:04:05.123456789+02:00","version":"0.1"}}
+{"type":"message","message":{"role":"user","content":[{"text":"hello"},{"mime_type":"image/png","data":"iVBORw=="}],"time":"2025-01-02T03:04:06Z"}}
+{"type":"message","message":{"role":"assistant","content":[{"reasoning_id":"r1","summary":"s","encrypted_content":"e"},{"text":"ok"},{"id":"t1","name":"read","arguments":{"path":"a"}}],"time":"2025-01-02T03:04:07Z"}}
+{"type":"message","message":{"role":"tool","content":[{"call_id":"t1","content":[{"text":"..."},{"mime_type":"image/png","data":"iVBORw=="}],"is_error":false}],"time":"2025-01-02T03:04:08Z"}}
+{"type":"usage","usage":{"input_tokens":5,"output_tokens":6,"cache_read_tokens":0,"cache_write_tokens":0,"cost_usd":0.25},"cumulative":{"input_tokens":5,"output_tokens":6,"cache_read_tokens":0,"cache_write_tokens":0,"cost_usd":0.25}}
+{"type":"message","message":{"role":"assistant","content":null,"time":"2025-01-02T03:04:09Z"}}
+{"type":"checkpoint","anything":[1,2]}
+{"type":"message","message":{"role":"assistant","content":[{"text":"done"}],"time":"2025-01-02T03:04:09Z"}}
+{"type":"rename","title":"new title"}
+"""
+
+
+def test_a_file_of_the_reference_loads(store: SessionStore, tmp_path: Path) -> None:
+    """engine-174"""
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(REFERENCE.replace(b"\n", b"\r\n", 2))
+    session = reopened(store, path)
+    image = ImageBlock("image/png", b"\x89PNG")
+    assert [message.content for message in session.messages] == [
+        (TextBlock("hello"), image),
+        (ReasoningBlock("r1", "s", "e"), TextBlock("ok"), ToolCallBlock("t1", "read", '{"path":"a"}')),
+        (ToolResultBlock("t1", (TextBlock("..."), image)),),
+        (TextBlock("done"),),
+    ]
+    assert session.meta.title == "new title" and session.cumulative.cost_usd == 0.25
+    assert session.repairs == []
+
+
+def loaded(*messages: Message) -> tuple[Message, ...]:
+    from zot.core.session.reader import Line
+    from zot.core.session.records import message_row
+
+    state = Replay()
+    for number, message in enumerate(messages):
+        state.feed(Line(number, b"", message_row(message)))
+    state.finish()
+    return tuple(state.messages)
+
+
+def test_a_valid_transcript_is_unchanged() -> None:
+    """engine-178"""
+    valid = (user("a"), assistant("b", call("t1"), call("t2")), results("t1", "t2"), assistant("c"), user("d"))
+    assert loaded(*valid) == valid
+    assert loaded() == ()
+
+
+def test_results_in_several_tool_messages_are_valid_too() -> None:
+    valid = (user("a"), assistant("b", call("t1"), call("t2")), results("t1"), results("t2"), assistant("c"))
+    assert loaded(*valid) == valid
+
+
+@pytest.mark.parametrize("after", [(), (user("go on"),)])
+def test_an_unanswered_call_gets_a_tool_message_with_an_error(after: tuple[Message, ...]) -> None:
+    """engine-176"""
+    messages = loaded(user("a"), assistant("b", call("t1")), *after)
+    assert len(messages) == 3 + len(after)
+    stub = messages[2]
+    assert (stub.role, stub.time) == ("tool", TIME)
+    [result] = stub.tool_results()
+    assert result.call_id == "t1" and result.is_error
+    assert "aborted" in result.content[0].text  # type: ignore[union-attr]
+
+
+def test_missing_results_are_added_to_the_tool_message_that_is_there() -> None:
+    """engine-177"""
+    messages = loaded(user("a"), assistant("b", call("t1"), call("t2"), call("t3")), results("t2"), assistant("c"))
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
+    assert [(r.call_id, r.is_error) for r in messages[2].tool_results()] == [("t2", False), ("t1", True), ("t3", True)]
+
+
+def test_a_call_that_was_running_is_told_as_interrupted(store: SessionStore) -> None:
+    session = store.create("p", "m")
+    say(session, user("a"), assistant("b", call("t1"), call("t2")))
+    session.tool_intent(call("t1"))
+    session.close()
+    again = reopened(store, session.path)
+    first, second = again.messages[2].tool_results()
+    assert first.is_error and "Interrupted" in first.content[0].text  # type: ignore[union-attr]
+    assert second.is_error and "aborted" in second.content[0].text  # type: ignore[union-attr]
+    assert again.repairs == ["2 tool calls had no recorded result and got an error result"]
+
+
+def test_a_recorded_outcome_is_the_result_when_its_message_is_missing(store: SessionStore) -> None:
+    session = store.create("p", "m")
+    say(session, user("a"), assistant("b", call("t1"), call("t2")))
+    for id in ("t1", "t2"):
+        session.tool_intent(call(id))
+    session.tool_outcome("t1", text_result("the answer"))
+    session.close()
+    first, second = reopened(store, session.path).messages[2].tool_results()
+    assert first == ToolResultBlock("t1", (TextBlock("the answer"),))
+    assert second.is_error
+
+
+def test_a_call_id_used_again_does_not_get_the_old_outcome(store: SessionStore) -> None:
+    session = store.create("p", "m")
+    say(session, user("a"), assistant("b", call("call_0")))
+    session.tool_outcome("call_0", text_result("old"))
+    say(session, results("call_0"), assistant("c", call("call_0")))
+    session.close()
+    [result] = reopened(store, session.path).messages[-1].tool_results()
+    assert result.is_error
+
+
+def test_a_stub_is_reported_when_it_is_made_and_not_at_every_later_opening(store: SessionStore) -> None:
+    path = saved(store, user("a"), assistant("b", call("t1")))
+    session = store.open(path)
+    assert len(session.repairs) == 1 and len(session.messages) == 3
+    session.appended(user("go on"))
+    session.close()
+    again = reopened(store, path)
+    assert [m.role for m in again.messages] == ["user", "assistant", "tool", "user"]
+    assert again.repairs == []
+
+
+def test_manual_compaction_leaves_the_summary_and_what_came_after(store: SessionStore) -> None:
+    """engine-169, engine-253"""
+    session = store.create("p", "m")
+    say(session, user("a"), assistant("b"), user("c"), assistant("d"))
+    summary = Message("user", (TextBlock("the summary"),), TIME, {"compaction": "true", "tokens_before": "12"})
+    session.compacted(0, summary)
+    say(session, user("e"))
+    session.close()
+    again = reopened(store, session.path)
+    assert texts(again) == ["the summary", "e"]
+    assert again.messages[0] == summary
+
+
+def test_automatic_compaction_keeps_the_tail(store: SessionStore) -> None:
+    """engine-169"""
+    session = store.create("p", "m")
+    say(session, user("a"), assistant("b"), user("c"), assistant("d", call("t1")), results("t1"), assistant("f"))
+    session.compacted(4, user("summary"))
+    session.appended(user("g"))
+    session.compacted(2, user("summary 2"))
+    session.close()
+    assert texts(reopened(store, session.path)) == ["summary 2", "f", "g"]
+
+
+def test_the_tail_is_counted_with_the_stubs_the_agent_had_in_memory(store: SessionStore) -> None:
+    path = saved(store, user("a"), assistant("b", call("t1")))
+    session = store.open(path)
+    say(session, user("c"), assistant("d"))
+    session.compacted(4, user("summary"))  # b, the stub, c, d
+    session.close()
+    assert texts(reopened(store, path)) == ["summary", "b", "", "c", "d"]
+
+
+def test_a_tail_never_begins_with_a_result_that_lost_its_call(store: SessionStore) -> None:
+    session = store.create("p", "m")
+    say(session, user("a"), assistant("b", call("t1")), results("t1"), assistant("c"))
+    session.compacted(2, user("summary"))
+    session.close()
+    assert texts(reopened(store, session.path)) == ["summary", "c"]
+
+
+def test_a_window_is_the_last_hundred_and_does_not_begin_inside_an_exchange() -> None:
+    long = [message for n in range(60) for message in (assistant(str(n), call("t")), results("t"))]
+    long += [assistant("end")]
+    cut = window(long)
+    assert cut == tuple(long[-99:]) and len(window(long, 4)) == 3
+    assert window(long, 100)[-1] is long[-1]
+    assert window([]) == ()
+
+
+def test_a_torn_last_line_is_kept_aside_reported_once_and_the_next_append_begins_a_new_line(
+    store: SessionStore,
+) -> None:
+    """engine-175"""
+    path = saved(store, user("one"))
+    with open(path, "ab") as file:
+        file.write(b'{"type":"message","message":{"role":"assistant","con')
+    bad = path.with_name(path.name + ".bad")
+    session = store.open(path)
+    assert session.repairs == [f"1 unreadable line of {path.name} kept in {bad}"]
+    session.appended(assistant("two"))
+    session.close()
+    assert bad.read_bytes() == b'{"type":"message","message":{"role":"assistant","con\n'
+    assert bad.stat().st_mode & 0o777 == 0o600
+    again = reopened(store, path)
+    assert texts(again) == ["one", "two"] and again.repairs == []
+
+
+def test_a_complete_last_row_without_its_newline_counts(store: SessionStore) -> None:
+    path = saved(store, user("one"), assistant("two"))
+    path.write_bytes(path.read_bytes()[:-1])
+    session = store.open(path)
+    session.appended(user("three"))
+    session.close()
+    again = reopened(store, path)
+    assert texts(again) == ["one", "two", "three"] and again.repairs == []
+
+
+def test_corrupt_lines_in_the_middle_are_passed_over_and_kept_aside_once(store: SessionStore) -> None:
+    path = saved(store, user("one"), assistant("two"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    damage = [b"\x00\x00garbage\xff\n", b'{"type":"message","message":7}\n', b"\x00\x00garbage\xff\n"]
+    path.write_bytes(b"".join([*lines[:2], *damage, *lines[2:]]))
+    before = path.read_bytes()
+    session = reopened(store, path)
+    assert texts(session) == ["one", "two"]
+    assert session.repairs[0].startswith("2 unreadable lines")
+    assert path.read_bytes() == before
+    assert reopened(store, path).repairs == []
+
+
+def test_a_damaged_first_row_does_not_lose_the_conversation(store: SessionStore) -> None:
+    path = saved(store, user("one"), assistant("two"))
+    path.write_bytes(b"#" + path.read_bytes())
+    session = reopened(store, path)
+    assert texts(session) == ["one", "two"]
+    assert any("lost its first row" in text for text in session.repairs)
+
+
+def test_cut_at_any_byte_a_file_opens_with_all_complete_rows_and_takes_more(store: SessionStore) -> None:
+    path = saved(store, user("one"), assistant("zwei é", call("t1")), results("t1"), assistant("drei"))
+    whole = path.read_bytes()
+    first_end = whole.index(b"\n")
+    for cut in range(first_end, len(whole), 7):
+        path.write_bytes(whole[:cut])
+        session = store.open(path)
+        complete = whole[:cut].count(b"\n") - 1
+        assert sum(m.role != "tool" or "done" in str(m) for m in session.messages) >= complete
+        session.appended(user("more"))
+        session.close()
+        assert texts(reopened(store, path))[-1] == "more"
+        path.with_name(path.name + ".bad").unlink(missing_ok=True)

@@ -1,0 +1,213 @@
+"""The journal, what opening gives back, and what happens when the disk fails."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from tests.unit.core.session.conversation import assistant, call, reopened, results, rows, saved, say, texts, user
+from zot.core.journal import Journal
+from zot.core.session.session import Session
+from zot.core.session.store import SessionStore
+from zot.core.tool import text_result
+from zot.errors import SessionError, UsageError
+from zot.provider.messages import Message, TextBlock, Usage
+
+
+def test_a_session_is_a_journal(store: SessionStore) -> None:
+    journal: Journal = store.create("p", "m")
+    assert isinstance(journal, Session)
+
+
+def test_when_a_call_returns_its_row_is_in_the_file(store: SessionStore) -> None:
+    """iface-275"""
+    session = store.create("p", "m")
+    steps = [
+        ("message", lambda: session.appended(user("hi"))),
+        ("message", lambda: session.appended(assistant("", call("t1")))),
+        ("usage", lambda: session.used(Usage(1), Usage(1))),
+        ("tool_intent", lambda: session.tool_intent(call("t1"))),
+        ("tool_outcome", lambda: session.tool_outcome("t1", text_result("x"))),
+        ("message", lambda: session.appended(results("t1"))),
+        ("compaction", lambda: session.compacted(0, user("summary"))),
+        ("rename", lambda: session.rename("t")),
+        ("meta", lambda: session.set_model("p", "m2")),
+    ]
+    for kind, step in steps:
+        step()
+        assert rows(session.path)[-1]["type"] == kind
+    session.close()
+
+
+def test_messages_come_back_as_they_were(store: SessionStore) -> None:
+    said = (user("hi"), assistant("ok", call("t1"), call("t2")), results("t1", "t2"), assistant("done"))
+    assert reopened(store, saved(store, *said)).messages == said
+
+
+def test_the_usage_row_holds_the_calls_own_figure_and_the_last_cumulative_is_seeded(store: SessionStore) -> None:
+    """engine-184"""
+    session = store.create("p", "m")
+    session.appended(user("hi"))
+    session.used(Usage(1, 2, cost_usd=0.5), Usage(1, 2, cost_usd=0.5))
+    session.used(Usage(10, 20, cost_usd=1.0, reasoning_tokens=3), Usage(11, 22, cost_usd=1.5, reasoning_tokens=3))
+    session.close()
+    assert rows(session.path)[-1]["usage"]["input_tokens"] == 10
+    assert reopened(store, session.path).cumulative == Usage(11, 22, cost_usd=1.5, reasoning_tokens=3)
+
+
+def test_a_model_switch_appends_a_meta_row_and_opening_uses_the_last(store: SessionStore) -> None:
+    """engine-183"""
+    session = store.create("anthropic", "opus")
+    session.appended(user("hi"))
+    session.set_model("openai", "gpt")
+    session.set_model("openai", "gpt")
+    session.close()
+    assert [row["type"] for row in rows(session.path)] == ["meta", "message", "meta"]
+    meta = reopened(store, session.path).meta
+    assert (meta.provider, meta.model, meta.id) == ("openai", "gpt", session.id)
+
+
+def test_a_model_chosen_before_the_first_message_is_in_the_first_row(store: SessionStore) -> None:
+    session = store.create("anthropic", "opus")
+    session.set_model("openai", "gpt")
+    session.appended(user("hi"))
+    session.close()
+    assert [row["type"] for row in rows(session.path)] == ["meta", "message"]
+    assert reopened(store, session.path).meta.model == "gpt"
+
+
+def test_the_last_rename_row_gives_the_title(store: SessionStore) -> None:
+    """engine-185"""
+    session = store.create("p", "m")
+    session.appended(user("hi"))
+    session.rename("first")
+    session.rename("  second\n title ")
+    session.set_model("p", "m2")
+    session.close()
+    with open(session.path, "ab") as file:
+        file.write(b'{"type":"rename","title":""}\n')
+    assert reopened(store, session.path).meta.title == "second title"
+    assert store.summaries()[0].title == "second title"
+
+
+def test_an_empty_title_is_refused(store: SessionStore) -> None:
+    with pytest.raises(UsageError):
+        store.create("p", "m").rename("  ")
+
+
+def test_a_resumed_session_goes_on_in_the_same_file(store: SessionStore) -> None:
+    path = saved(store, user("one"), assistant("two"))
+    session = store.open(path)
+    session.appended(user("three"))
+    session.close()
+    assert texts(reopened(store, path)) == ["one", "two", "three"]
+
+
+def test_prompts_and_turn_ends_are_synced_and_nothing_else(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = store.create("p", "m")
+    session.appended(user("first"))
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    session.appended(assistant("x", call("t1")))
+    session.tool_intent(call("t1"))
+    session.tool_outcome("t1", text_result("x"))
+    session.appended(results("t1"))
+    session.used(Usage(), Usage())
+    assert len(synced) == 0
+    session.turn_ended()
+    assert len(synced) == 1
+    session.appended(user("next"))
+    assert len(synced) == 2
+    session.close()
+
+
+class TestDiskFull:
+    """A real ``EFBIG``: the process may not grow files past a limit, as a full disk would not let it."""
+
+    @pytest.fixture
+    def session(self, store: SessionStore) -> Session:
+        session = store.create("p", "m")
+        session.appended(user("before"))
+        return session
+
+    @pytest.fixture
+    def full(self, session: Session):
+        import signal
+
+        old_handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        old = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+        def fill(room: int) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (session.path.stat().st_size + room, old[1]))
+
+        def empty() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, old)
+
+        fill.empty = empty  # type: ignore[attr-defined]
+        yield fill
+        empty()
+        signal.signal(signal.SIGXFSZ, old_handler)
+
+    def test_the_failure_is_told_once_and_nothing_is_lost_when_there_is_room_again(self, store, session, full) -> None:
+        told: list[str] = []
+        session.on_failure = told.append
+        full(20)
+        say(session, assistant("one"), assistant("two"), user("three"))
+        assert len(told) == 1 and "cannot be saved: File too large" in told[0]
+        full.empty()
+        session.appended(assistant("four"))
+        session.close()
+        again = reopened(store, session.path)
+        assert texts(again) == ["before", "one", "two", "three", "four"]
+
+    def test_a_torn_row_is_followed_by_a_line_of_its_own(self, store, session, full) -> None:
+        session.on_failure = lambda text: None
+        full(20)
+        session.appended(assistant("one"))
+        full.empty()
+        session.close()
+        assert rows_or_bytes(session.path)[-2].startswith(b'{"type":"message",')
+        assert texts(reopened(store, session.path)) == ["before", "one"]
+
+    def test_without_a_listener_the_first_failure_is_raised(self, session, full) -> None:
+        full(0)
+        with pytest.raises(SessionError, match="cannot be saved"):
+            session.appended(assistant("one"))
+        session.appended(assistant("two"))
+        full.empty()
+        session.close()
+
+    def test_rows_lost_at_the_end_are_told(self, session, full) -> None:
+        told: list[str] = []
+        session.on_failure = told.append
+        full(0)
+        session.appended(assistant("one"))
+        session.close()
+        assert len(told) == 2 and "1 records" in told[1] and "lost" in told[1]
+
+
+def rows_or_bytes(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
+def test_a_home_that_cannot_be_made_is_told_at_the_first_message(store: SessionStore) -> None:
+    store.root.parent.write_text("a file is in the way")
+    session = store.create("p", "m")
+    with pytest.raises(SessionError, match="cannot be saved"):
+        session.appended(user("hi"))
+    store.root.parent.unlink()
+    session.appended(assistant("ho"))
+    session.close()
+    assert texts(reopened(store, session.path)) == ["hi", "ho"]
+
+
+def test_a_row_of_22_mib_loads(store: SessionStore) -> None:
+    """engine-179"""
+    big = "x" * (22 << 20)
+    path = saved(store, user("hi"), Message("assistant", (TextBlock(big),)))
+    assert reopened(store, path).messages[1].content == (TextBlock(big),)
