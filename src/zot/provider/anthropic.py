@@ -119,8 +119,7 @@ class AnthropicDecoder(Answer):
             case "content_block_start" if got.content_block is not None:
                 return self._start(got.index, got.content_block)
             case "content_block_stop":
-                part = self._open.get(got.index)
-                return self.end_tool(part) if isinstance(part, ToolPart) else []
+                return self._block_end(self._open.get(got.index))
             case "message_start" if isinstance(got.message, _Message):
                 self.usage = _counted(got.message.usage, Usage())
             case "message_delta":
@@ -171,6 +170,13 @@ class AnthropicDecoder(Answer):
             case _:
                 self._open.pop(index, None)
         return []
+
+    def _block_end(self, part: Part | None) -> list[StreamEvent]:
+        """A tool call is complete; arguments that came whole are passed on before its end."""
+        if not isinstance(part, ToolPart):
+            return []
+        whole = not part.pieces and part.whole not in ("", "{}")
+        return ([ToolArgs(part.id, part.whole)] if whole else []) + self.end_tool(part)
 
     def _add(self, index: int, part: Part) -> None:
         self._open[index] = part

@@ -1,0 +1,131 @@
+"""The vendors' own SDKs reading the same bytes. What they make of an answer is what zot has to make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anthropic
+import openai
+
+from tests.conformance.recordings.cassettes import Kind
+from tests.conformance.recordings.outcome import Counts, Outcome, parsed
+
+_STOPS = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "max_tokens": "length",
+    "tool_use": "tool_use",
+    "refusal": "error",
+    "stop": "end",
+    "length": "length",
+    "tool_calls": "tool_use",
+}
+_HI: Any = [{"role": "user", "content": "hi"}]
+
+
+async def stream_with_sdk(kind: Kind, base_url: str) -> Outcome:
+    """The SDK's reading of the answer at ``base_url``."""
+    return await {"messages": _messages, "chat": _chat, "responses": _responses}[kind](base_url)
+
+
+async def _messages(base_url: str) -> Outcome:
+    transport = anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=False)
+    async with (
+        anthropic.AsyncAnthropic(
+            base_url=base_url, api_key="not-a-key", max_retries=0, http_client=transport
+        ) as client,
+        client.beta.messages.stream(model="recorded", max_tokens=1024, messages=_HI) as stream,
+    ):
+        message = await stream.get_final_message()
+    usage = message.usage
+    return Outcome(
+        "".join(block.text for block in message.content if block.type == "text"),
+        [(block.name, block.input) for block in message.content if block.type == "tool_use"],
+        [thought for block in message.content if (thought := _thought(block))],
+        Counts(
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_input_tokens or 0,
+            usage.cache_creation_input_tokens or 0,
+        ),
+        _STOPS[message.stop_reason or ""],
+    )
+
+
+def _thought(block: Any) -> tuple[str, str] | None:
+    if block.type == "thinking":
+        return block.thinking, block.signature
+    return ("", block.data) if block.type == "redacted_thinking" else None
+
+
+def _openai(base_url: str) -> openai.AsyncOpenAI:
+    transport = openai.DefaultAsyncHttpxClient(trust_env=False, verify=False)
+    return openai.AsyncOpenAI(base_url=f"{base_url}/v1", api_key="not-a-key", max_retries=0, http_client=transport)
+
+
+async def _chat(base_url: str) -> Outcome:
+    async with (
+        _openai(base_url) as client,
+        client.chat.completions.stream(model="recorded", messages=_HI) as stream,
+    ):
+        completion = await stream.get_final_completion()
+    choice = completion.choices[0]
+    calls = [_call(call) for call in choice.message.tool_calls or []]
+    reasoning = getattr(choice.message, "reasoning", "")  # OpenRouter's; the SDK passes on what it does not know
+    thoughts = [(reasoning, "")] if reasoning else []
+    return _chat_outcome(choice.message.content or "", calls, thoughts, completion.usage, choice.finish_reason)
+
+
+async def chat_from_chunks(base_url: str) -> Outcome:
+    """The SDK's chunks without its assembling, for answers on which that fails; their calls come whole."""
+    text, calls, usage, finish = "", list[tuple[str, Any]](), None, ""
+    async with _openai(base_url) as client:
+        stream = await client.chat.completions.create(model="recorded", messages=_HI, stream=True)
+        async for chunk in stream:
+            usage = chunk.usage or usage
+            for choice in chunk.choices:
+                text += choice.delta.content or ""
+                calls += [_call(call) for call in choice.delta.tool_calls or []]
+                finish = choice.finish_reason or finish
+    return _chat_outcome(text, calls, [], usage, finish)
+
+
+def _call(call: Any) -> tuple[str, Any]:
+    return call.function.name, parsed(call.function.arguments)
+
+
+def _chat_outcome(
+    text: str, calls: list[tuple[str, Any]], thoughts: list[tuple[str, str]], usage: Any, finish: str
+) -> Outcome:
+    """Servers say ``stop`` behind a call they were made to choose; for zot calls are there to be run."""
+    details = usage and usage.prompt_tokens_details
+    cached = (details and details.cached_tokens) or 0
+    counts = Counts(usage.prompt_tokens - cached, usage.completion_tokens, cached, 0) if usage else Counts(0, 0, 0, 0)
+    stop = "tool_use" if finish == "stop" and calls else _STOPS[finish]
+    return Outcome(text, calls, thoughts, counts, stop)
+
+
+async def _responses(base_url: str) -> Outcome:
+    """Seals are taken from the finished items: the last event carries them encrypted anew."""
+    response: Any = None
+    thoughts: list[tuple[str, str]] = []
+    async with _openai(base_url) as client:
+        async for event in await client.responses.create(model="recorded", input="hi", stream=True):
+            if event.type in ("response.completed", "response.incomplete"):
+                response = event.response
+            elif event.type == "response.output_item.done" and event.item.type == "reasoning":
+                thoughts.append(_sealed(event.item))
+    calls = [(item.name, parsed(item.arguments)) for item in response.output if item.type == "function_call"]
+    usage = response.usage
+    cached = usage.input_tokens_details.cached_tokens
+    return Outcome(
+        response.output_text,
+        calls,
+        thoughts,
+        Counts(usage.input_tokens - cached, usage.output_tokens, cached, 0),
+        "length" if response.status == "incomplete" else "tool_use" if calls else "end",
+    )
+
+
+def _sealed(item: Any) -> tuple[str, str]:
+    return "\n\n".join(part.text for part in item.summary), item.encrypted_content or ""
