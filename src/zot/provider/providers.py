@@ -225,6 +225,7 @@ _OTHER_CREDENTIALS = frozenset(
     }
 )
 
+_LOOPBACK = re.compile(r"(.+\.)?localhost|\[::1\]|0\.0\.0\.0|127(\.\d{1,3}){3}")
 _HOST = re.compile(r"https?://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)", re.IGNORECASE)
 
 
@@ -272,4 +273,4 @@ def is_loopback(url: str) -> bool:
     """Whether the address is on this machine."""
     match = _HOST.match(url)
     host = match[1].lower() if match else ""
-    return host in ("localhost", "[::1]", "0.0.0.0") or host.startswith("127.") or host.endswith(".localhost")
+    return _LOOPBACK.fullmatch(host) is not None

@@ -1,0 +1,301 @@
+"""The catalogue: built-in rows, the discovery cache and the user's models.json, with real files."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from zot.provider.catalog import CachedModel, Catalog, builtin_rows, read_cache
+from zot.provider.messages import Usage
+from zot.provider.model import Model
+
+FIRST_33 = (
+    "claude-sonnet-4-5 claude-opus-4-1 claude-opus-4-0 claude-sonnet-4-0 claude-haiku-4-5"
+    " claude-3-7-sonnet-20250219 claude-3-5-sonnet-20241022 claude-3-5-haiku-latest claude-3-opus-20240229"
+    " kimi-for-coding gpt-5 gpt-5-mini gpt-5-nano gpt-4.1 gpt-4.1-mini gpt-4.1-nano gpt-4o gpt-4o-mini o4-mini o3"
+    " o3-mini o1 claude-opus-4-5 claude-opus-4-6 claude-opus-4-7 claude-sonnet-4-6 gpt-5.1 gpt-5.2 gpt-5.3 gpt-5.4"
+    " gpt-5.4-mini gpt-5.5 gpt-5.5-mini"
+).split()
+
+
+def write(home: Path, name: str, value: Any) -> Path:
+    path = home / name
+    path.write_bytes(value if isinstance(value, bytes) else msgspec.json.encode(value))
+    return path
+
+
+def with_models(home: Path, **providers: Any) -> Catalog:
+    write(home, "models.json", {"providers": {key.replace("__", "-"): value for key, value in providers.items()}})
+    return Catalog(home)
+
+
+def found(catalog: Catalog, model_id: str, provider: str = "") -> Model:
+    row = catalog.find(model_id, provider)
+    assert row is not None
+    return row
+
+
+def test_the_catalogue_begins_with_the_33_rows_in_order(tmp_path: Path) -> None:
+    """engine-094"""
+    rows = Catalog(tmp_path).rows()
+    assert [row.id for row in rows[:33]] == FIRST_33
+    assert all(row.provider not in ("anthropic", "openai", "kimi") for row in rows[33:])
+
+
+def test_every_built_in_row_has_a_window_and_an_output_limit() -> None:
+    for row in builtin_rows():
+        assert 0 < row.max_output <= row.context_window, row.id
+
+
+def test_a_million_tokens_each_way_on_sonnet_cost_18_dollars(tmp_path: Path) -> None:
+    """engine-095"""
+    usage = found(Catalog(tmp_path), "claude-sonnet-4-5").priced(Usage(1_000_000, 1_000_000))
+    assert usage.cost_usd == pytest.approx(18.0)
+
+
+def test_an_unknown_id_is_not_found(tmp_path: Path) -> None:
+    """engine-096"""
+    catalog = Catalog(tmp_path)
+    assert catalog.find("no-such-model") is None
+    assert catalog.find("gpt-5", "anthropic") is None
+
+
+def test_without_a_provider_the_first_row_in_catalogue_order_is_found(tmp_path: Path) -> None:
+    assert found(Catalog(tmp_path), "openai/gpt-oss-120b").provider == "groq"
+
+
+def test_the_responses_route_shares_the_rows_of_openai(tmp_path: Path) -> None:
+    row = found(Catalog(tmp_path), "gpt-5", "openai-responses")
+    assert (row.provider, row.context_window) == ("openai-responses", 400_000)
+
+
+def test_a_start_without_files_is_quick(tmp_path: Path) -> None:
+    started = time.process_time()
+    assert Catalog(tmp_path).rows()
+    assert time.process_time() - started < 0.1
+
+
+def test_models_json_adds_a_new_id_with_source_user(tmp_path: Path) -> None:
+    """engine-097"""
+    catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-mine", "contextWindow": 1000, "maxTokens": 100}]})
+    row = found(catalog, "gpt-mine", "openai")
+    assert (row.source, row.name, row.context_window, row.max_output) == ("user", "gpt-mine", 1000, 100)
+    assert catalog.rows()[-1] == row
+    assert catalog.problems == []
+
+
+def test_an_override_keeps_what_it_does_not_name(tmp_path: Path) -> None:
+    """engine-098"""
+    catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5.5", "contextWindow": 9000}]})
+    row = found(catalog, "gpt-5.5")
+    assert (row.context_window, row.price_input, row.max_output, row.name) == (9000, 2.5, 128_000, "GPT-5.5")
+    assert row.reasoning
+    assert (row.source, row.speculative) == ("user", False)
+
+
+def test_an_override_can_turn_reasoning_off(tmp_path: Path) -> None:
+    catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5", "reasoning": False}]})
+    assert not found(catalog, "gpt-5").reasoning
+
+
+def test_alias_keys_override_the_provider_they_mean(tmp_path: Path) -> None:
+    """engine-099"""
+    catalog = with_models(
+        tmp_path,
+        openai__codex={"models": [{"id": "a"}]},
+        openai__responses={"models": [{"id": "b"}]},
+        anthropic__messages={"models": [{"id": "c"}]},
+        moonshot={"models": [{"id": "d"}]},
+        kimi__code={"models": [{"id": "e"}]},
+    )
+    owners = [found(catalog, name).provider for name in "abcde"]
+    assert owners == ["openai", "openai", "anthropic", "kimi", "kimi"]
+
+
+def test_a_malformed_models_json_is_one_line_with_its_place_and_is_left_alone(tmp_path: Path) -> None:
+    """engine-100"""
+    text = b'{\n  "providers": {\n    "openai" {}\n  }\n}\n'
+    path = write(tmp_path, "models.json", text)
+    catalog = Catalog(tmp_path)
+    assert len(catalog.rows()) == len(builtin_rows())
+    (problem,) = catalog.problems
+    assert f"{path}: line 3, column 14" in problem
+    assert path.read_bytes() == text
+
+
+@pytest.mark.parametrize("content", [b"[]", b'{"providers": []}', b"\xff\xfe", b"[" * 100_000, b'{"a": NaN}'])
+def test_a_models_json_of_another_shape_is_reported_and_ignored(tmp_path: Path, content: bytes) -> None:
+    """engine-100"""
+    write(tmp_path, "models.json", content)
+    catalog = Catalog(tmp_path)
+    assert catalog.find("gpt-5") is not None
+    assert len(catalog.problems) == 1
+
+
+def test_a_wrong_entry_costs_only_itself(tmp_path: Path) -> None:
+    catalog = with_models(
+        tmp_path,
+        openai={"models": [{"id": "good"}, {"id": "bad", "contextWindow": "many"}, {"name": "no id"}]},
+    )
+    assert catalog.find("good")
+    assert not catalog.find("bad")
+    assert "providers.openai.models[1]: contextWindow: expected `int`" in catalog.problems[0]
+    assert "providers.openai.models[2]: object missing required field `id`" in catalog.problems[1]
+
+
+def test_an_unknown_key_is_named_and_ignored(tmp_path: Path) -> None:
+    catalog = with_models(tmp_path, openai={"models": [{"id": "m", "context_window": 5}]})
+    assert catalog.find("m")
+    (problem,) = catalog.problems
+    assert "'context_window' is ignored" in problem
+    assert "contextWindow" in problem
+
+
+def test_rows_keep_the_order_of_the_file(tmp_path: Path) -> None:
+    catalog = with_models(
+        tmp_path, zeta={"baseUrl": "http://z/v1", "models": [{"id": "z"}]}, openai={"models": [{"id": "a"}]}
+    )
+    assert [row.id for row in catalog.rows()[-2:]] == ["z", "a"]
+
+
+def test_an_unknown_provider_with_an_address_becomes_a_provider(tmp_path: Path) -> None:
+    catalog = with_models(
+        tmp_path,
+        my__co={
+            "name": "My Co",
+            "baseUrl": "https://llm.example/v1",
+            "api": "anthropic",
+            "headers": {"x-team": "a"},
+            "models": [{"id": "m", "reasoning": True, "reasoningLevelMap": {"low": "a bit"}, "input": ["text"]}],
+        },
+    )
+    provider = catalog.providers()["my-co"]
+    assert (provider.name, provider.api, provider.env) == ("My Co", "anthropic", ("MY_CO_API_KEY",))
+    assert (provider.headers, provider.needs_key, provider.any_model) == ({"x-team": "a"}, True, True)
+    row = found(catalog, "m", "my-co")
+    assert (row.reasoning_levels, row.input) == ({"low": "a bit"}, ("text",))
+
+
+def test_auth_none_and_addresses_on_this_machine_need_no_key(tmp_path: Path) -> None:
+    catalog = with_models(
+        tmp_path,
+        lan={"baseUrl": "http://10.0.0.5:8000/v1", "auth": "none"},
+        here={"baseUrl": "http://127.0.0.1:9/v1"},
+        guarded={"baseUrl": "http://127.0.0.1:9/v1", "auth": "key"},
+    )
+    needs = {name: catalog.providers()[name].needs_key for name in ("lan", "here", "guarded")}
+    assert needs == {"lan": False, "here": False, "guarded": True}
+
+
+def test_a_known_provider_can_be_moved_to_another_address(tmp_path: Path) -> None:
+    catalog = with_models(tmp_path, ollama={"baseUrl": "http://box:11434"})
+    ollama = catalog.providers()["ollama"]
+    assert (ollama.base_url, ollama.user_endpoint, ollama.needs_key) == ("http://box:11434", True, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "entry", "words"),
+    [
+        ("mine", {"models": [{"id": "m"}]}, 'needs "baseUrl"'),
+        ("mine", {"baseUrl": "localhost:8000"}, "must begin with http"),
+        ("mine", {"baseUrl": "http://x", "api": "gemini"}, "api: invalid enum value"),
+        ("script", {"baseUrl": "http://x"}, "not a usable provider id"),
+        ("a b", {"baseUrl": "http://x"}, "not a usable provider id"),
+        ("openai", {"models": [{"id": "m", "baseUrl": "nowhere"}]}, "must begin with http"),
+        ("openai", {"models": [{"id": "m", "reasoningLevelMap": {"huge": "x"}}]}, "unknown level 'huge'"),
+        ("openai", 5, "expected `object`"),
+    ],
+)
+def test_a_provider_that_cannot_work_is_a_problem(tmp_path: Path, key: str, entry: Any, words: str) -> None:
+    write(tmp_path, "models.json", {"providers": {key: entry}})
+    catalog = Catalog(tmp_path)
+    assert catalog.find("m") is None
+    (problem,) = catalog.problems
+    assert f"providers.{key}" in problem
+    assert words in problem
+
+
+def test_the_cache_names_models_and_clears_the_guess_but_keeps_prices(tmp_path: Path) -> None:
+    """engine-105"""
+    models = [{"provider": "openai", "id": "gpt-5.5", "display_name": "GPT-5.5 (live)"}]
+    write(tmp_path, "models-cache.json", {"fetched_at": "2020-01-01T00:00:00Z", "models": models})
+    row = found(Catalog(tmp_path), "gpt-5.5")
+    assert (row.name, row.speculative, row.price_input, row.source) == ("GPT-5.5 (live)", False, 2.5, "cache")
+
+
+def test_the_cache_is_read_in_the_casing_of_the_reference_too(tmp_path: Path) -> None:
+    models = [{"Provider": "openai", "ID": "gpt-9", "DisplayName": "", "ContextWindow": 0, "Speculative": False}]
+    write(tmp_path, "models-cache.json", {"fetched_at": "2020-01-01T00:00:00Z", "models": models})
+    row = found(Catalog(tmp_path), "gpt-9", "openai")
+    assert (row.name, row.source) == ("gpt-9", "cache")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"models": [3]}', b'{"models": 3}', b'{"models":[{"id":5}]}'])
+def test_a_corrupt_cache_is_an_empty_one(tmp_path: Path, content: bytes) -> None:
+    write(tmp_path, "models-cache.json", content)
+    assert read_cache(tmp_path).models == []
+    assert len(Catalog(tmp_path).rows()) == len(builtin_rows())
+
+
+def test_user_rows_win_over_the_cache(tmp_path: Path) -> None:
+    """engine-102"""
+    models = [{"provider": "openai", "id": "gpt-5", "display_name": "live name"}]
+    write(tmp_path, "models-cache.json", {"models": models})
+    catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5", "name": "mine"}]})
+    assert found(catalog, "gpt-5").name == "mine"
+
+
+def test_a_refresh_keeps_user_rows_and_never_changes_the_built_in_table(tmp_path: Path) -> None:
+    """engine-102"""
+    catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5", "name": "mine"}, {"id": "own"}]})
+    catalog.learn([CachedModel(provider="openai", id=name, display_name="L") for name in ("gpt-5", "gpt-5.5", "gpt-9")])
+    assert found(catalog, "gpt-5").name == "mine"
+    assert found(catalog, "own").source == "user"
+    assert found(catalog, "gpt-9").source == "live"
+    assert builtin_rows() == Catalog(tmp_path / "other").rows()
+
+
+@pytest.mark.parametrize(
+    ("provider", "model_id", "window", "output"),
+    [
+        ("openai", "gpt-5-next", 272_000, 128_000),
+        ("anthropic", "claude-next-9", 200_000, 32_000),
+        ("ollama", "qwen3", 32_768, 8_192),
+        ("lmstudio", "qwen3", 32_768, 4_096),
+        ("mistral", "something", 128_000, 16_384),
+        ("openrouter", "openai/gpt-4o-2099", 128_000, 16_384),
+    ],
+)
+def test_a_model_without_numbers_gets_those_of_its_kind(
+    tmp_path: Path, provider: str, model_id: str, window: int, output: int
+) -> None:
+    """engine-106"""
+    write(tmp_path, "models-cache.json", {"models": [{"provider": provider, "id": model_id}]})
+    row = found(Catalog(tmp_path), model_id, provider)
+    assert (row.context_window, row.max_output) == (window, output)
+
+
+def test_a_small_window_leaves_room_for_the_prompt(tmp_path: Path) -> None:
+    catalog = with_models(tmp_path, ollama={"models": [{"id": "tiny", "contextWindow": 2048}]})
+    assert found(catalog, "tiny").max_output == 1024
+
+
+def test_reload_sees_an_edited_file(tmp_path: Path) -> None:
+    catalog = with_models(tmp_path, openai={"models": [{"id": "one"}]})
+    assert catalog.find("one")
+    with_models(tmp_path, openai={"models": [{"id": "two"}]})
+    catalog.reload()
+    assert catalog.find("two")
+    assert not catalog.find("one")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_models_json_is_a_problem(tmp_path: Path) -> None:
+    write(tmp_path, "models.json", {}).chmod(0)
+    (problem,) = Catalog(tmp_path).problems
+    assert "cannot be read" in problem

@@ -1,0 +1,107 @@
+"""The provider table and the names derived from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from zot.provider.catalog import builtin_rows
+from zot.provider.providers import (
+    PROVIDERS,
+    Provider,
+    alias_target,
+    base_url_of,
+    canonical_id,
+    credential_variables,
+    is_loopback,
+    is_url,
+    key_variable,
+)
+
+
+def test_ollama_answers_on_its_usual_port_and_needs_no_key() -> None:
+    """engine-077"""
+    ollama = PROVIDERS["ollama"]
+    assert ollama.base_url == "http://localhost:11434"
+    assert not ollama.needs_key
+
+
+def test_every_provider_with_a_key_names_a_variable_and_an_address() -> None:
+    for provider in PROVIDERS.values():
+        assert provider.env or not provider.needs_key, provider.id
+        assert is_url(provider.base_url) or provider.api == "script", provider.id
+
+
+def test_every_default_model_is_in_the_catalogue() -> None:
+    known = {(row.provider, row.id) for row in builtin_rows()}
+    for provider in PROVIDERS.values():
+        if provider.default_model and provider.api != "script":
+            assert (provider.rows_of or provider.id, provider.default_model) in known, provider.id
+
+
+@pytest.mark.parametrize(
+    ("key", "provider"),
+    [
+        ("openai-codex", "openai"),
+        ("openai-responses", "openai"),
+        ("anthropic-messages", "anthropic"),
+        ("moonshot", "kimi"),
+        ("moonshot-ai", "kimi"),
+        ("kimi-code", "kimi"),
+        ("mistral", "mistral"),
+        ("my-own", "my-own"),
+    ],
+)
+def test_alias_keys_of_models_json_map_to_their_provider(key: str, provider: str) -> None:
+    """engine-099"""
+    assert alias_target(key) == provider
+
+
+def test_a_typed_name_that_is_an_id_is_never_taken_for_an_alias() -> None:
+    assert canonical_id("openai-responses") == "openai-responses"
+    assert canonical_id("moonshot") == "kimi"
+
+
+def test_credential_variables_cover_providers_bots_and_the_rpc_token() -> None:
+    names = credential_variables([Provider(id="my-co", name="My Co", api="openai", env=("MY_CO_API_KEY",))])
+    assert {
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_OAUTH_TOKEN",
+        "OPENAI_API_KEY",
+        "KIMI_API_KEY",
+        "MOONSHOT_API_KEY",
+        "OPENROUTER_API_KEY",
+        "ZOTCORE_RPC_TOKEN",
+        "TELEGRAM_BOT_TOKEN",
+        "MY_CO_API_KEY",
+    } <= names
+    assert "PATH" not in names
+
+
+def test_the_key_variable_of_a_custom_provider_is_its_id_in_capitals() -> None:
+    assert key_variable("my-company.2") == "MY_COMPANY_2_API_KEY"
+
+
+def test_llama_cpp_takes_its_address_from_the_environment() -> None:
+    llama = PROVIDERS["llama.cpp"]
+    assert base_url_of(llama, {"LLAMA_BASE_URL": "http://box:9/v1"}) == "http://box:9/v1"
+    assert base_url_of(llama, {}) == llama.base_url
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:1", "http://127.0.0.1:8080/v1", "https://[::1]:1/", "http://a.localhost", "HTTP://LOCALHOST"]
+)
+def test_addresses_on_this_machine_are_recognised(url: str) -> None:
+    assert is_loopback(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://localhost.example.com", "http://127.example", "http://localhost@evil.example/", "http://10.0.0.1"]
+)
+def test_addresses_elsewhere_are_not_taken_for_this_machine(url: str) -> None:
+    assert is_url(url)
+    assert not is_loopback(url)
+
+
+@pytest.mark.parametrize("text", ["", "localhost:8080", "ftp://x", "http://", "https:///v1"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    assert not is_url(text)
