@@ -215,8 +215,6 @@ class FakeModelServer:
         head += [f"{name}: {value}" for name, value in answer.headers]
         writer.write(("\r\n".join([*head, "transfer-encoding: chunked"]) + "\r\n\r\n").encode("latin-1"))
         await self._write_body(answer, writer)
-        if answer.stop_after is None:
-            writer.write(b"0\r\n\r\n")
         await writer.drain()
         if answer.silent:
             await reader.read()
@@ -225,13 +223,15 @@ class FakeModelServer:
 
     async def _write_body(self, answer: _Answer, writer: asyncio.StreamWriter) -> None:
         chunks = answer.chunks if answer.stop_after is None else _first_bytes(answer.chunks, answer.stop_after)
+        end = b"0\r\n\r\n" if answer.stop_after is None else b""
         if answer.delay_s:
             for chunk in chunks:
                 await asyncio.sleep(answer.delay_s)
                 writer.write(_frame(chunk))
                 await writer.drain()
+            writer.write(end)
             return
-        framed = self._framed_chunks(chunks)
+        framed = self._framed_chunks(chunks) + end
         for start in range(0, len(framed), _SLICE):
             writer.write(framed[start : start + _SLICE])
             await writer.drain()
@@ -275,13 +275,9 @@ def _refusal(turn: Refuse) -> _Answer:
 
 def _model_list(models: Sequence[str], *, anthropic: bool) -> _Answer:
     if anthropic:
-        rows = [
-            {"type": "model", "id": m, "display_name": m, "created_at": "2026-01-01T00:00:00Z"} for m in models
-        ]
+        rows = [{"type": "model", "id": m, "display_name": m, "created_at": "2026-01-01T00:00:00Z"} for m in models]
         return _document({"data": rows, "has_more": False, "first_id": models[0], "last_id": models[-1]})
-    return _document(
-        {"object": "list", "data": [{"id": m, "object": "model", "owned_by": "fake"} for m in models]}
-    )
+    return _document({"object": "list", "data": [{"id": m, "object": "model", "owned_by": "fake"} for m in models]})
 
 
 async def _read_request(reader: asyncio.StreamReader, first: bytes) -> SeenRequest:
@@ -307,13 +303,9 @@ def _turn_of(turn: dict[str, Any]) -> Turn:
         return Say(deltas=("word ",) * turn["tokens"], usage=(10, turn["tokens"]))
     if "error" in turn:
         error = turn["error"]
-        return Refuse(
-            error.get("status", 500), {"error": {"type": "api_error", "message": error.get("message", "")}}
-        )
+        return Refuse(error.get("status", 500), {"error": {"type": "api_error", "message": error.get("message", "")}})
     if "tool_calls" in turn:
-        return CallTools(
-            [(call["name"], call.get("args", {})) for call in turn["tool_calls"]], turn.get("text", "")
-        )
+        return CallTools([(call["name"], call.get("args", {})) for call in turn["tool_calls"]], turn.get("text", ""))
     return Say(turn["text"])
 
 

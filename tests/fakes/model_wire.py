@@ -153,9 +153,7 @@ def _chat(turn: Scripted, model: str) -> Iterator[bytes]:
         for half in _halves(arguments):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": half}}]})
     if error is not None:
-        yield (
-            b"data: " + _encode({"error": {"type": error.kind, "message": error.message, "code": None}}) + b"\n\n"
-        )
+        yield (b"data: " + _encode({"error": {"type": error.kind, "message": error.message, "code": None}}) + b"\n\n")
         return
     stop = {"max_tokens": "length", "refusal": "stop"}.get(reason, reason)
     yield chunk({}, stop or ("tool_calls" if _calls(say) else "stop"))

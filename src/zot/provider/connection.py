@@ -182,9 +182,7 @@ async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], time
                 await connection.start_tls(contexts(route.insecure), route.host)
     except TimeoutError as error:
         connection.abort()
-        raise TransportFailed(
-            f"connect to {first.address}: i/o timeout after {timeout:g} s", retryable=True
-        ) from error
+        raise TransportFailed(f"connect to {first.address}: i/o timeout after {timeout:g} s", retryable=True) from error
     except OSError as error:
         connection.abort()
         retryable = not isinstance(error, ssl.SSLCertVerificationError)

@@ -36,9 +36,7 @@ _OVERFLOW_WORDS = (
 )
 
 
-def failure(
-    provider: str, status: int, headers: Mapping[str, str], body: bytes, *, secret: str = ""
-) -> ProviderError:
+def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes, *, secret: str = "") -> ProviderError:
     """The error of a response that is not 200; its text is ``<provider>: http <status>: <trimmed body>``.
 
     ``secret`` is the key that was sent: a provider that echoes it does not get it into our text.
@@ -50,13 +48,14 @@ def failure(
     shown = text or "(empty body)"
     if 300 <= status < 400:
         shown = f"redirected to {headers.get('location', 'nowhere')}; set that address as the base url"
-    return _kind(status, code, message or text)(
+    kind = _kind(status, code, message or text)
+    return kind(
         f"{provider}: http {status}: {shown}",
         provider=provider,
         status=status,
         code=code,
         body=text,
-        retryable=is_retried(status),
+        retryable=is_retried(status) and kind is not ContextTooLong,
         retry_after=retry_after(headers, time.time()),
     )
 

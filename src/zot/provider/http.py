@@ -119,6 +119,11 @@ class HttpResponse:
             body.extra = rest
             self._settle()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the connection went back to the pool or was closed."""
+        return self._connection is None
+
     async def more(self) -> bytes:
         """The next piece of the body, as large as what has arrived; empty at its end."""
         while self._connection is not None:

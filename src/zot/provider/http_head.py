@@ -62,9 +62,7 @@ def _line(name: str, value: str) -> str:
     if not _TOKEN.fullmatch(name):
         raise BadRequest(f"not a header name: {name!r}")
     if _FORBIDDEN.search(value):
-        raise BadRequest(
-            f"the header {name!r} holds a line break or a zero byte: check where its value comes from"
-        )
+        raise BadRequest(f"the header {name!r} holds a line break or a zero byte: check where its value comes from")
     try:
         value.encode("latin-1")
     except UnicodeEncodeError as error:
@@ -78,9 +76,7 @@ def split_head(data: bytes) -> tuple[Head, bytes] | None:
     if end < 0 and len(data) <= MAX_HEAD_BYTES:
         return None
     if not 0 <= end <= MAX_HEAD_BYTES:
-        raise TransportFailed(
-            f"protocol error: response headers over {MAX_HEAD_BYTES // 1024} KiB", retryable=True
-        )
+        raise TransportFailed(f"protocol error: response headers over {MAX_HEAD_BYTES // 1024} KiB", retryable=True)
     return _parse_head(data[:end]), data[end + 4 :]
 
 

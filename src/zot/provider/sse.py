@@ -123,9 +123,7 @@ class SseParser:
         pieces.append(piece)
         self._held += len(piece)
         if self._held > self._limit:
-            raise TransportFailed(
-                f"protocol error: a stream event is larger than {self._limit} bytes", retryable=False
-            )
+            raise TransportFailed(f"protocol error: a stream event is larger than {self._limit} bytes", retryable=False)
 
     def _named(self, field: bytes) -> str:
         """Event names repeat all the time: each is decoded once."""

@@ -37,9 +37,7 @@ def client_context(environ: Mapping[str, str], *, insecure: bool = False) -> ssl
 def _load_authorities(context: ssl.SSLContext, environ: Mapping[str, str]) -> None:
     named = [(name, environ[name]) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if environ.get(name)]
     if not named:
-        named = [(name, environ[name]) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE") if environ.get(name)][
-            :1
-        ]
+        named = [(name, environ[name]) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE") if environ.get(name)][:1]
     for name, value in named:
         _load_named(context, name, value)
     if not named:
@@ -55,9 +53,7 @@ def _load_named(context: ssl.SSLContext, name: str, value: str) -> None:
             else:
                 context.load_verify_locations(cafile=place)
         except OSError as error:  # ssl.SSLError is one
-            raise BadRequest(
-                f"tls: {name}={value}: no usable certificates there ({error}); fix or unset it"
-            ) from error
+            raise BadRequest(f"tls: {name}={value}: no usable certificates there ({error}); fix or unset it") from error
 
 
 def _load_system(context: ssl.SSLContext) -> None:

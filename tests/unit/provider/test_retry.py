@@ -1,0 +1,73 @@
+"""Which failures are tried again, and when."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+
+import pytest
+
+from zot.errors import BadRequest, Overloaded, ProviderError, RateLimited, TransportFailed
+from zot.provider.retry import final, is_retried, next_wait, retry_after
+
+NOW = 1_790_000_000.0
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_statuses_that_pass_by_themselves_are_retried(status: int) -> None:
+    """engine-012"""
+    assert is_retried(status)
+
+
+@pytest.mark.parametrize("status", [307, 400, 401, 402, 403, 404, 413, 422, 451, 501])
+def test_other_statuses_are_final(status: int) -> None:
+    """engine-010 engine-011 engine-012"""
+    assert not is_retried(status)
+
+
+def test_the_waits_are_a_quarter_and_three_quarters_of_a_second_then_no_more() -> None:
+    """engine-013"""
+    error = Overloaded("x", retryable=True)
+    assert [next_wait(error, failed) for failed in (1, 2, 3)] == [0.25, 0.75, None]
+
+
+def test_a_final_error_is_not_waited_for() -> None:
+    assert next_wait(BadRequest("x"), 1) is None
+
+
+def test_a_retry_after_up_to_a_minute_replaces_the_wait() -> None:
+    """engine-013"""
+    assert next_wait(RateLimited("x", retryable=True, retry_after=60), 1) == 60
+    assert next_wait(RateLimited("x", retryable=True, retry_after=0), 2) == 0
+
+
+def test_a_longer_retry_after_ends_the_retries_with_an_error_naming_it() -> None:
+    """engine-013"""
+    error = RateLimited("kimi: http 429: slow down", retryable=True, retry_after=61)
+    assert next_wait(error, 1) is None
+    assert str(final(error)).startswith("kimi: http 429: slow down (asked to wait 61 s, longer than 60 s")
+
+
+@pytest.mark.parametrize(
+    "error", [TransportFailed("x", retryable=True), BadRequest("x", retry_after=900), Overloaded("x", retryable=True)]
+)
+def test_other_errors_keep_their_text(error: ProviderError) -> None:
+    assert str(final(error)) == "x"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("7", 7.0), (" 1.5 ", 1.5), ("-3", 0.0), ("0", 0.0), ("soon", None), ("", None), ("nan", None), ("inf", None)],
+)
+def test_retry_after_reads_seconds(value: str, expected: float | None) -> None:
+    """engine-013"""
+    assert retry_after({"retry-after": value}, NOW) == expected
+
+
+def test_retry_after_reads_an_http_date() -> None:
+    """engine-013"""
+    assert retry_after({"retry-after": formatdate(NOW + 30, usegmt=True)}, NOW) == 30
+    assert retry_after({"retry-after": formatdate(NOW - 30, usegmt=True)}, NOW) == 0
+
+
+def test_retry_after_in_milliseconds_is_more_precise() -> None:
+    assert retry_after({"retry-after": "2", "retry-after-ms": "1500"}, NOW) == 1.5
