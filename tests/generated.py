@@ -6,8 +6,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from zot.agent.docs import check_index
+from zot.agent.help import reference_page
+from zot.agent.settings import settings_page
+
 ROOT = Path(__file__).parent.parent
-PAGES: dict[str, Callable[[], str]] = {}
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/command-line.md": reference_page,
+    "docs/reference/settings.md": settings_page,
+}
 
 
 def main() -> int:
@@ -20,7 +27,10 @@ def main() -> int:
         return 0
     for name in stale:
         print(f"{name} is stale: run `make generate`")
-    return 1 if stale else 0
+    unlisted = check_index()
+    for problem in unlisted:
+        print(problem)
+    return 1 if stale or unlisted else 0
 
 
 def _current(path: Path, text: str) -> bool:

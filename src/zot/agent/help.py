@@ -81,3 +81,19 @@ def _room(stream: TextIO) -> tuple[int, bool]:
         return os.get_terminal_size(stream.fileno()).columns, colour
     except (OSError, ValueError):
         return 0, colour
+
+
+def reference_page() -> str:
+    """``docs/reference/command-line.md``, generated from the same tables."""
+    lines = [
+        "# Command line",
+        "",
+        "<!-- Generated from src/zot/agent/flags.py by `make generate`; do not edit. -->",
+        "",
+        "Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument",
+        "whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.",
+    ]
+    for title, rows in _sections():
+        lines += ["", f"## {title}", "", "| | |", "|---|---|"]
+        lines += [f"| `{label.replace('|', chr(92) + '|')}` | {text} |" for label, text in rows]
+    return "\n".join(lines) + "\n"
