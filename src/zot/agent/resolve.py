@@ -43,6 +43,10 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     remembered_provider: str = ""
     remembered_model: str = ""
 
+    def __repr__(self) -> str:
+        """Without the key: tracebacks show this."""
+        return f"Query(provider={self.provider!r}, model={self.model!r}, base_url={self.base_url!r})"
+
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     """The decision. ``endpoint`` is None for the scripted model, and when a credential is missing."""

@@ -44,6 +44,10 @@ class Target(msgspec.Struct, frozen=True):
     base_url: str
     key: str = ""
 
+    def __repr__(self) -> str:
+        """Without the key: tracebacks show this."""
+        return f"Target({self.provider.id!r}, {self.base_url!r})"
+
 
 class LocalServer(msgspec.Struct, frozen=True):
     """An OpenAI-compatible server found on this machine."""
