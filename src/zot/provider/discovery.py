@@ -29,7 +29,6 @@ from zot.provider.wire import address
 from zot.system.files import locked, write_atomic
 
 TTL_S = 6 * 3600
-_TOTAL_S = 20.0
 _REQUEST_S = 15.0
 _PROBE_S = 3.0
 _PAGES = 20
@@ -75,9 +74,7 @@ def targets(
         if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
             continue
         try:
-            credential = find_credential(
-                provider, store, environ, api_key=api_key if used else "", background=True
-            )
+            credential = find_credential(provider, store, environ, api_key=api_key if used else "", background=True)
         except (NotLoggedIn, ConfigError):
             continue
         if credential is not None and credential.method == "apikey":
@@ -97,7 +94,9 @@ def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
     return not 0 <= age < TTL_S
 
 
-async def refresh(pool: HttpPool, targets: Iterable[Target], home: Path) -> list[CachedModel] | None:
+async def refresh(
+    pool: HttpPool, targets: Iterable[Target], home: Path, *, budget_s: float = 20.0
+) -> list[CachedModel] | None:
     """Ask every target whose cache is stale; the new list for ``Catalog.learn``, None when nothing was found.
 
     The cache file is rewritten with it. Failures and time-outs are silent.
@@ -106,7 +105,7 @@ async def refresh(pool: HttpPool, targets: Iterable[Target], home: Path) -> list
     due = [target for target in targets if refresh_due(cache, _owner(target.provider))]
     found: dict[str, list[CachedModel]] = {}
     try:
-        async with asyncio.timeout(_TOTAL_S), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(budget_s), asyncio.TaskGroup() as group:
             for target in due:
                 group.create_task(_collect(pool, target, found))
     except TimeoutError:
@@ -116,9 +115,11 @@ async def refresh(pool: HttpPool, targets: Iterable[Target], home: Path) -> list
     return _store(home, found)
 
 
-async def find_local_servers(pool: HttpPool, timeout: float = 0.5) -> list[LocalServer]:
-    """The well-known local servers that answer on their usual port, in table order."""
-    local = [row for row in PROVIDERS.values() if row.local]
+async def find_local_servers(
+    pool: HttpPool, timeout: float = 0.5, providers: Iterable[Provider] = PROVIDERS.values()
+) -> list[LocalServer]:
+    """The well-known servers that answer on their usual port and have a model, in table order."""
+    local = [row for row in providers if row.local]
     found: dict[str, LocalServer] = {}
 
     async def look(provider: Provider) -> None:
@@ -128,7 +129,8 @@ async def find_local_servers(pool: HttpPool, timeout: float = 0.5) -> list[Local
                 models = await _openai_models(pool, Target(provider, base_url))
         except (ProviderError, TimeoutError, OSError):
             return
-        found[provider.id] = LocalServer(provider.id, base_url, tuple(m.id for m in models))
+        if models:
+            found[provider.id] = LocalServer(provider.id, base_url, tuple(m.id for m in models))
 
     async with asyncio.TaskGroup() as group:
         for provider in local:

@@ -85,7 +85,7 @@ def test_flag_beats_config(home: Home) -> None:
 def test_an_unknown_provider_typed_by_hand_is_an_error_listing_the_known_ones(home: Home) -> None:
     """iface-015"""
     home.config(provider="openai")
-    with pytest.raises(UsageError, match='"nope".*anthropic, openai, kimi'):
+    with pytest.raises(UsageError, match=r'"nope".*anthropic, openai, kimi'):
         home.resolve(OPENAI, provider="nope")
     assert home.stored_config() == {"provider": "openai"}
 
@@ -215,7 +215,9 @@ def test_provider_and_model_that_disagree_are_an_error(home: Home) -> None:
 
 
 def test_an_unknown_model_typed_by_hand_is_an_error_with_the_nearest(home: Home) -> None:
-    with pytest.raises(UsageError, match=r'unknown model "claude-sonet-4-5" \(provider="anthropic"\).*claude-sonnet-4-5'):
+    with pytest.raises(
+        UsageError, match=r'unknown model "claude-sonet-4-5" \(provider="anthropic"\).*claude-sonnet-4-5'
+    ):
         home.resolve(ANTHROPIC, model="claude-sonet-4-5")
 
 
@@ -251,7 +253,7 @@ def test_a_stored_pair_that_disagrees_is_one_notice(home: Home) -> None:
 def test_ollama_without_a_model_asks_for_one(home: Home) -> None:
     """iface-016"""
     home.config(provider="anthropic", model="claude-opus-4-1")
-    with pytest.raises(UsageError, match="ollama.*--model"):
+    with pytest.raises(UsageError, match=r"ollama.*--model"):
         home.resolve(provider="ollama")
 
 

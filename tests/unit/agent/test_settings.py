@@ -169,7 +169,7 @@ def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_is_an_error_naming_the_file(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file, not a directory")
-    with pytest.raises(ConfigError, match="config.json"):
+    with pytest.raises(ConfigError, match=r"config\.json"):
         Settings(tmp_path / "home").save(theme="night")
 
 

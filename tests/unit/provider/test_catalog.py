@@ -14,13 +14,41 @@ from zot.provider.catalog import CachedModel, Catalog, builtin_rows, read_cache
 from zot.provider.messages import Usage
 from zot.provider.model import Model
 
-FIRST_33 = (
-    "claude-sonnet-4-5 claude-opus-4-1 claude-opus-4-0 claude-sonnet-4-0 claude-haiku-4-5"
-    " claude-3-7-sonnet-20250219 claude-3-5-sonnet-20241022 claude-3-5-haiku-latest claude-3-opus-20240229"
-    " kimi-for-coding gpt-5 gpt-5-mini gpt-5-nano gpt-4.1 gpt-4.1-mini gpt-4.1-nano gpt-4o gpt-4o-mini o4-mini o3"
-    " o3-mini o1 claude-opus-4-5 claude-opus-4-6 claude-opus-4-7 claude-sonnet-4-6 gpt-5.1 gpt-5.2 gpt-5.3 gpt-5.4"
-    " gpt-5.4-mini gpt-5.5 gpt-5.5-mini"
-).split()
+FIRST_33 = [
+    "claude-sonnet-4-5",
+    "claude-opus-4-1",
+    "claude-opus-4-0",
+    "claude-sonnet-4-0",
+    "claude-haiku-4-5",
+    "claude-3-7-sonnet-20250219",
+    "claude-3-5-sonnet-20241022",
+    "claude-3-5-haiku-latest",
+    "claude-3-opus-20240229",
+    "kimi-for-coding",
+    "gpt-5",
+    "gpt-5-mini",
+    "gpt-5-nano",
+    "gpt-4.1",
+    "gpt-4.1-mini",
+    "gpt-4.1-nano",
+    "gpt-4o",
+    "gpt-4o-mini",
+    "o4-mini",
+    "o3",
+    "o3-mini",
+    "o1",
+    "claude-opus-4-5",
+    "claude-opus-4-6",
+    "claude-opus-4-7",
+    "claude-sonnet-4-6",
+    "gpt-5.1",
+    "gpt-5.2",
+    "gpt-5.3",
+    "gpt-5.4",
+    "gpt-5.4-mini",
+    "gpt-5.5",
+    "gpt-5.5-mini",
+]
 
 
 def write(home: Path, name: str, value: Any) -> Path:

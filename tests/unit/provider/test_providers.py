@@ -88,7 +88,8 @@ def test_llama_cpp_takes_its_address_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://localhost:1", "http://127.0.0.1:8080/v1", "https://[::1]:1/", "http://a.localhost", "HTTP://LOCALHOST"]
+    "url",
+    ["http://localhost:1", "http://127.0.0.1:8080/v1", "https://[::1]:1/", "http://a.localhost", "HTTP://LOCALHOST"],
 )
 def test_addresses_on_this_machine_are_recognised(url: str) -> None:
     assert is_loopback(url)

@@ -80,7 +80,7 @@ def test_a_stored_login_gives_its_token_and_account(tmp_path: Path) -> None:
 def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_oauth("openai", OAuthToken(access_token="at", expiry="2020-01-01T00:00:00Z"))
-    with pytest.raises(NotLoggedIn, match="OpenAI has expired.*/login"):
+    with pytest.raises(NotLoggedIn, match=r"OpenAI has expired.*/login"):
         find_credential(OPENAI, store, {})
     assert not has_credential(OPENAI, store, {})
 
@@ -143,7 +143,7 @@ def test_a_bad_answer_is_an_error_without_the_secret(tmp_path: Path, code: str, 
 
 
 def test_a_missing_program_is_an_error_naming_it(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no-such-program.*cannot be started"):
+    with pytest.raises(ConfigError, match=r"no-such-program.*cannot be started"):
         find_credential(OPENAI, AuthStore(tmp_path), {}, commands={"openai": KeyCommand("no-such-program")})
 
 

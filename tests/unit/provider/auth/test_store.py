@@ -72,7 +72,7 @@ def test_clear_empties_only_that_provider(tmp_path: Path) -> None:
 def test_clearing_an_unknown_provider_is_an_error_that_names_the_stored_ones(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_api_key("my-co", "k")
-    with pytest.raises(UsageError, match='"nope".*my-co'):
+    with pytest.raises(UsageError, match=r'"nope".*my-co'):
         store.clear("nope")
 
 
@@ -112,8 +112,12 @@ def test_an_unparseable_file_is_an_error_naming_it_and_is_never_overwritten(tmp_
     path = tmp_path / "auth.json"
     path.write_text(text)
     store = AuthStore(tmp_path)
-    for action in (lambda: store.entry("openai"), lambda: store.set_api_key("openai", "k"), lambda: store.clear("openai")):
-        with pytest.raises(ConfigError, match="auth.json"):
+    for action in (
+        lambda: store.entry("openai"),
+        lambda: store.set_api_key("openai", "k"),
+        lambda: store.clear("openai"),
+    ):
+        with pytest.raises(ConfigError, match=r"auth\.json"):
             action()
     assert path.read_text() == text
 
