@@ -41,6 +41,7 @@ class Loop:
 
     async def run(self) -> Outcome:
         for step in count(1):
+            await self._run.checkpoint()
             limit = self._limit_reached(step)
             if limit is not None:
                 return Outcome("error", limit)
@@ -49,13 +50,11 @@ class Loop:
             turn = await Turn(self._state, self._run, step).take()
             if turn.stop == "tool_use":
                 await ToolRuns(self._state, self._run, tools, turn.calls).run_all()
-                await self._run.checkpoint()
             elif not self._goes_on(turn.stop, step):
                 return Outcome(turn.stop, turn.error, turn.refused)
         raise AssertionError("count() does not end")
 
     async def _prepare(self) -> None:
-        await self._run.checkpoint()
         for prompt in self._state.inputs.take_steering():
             self.say(prompt)
         if self._may_compact and compaction.is_due(self._state):

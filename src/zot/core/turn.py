@@ -146,9 +146,9 @@ class Turn:
         if message is None or not text:
             return message
         allowed = await review_text(self._watchers, text)
-        if allowed is None or allowed == text:
-            return None if allowed is None else message
-        return with_text(message, allowed)
+        if allowed is None:
+            return None
+        return message if allowed == text else with_text(message, allowed)
 
     def _conclude(
         self, message: Message | None, shown: Message | None, stop: StopReason, error: Exception | None

@@ -24,7 +24,7 @@ from tests.unit.core.harness import (
 from zot.core import events
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider.messages import ImageBlock, Usage
-from zot.provider.stream import Request
+from zot.provider.stream import Request, Started, TextDelta
 
 HISTORY = [user("old"), assistant("answer"), user("older"), assistant("answers"), user("x"), assistant("y")]
 FULL = Usage(input_tokens=50_000, cache_read_tokens=20_000, cache_write_tokens=15_000)
@@ -160,3 +160,10 @@ async def test_aborting_an_automatic_compaction_leaves_the_transcript_and_ends_t
     assert outcome.stop == "aborted"
     assert [m.text() for m in agent.messages] == [*(m.text() for m in history), "prompt"]
     assert words(background.said)[-2:] == ["turn_end", "done"]
+
+
+async def test_an_overflow_after_text_was_shown_is_not_retried() -> None:
+    begun = [Started("m", "p"), TextDelta("half"), ContextTooLong("too long")]
+    agent, client = make_agent(begun, messages=HISTORY)
+    outcome, _ = await heard(agent)
+    assert isinstance(outcome.error, ContextTooLong) and len(client.requests) == 1

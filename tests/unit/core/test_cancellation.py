@@ -242,3 +242,36 @@ async def test_the_stream_is_closed_when_the_run_is_aborted() -> None:
         agent.abort()
         await background.outcome()
     assert closed.is_set()
+
+
+async def test_an_abort_at_the_last_allowed_step_is_no_step_limit() -> None:
+    async def aborting(args: dict[str, object], context: ToolContext) -> ToolResult:
+        agent.abort()
+        return text_result("ok")
+
+    agent, _ = make_agent(calls(("bash", {})), tools=[FakeTool("bash", aborting)], max_steps=1)
+    outcome, said = await heard(agent)
+    assert outcome.stop == "aborted" and "error" not in words(said)
+
+
+@pytest.mark.parametrize("place", range(22))
+@pytest.mark.parametrize("from_outside", [False, True])
+async def test_ending_at_any_event_leaves_a_valid_transcript(place: int, from_outside: bool) -> None:
+    said: list[AgentEvent] = []
+    reads = FakeTool("read", read_only=True)
+    agent, client = make_agent(
+        calls(("read", {}), ("read", {}), ("bash", {}), text="x"), says("y"), tools=[reads, FakeTool()]
+    )
+
+    def emit(event: AgentEvent) -> None:
+        said.append(event)
+        if len(said) == place + 1:
+            _ = task.cancel() if from_outside else agent.abort()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(agent.prompt("go", emit=emit))
+    assert words(said).count("done") == 1 and words(said)[-1] == "done"
+    assert words(said).count("turn_start") == words(said).count("turn_end")
+    assert is_valid(agent.messages) and not agent.busy
+    client.add(says("z"), says("z"))
+    assert (await agent.prompt("again")).stop == "end"

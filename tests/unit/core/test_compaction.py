@@ -14,7 +14,7 @@ from zot.core import events
 from zot.core.compaction import tail_start
 from zot.core.events import AgentEvent
 from zot.errors import CompactionAborted, CompactionFailed, TransportFailed
-from zot.provider.messages import ImageBlock, Message, TextBlock, Usage
+from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, Usage
 from zot.provider.stream import TextDelta
 
 EXCHANGE = [user("fix the bug"), assistant("fixed")]
@@ -88,6 +88,12 @@ async def test_the_cut_moves_back_rather_than_split_a_tool_exchange() -> None:
 def test_a_huge_message_does_not_stay_in_the_tail() -> None:
     messages = [user("go"), called("t1"), answered("t1", text="x" * 40_000), assistant("a"), user("b")]
     assert tail_start(messages, 4, window=1000_000) == 1
+    assert tail_start(messages, 4, window=10_000) == 3
+
+
+def test_a_huge_call_leaves_the_tail_together_with_its_result() -> None:
+    huge = Message("assistant", (ToolCallBlock("t1", "write", '"' + "x" * 40_000 + '"'),))
+    messages = [user("go"), huge, answered("t1"), assistant("a"), user("b")]
     assert tail_start(messages, 4, window=10_000) == 3
 
 

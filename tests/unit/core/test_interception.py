@@ -179,3 +179,10 @@ async def test_text_is_live_when_nobody_watches_it() -> None:
     _, said = await heard(agent)
     assert [e.delta for e in of(said, events.TextDelta)] == ["a", "b"]
     assert [kind for kind, _ in watcher.asked] == ["turn"]
+
+
+async def test_nobody_is_asked_about_arguments_that_cannot_run() -> None:
+    guard = FakeInterceptor()
+    agent, _ = make_agent(calls(("bash", "{")), says("ok"), tools=[FakeTool()], interceptors=[guard])
+    await heard(agent)
+    assert "tool" not in [kind for kind, _ in guard.asked]

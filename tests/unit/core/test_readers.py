@@ -59,3 +59,16 @@ async def test_a_failing_observer_is_heard_of_too() -> None:
     with pytest.raises(Broken):
         await agent.prompt("go", emit=said.append)
     assert words(said)[-1] == "done"
+
+
+async def test_nothing_more_is_done_for_a_reader_that_is_gone() -> None:
+    tool = FakeTool()
+    agent, client = make_agent(calls(("bash", {})), says("never"), tools=[tool])
+
+    def emit(event: AgentEvent) -> None:
+        if isinstance(event, events.TurnEnd):
+            raise Broken
+
+    with pytest.raises(Broken):
+        await agent.prompt("go", emit=emit)
+    assert len(client.requests) == 1 and tool.ran == []
