@@ -1,1 +1,94 @@
-"""What a Python extension imports: the standard library and its own frames only."""
+"""What a Python extension imports. Standard library only, and quick to start.
+
+::
+
+    from zot.ext import Extension, Response
+
+    ext = Extension("hello", "1.0.0")
+
+    @ext.command("hello", "says hello")
+    def hello(args: str) -> Response:
+        return Response.prompt(f"Say hello to {args or 'me'} in one short sentence.")
+
+    @ext.tool()
+    def weather(city: str, days: int = 1) -> str:
+        "The weather in a city."
+        return f"{city}: sunny for {days} days"
+
+    ext.run()
+"""
+
+from __future__ import annotations
+
+from zot.ext.answers import (
+    AssistantMessageDecision,
+    Panel,
+    Response,
+    ToolCallDecision,
+    ToolContent,
+    ToolResult,
+    TurnStartDecision,
+    image,
+    image_bytes,
+    markdown_result,
+    text,
+    text_error_result,
+    text_result,
+)
+from zot.ext.calls import ToolContext
+from zot.ext.extension import Extension
+from zot.ext.frames import Event, EventIntercept, HelloAck, HostToolResult
+
+TYPE_CHECKING = False  # what typing says, without importing it
+if TYPE_CHECKING:
+    from typing import Any
+
+    from zot.ext.handlers import (
+        AssistantMessageHandler,
+        BeforeAgentStartHandler,
+        CommandHandler,
+        EventHandler,
+        InterceptHandler,
+        ToolCallHandler,
+        ToolHandler,
+        TurnStartHandler,
+    )
+
+__all__ = [
+    "AssistantMessageDecision",
+    "AssistantMessageHandler",
+    "BeforeAgentStartHandler",
+    "CommandHandler",
+    "Event",
+    "EventHandler",
+    "EventIntercept",
+    "Extension",
+    "HelloAck",
+    "HostToolResult",
+    "InterceptHandler",
+    "Panel",
+    "Response",
+    "ToolCallDecision",
+    "ToolCallHandler",
+    "ToolContent",
+    "ToolContext",
+    "ToolHandler",
+    "ToolResult",
+    "TurnStartDecision",
+    "TurnStartHandler",
+    "image",
+    "image_bytes",
+    "markdown_result",
+    "text",
+    "text_error_result",
+    "text_result",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The handler types are only loaded by those who name them at run time."""
+    if name.endswith("Handler") and name in __all__:
+        from zot.ext import handlers
+
+        return getattr(handlers, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

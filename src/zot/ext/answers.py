@@ -1,0 +1,121 @@
+"""What handlers give back: a command's Response, a tool's ToolResult and an interceptor's decision.
+
+Every decision made without arguments allows and changes nothing.
+"""
+
+from __future__ import annotations
+
+from zot.ext.frames import Content as ToolContent
+from zot.ext.frames import Panel
+from zot.ext.record import Record
+
+TYPE_CHECKING = False  # what typing says, without importing it
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+
+class Response:
+    """The answer to a slash command; made by one of the methods below."""
+
+    def __init__(self, **keys: Any) -> None:
+        self.keys = keys
+
+    @classmethod
+    def prompt(cls, text: str) -> Response:
+        """Submit the text as a user message and run the agent."""
+        return cls(action="prompt", prompt=text)
+
+    @classmethod
+    def insert(cls, text: str) -> Response:
+        """Put the text into the editor, at the cursor."""
+        return cls(action="insert", insert=text)
+
+    @classmethod
+    def display(cls, text: str) -> Response:
+        """Show the text once; the model does not see it."""
+        return cls(action="display", display=text)
+
+    @classmethod
+    def open_panel(cls, id: str, title: str = "", lines: Sequence[str] = (), footer: str = "") -> Response:
+        """Open a panel; its keys come to the handler of ``Extension.on_panel_key``."""
+        return cls(action="open_panel", open_panel=Panel(id=id, title=title, lines=lines, footer=footer))
+
+    @classmethod
+    def tool_prompt(cls, prompt: str, tool: str, args: Mapping[str, Any]) -> Response:
+        """Run a tool, then a turn that sees its result."""
+        return cls(action="tool_prompt", prompt=prompt, tool_name=tool, tool_args=dict(args))
+
+    @classmethod
+    def noop(cls) -> Response:
+        """Nothing more to do."""
+        return cls(action="noop")
+
+    @classmethod
+    def error(cls, text: str) -> Response:
+        """Show an error."""
+        return cls(action="noop", error=text)
+
+
+class ToolResult(Record):
+    """The answer to a tool call: ``content`` for the model, ``structured_content`` for programs."""
+
+    content: Sequence[ToolContent] = ()
+    is_error: bool = False
+    activate_tools: Sequence[str] = ()
+    structured_content: Any = None
+
+
+def text(words: str) -> ToolContent:
+    """A block of text."""
+    return ToolContent(type="text", text=words)
+
+
+def image(mime_type: str, data: str) -> ToolContent:
+    """A block with an image whose data already is base64."""
+    return ToolContent(type="image", mime_type=mime_type, data=data)
+
+
+def image_bytes(mime_type: str, data: bytes) -> ToolContent:
+    """A block with an image."""
+    from binascii import b2a_base64  # few extensions send images
+
+    return image(mime_type, b2a_base64(data, newline=False).decode())
+
+
+def text_result(words: str) -> ToolResult:
+    """A result of one block of text."""
+    return ToolResult(content=[text(words)])
+
+
+def text_error_result(words: str) -> ToolResult:
+    """A failure; the model reads the words."""
+    return ToolResult(content=[text(words)], is_error=True)
+
+
+def markdown_result(words: str) -> ToolResult:
+    """A result of one block that screens draw as markdown."""
+    return ToolResult(content=[ToolContent(type="text", text=words, format="markdown")])
+
+
+class ToolCallDecision(Record):
+    """May this tool run, and with which arguments?"""
+
+    block: bool = False
+    reason: str = ""
+    modified_args: Mapping[str, Any] | None = None
+
+
+class TurnStartDecision(Record):
+    """May the model be asked?"""
+
+    block: bool = False
+    reason: str = ""
+
+
+class AssistantMessageDecision(Record):
+    """May the user see this message, and in which words?"""
+
+    block: bool = False
+    reason: str = ""
+    replace_text: str = ""

@@ -1,0 +1,22 @@
+"""The shapes of handlers, for annotations; importing this module costs what ``typing`` costs, so ``run`` does not."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from zot.ext.answers import AssistantMessageDecision, Response, ToolCallDecision, ToolResult, TurnStartDecision
+from zot.ext.calls import ToolContext
+from zot.ext.frames import Event, EventIntercept
+
+CommandHandler = Callable[[str], Response | str | Awaitable[Response | str | None] | None]
+ToolHandler = Callable[[dict[str, Any]], ToolResult]
+EventHandler = Callable[[Event], Any]
+InterceptHandler = Callable[[str, dict[str, Any]], tuple[bool, str] | ToolCallDecision | None]
+ToolCallHandler = Callable[[str, dict[str, Any]], ToolCallDecision | None]
+TurnStartHandler = Callable[[int], TurnStartDecision | None]
+AssistantMessageHandler = Callable[[str], AssistantMessageDecision | None]
+BeforeAgentStartHandler = Callable[[EventIntercept], str | None]
+ReconcileHandler = Callable[[dict[str, Any], ToolContext], str | ToolResult]
+PanelKeyHandler = Callable[[str, str], Any]
+PanelCloseHandler = Callable[[], Any]

@@ -1,0 +1,196 @@
+"""A tool from a plain function: its JSON Schema out of the annotations, and the model's arguments checked by them.
+
+Understood are ``str``, ``int``, ``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any`` and
+``Annotated[T, "what it is"]``. For everything else there is ``schema=``. Read by hand: ``inspect`` and ``typing``
+would double the time an extension takes to start.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType, UnionType
+
+from zot.ext.calls import ToolContext
+
+TYPE_CHECKING = False  # what typing says, without importing it
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_KINDS: dict[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "array",
+    dict: "object",
+}
+_VARIADIC = 0x04 | 0x08  # *args, **kwargs
+
+
+class BadArguments(Exception):
+    """The model's arguments do not fit the function."""
+
+
+class Parameters:
+    """The parameters of a tool function, the one that takes the ToolContext set apart."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        plain = _plain(function)
+        annotations = _annotations(plain)
+        names = _names(plain)[1 if isinstance(function, MethodType) else 0 :]
+        self.defaults = _defaults(plain)
+        self.context = next((name for name in names if annotations.get(name) is ToolContext), "")
+        self.kinds = {name: annotations.get(name, str) for name in names if name != self.context}
+        self.schema = self._schema()
+
+    def _schema(self) -> dict[str, Any]:
+        properties = {name: _schema(kind, name) for name, kind in self.kinds.items()}
+        for name, value in self.defaults.items():
+            if name in properties and value is not None:
+                properties[name]["default"] = value
+        schema: dict[str, Any] = {"type": "object", "properties": properties}
+        required = [name for name in properties if name not in self.defaults]
+        return {**schema, "required": required} if required else schema
+
+    def bind(self, args: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Keyword arguments for the function; unknown keys are dropped. Raises BadArguments."""
+        missing = [name for name in self.kinds if name not in args and name not in self.defaults]
+        if missing:
+            raise BadArguments(f"missing: {', '.join(missing)}")
+        bound = {name: _fit(args[name], kind, name) for name, kind in self.kinds.items() if name in args}
+        return {**bound, self.context: context} if self.context else bound
+
+
+def description_of(function: Callable[..., Any]) -> str:
+    """The first paragraph of the docstring, on one line."""
+    return " ".join((function.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def wants_context(function: Callable[..., Any]) -> bool:
+    """Whether a function that takes a plain dict also takes the ToolContext."""
+    count = _plain(function).__code__.co_argcount
+    return count - (1 if isinstance(function, MethodType) else 0) > 1
+
+
+def _plain(function: Callable[..., Any]) -> FunctionType:
+    inner = function.__func__ if isinstance(function, MethodType) else function
+    if not isinstance(inner, FunctionType):
+        raise TypeError(f"{function!r} is not a plain function; give the tool a schema=")
+    return inner
+
+
+def _names(function: FunctionType) -> tuple[str, ...]:
+    code = function.__code__
+    if code.co_flags & _VARIADIC:
+        raise TypeError(f"{function.__name__}: *args and **kwargs have no schema; give the tool a schema=")
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    values = function.__defaults__ or ()
+    positional = function.__code__.co_varnames[: function.__code__.co_argcount]
+    optional = positional[len(positional) - len(values) :]
+    return {**dict(zip(optional, values, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def _annotations(function: FunctionType) -> dict[str, Any]:
+    def resolve(name: str, annotation: Any) -> Any:
+        if not isinstance(annotation, str):
+            return annotation
+        try:
+            return eval(annotation, function.__globals__)
+        except NameError as error:
+            raise TypeError(f"{function.__name__}({name}): {error}; give the tool a schema=") from error
+
+    return {name: resolve(name, value) for name, value in function.__annotations__.items() if name != "return"}
+
+
+def _parts(kind: Any) -> tuple[str, Any, tuple[Any, ...]]:
+    """What an annotation is made of: its family, its bare type and its arguments."""
+    origin = getattr(kind, "__origin__", None)
+    args = getattr(kind, "__args__", ())
+    if isinstance(kind, UnionType) or getattr(origin, "_name", "") in ("Union", "Optional"):
+        return "union", None, args
+    if getattr(origin, "_name", "") == "Literal":
+        return "literal", None, args
+    if hasattr(kind, "__metadata__"):
+        return "annotated", origin, kind.__metadata__
+    if getattr(kind, "_name", None) == "Any" or getattr(kind, "__name__", "") == "Any":
+        return "any", None, ()
+    return "plain", origin or kind, args
+
+
+def _schema(kind: Any, name: str) -> dict[str, Any]:
+    family, bare, args = _parts(kind)
+    match family:
+        case "any":
+            return {}
+        case "annotated":
+            words = next((word for word in args if isinstance(word, str)), "")
+            return {**_schema(bare, name), **({"description": words} if words else {})}
+        case "literal":
+            return {"type": _KINDS[type(args[0])], "enum": list(args)}
+        case "union":
+            return _union([part for part in args if part is not type(None)], name)
+        case _:
+            return _plain_schema(bare, args, name)
+
+
+def _union(parts: list[Any], name: str) -> dict[str, Any]:
+    if len(parts) == 1:
+        return _schema(parts[0], name)
+    return {"anyOf": [_schema(part, name) for part in parts]}
+
+
+def _plain_schema(bare: Any, args: tuple[Any, ...], name: str) -> dict[str, Any]:
+    if bare not in _KINDS:
+        raise TypeError(f"{name}: no JSON Schema for {bare!r}; give the tool a schema=")
+    if bare is list and args:
+        return {"type": "array", "items": _schema(args[0], name)}
+    return {"type": _KINDS[bare]}
+
+
+def _fit(value: Any, kind: Any, where: str) -> Any:
+    family, bare, args = _parts(kind)
+    match family:
+        case "any":
+            return value
+        case "annotated":
+            return _fit(value, bare, where)
+        case "literal":
+            if value in args:
+                return value
+            raise BadArguments(f"{where}: expected one of {', '.join(map(repr, args))}")
+        case "union":
+            return _fit_one_of(value, args, where)
+        case _:
+            return _fit_plain(value, bare, args, where)
+
+
+def _fit_one_of(value: Any, parts: tuple[Any, ...], where: str) -> Any:
+    if value is None and type(None) in parts:
+        return None
+    trouble = BadArguments(f"{where}: expected a value")
+    for part in parts:
+        if part is not type(None):
+            try:
+                return _fit(value, part, where)
+            except BadArguments as error:
+                trouble = error
+    raise trouble
+
+
+def _fit_plain(value: Any, bare: Any, args: tuple[Any, ...], where: str) -> Any:
+    if bare is list and args and isinstance(value, list):
+        return _fit_items(value, args[0], where)  # pyright: ignore[reportUnknownArgumentType]  a JSON array
+    if bare is float and type(value) is int:
+        return float(value)
+    if bare is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if type(value) is not bare:
+        raise BadArguments(f"{where}: expected {_KINDS[bare]}, got {_KINDS.get(type(value), 'null')}")
+    return value
+
+
+def _fit_items(items: list[Any], kind: Any, where: str) -> list[Any]:
+    return [_fit(item, kind, f"{where}[{index}]") for index, item in enumerate(items)]

@@ -1,0 +1,136 @@
+"""JSON from strangers: what a careful reader would refuse is refused, not half understood.
+
+Refused are NaN and Infinity, nesting deeper than 64, integers beyond 64 bits, lone surrogates, duplicate keys and
+invalid UTF-8. Ordinary input pays almost nothing: msgspec reads it, byte counts prove that it hides nothing, and
+only what they cannot clear goes through the exact reader.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+
+if TYPE_CHECKING:
+    import json
+
+MAX_DEPTH = 64
+MIN_INTEGER = -(2**63)
+MAX_INTEGER = 2**64 - 1
+
+_MARK_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
+_LONG_RUN = b"0" * 19  # the shortest number that may not fit into 64 bits
+_CONTAINERS = (dict, list)
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def loads(data: bytes) -> Any:
+    """The value in ``data``; ValueError says why there is none."""
+    try:
+        value = _decode(data)
+        if plain(data) and (_no_duplicates(data, value) or _encode(value) == data):
+            return value
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass  # the exact reader below names the reason
+    return exact(data)
+
+
+def plain(data: bytes) -> bool:
+    """Whether ``data`` is too flat to be too deep and has no digits enough for a huge integer."""
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        return False
+    return _LONG_RUN not in data.translate(_MARK_DIGITS)
+
+
+def _no_duplicates(data: bytes, value: Any) -> bool:
+    """True is certain: every key in the text ends in `":`, and none of them was lost in reading."""
+    if b" :" in data or b"\t:" in data or b"\r:" in data or b"\n:" in data:
+        return False
+    return data.count(b'":') == _keys(value)
+
+
+def _keys(value: Any) -> int:
+    if type(value) is dict:
+        fields: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]  JSON keys are strings
+        return len(fields) + sum([_keys(item) for item in fields.values() if type(item) in _CONTAINERS])
+    if type(value) is list:
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]  a JSON array
+        return sum([_keys(item) for item in items if type(item) in _CONTAINERS])
+    return 0
+
+
+def exact(data: bytes) -> Any:
+    """The slow and certain reader behind ``loads``."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"invalid UTF-8 at byte {error.start}") from error
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
+    value = _read(text)
+    if "\\u" in text:
+        _refuse_lone_surrogates(value)
+    return value
+
+
+def _read(text: str) -> Any:
+    import json  # its hooks see every pair and number, which msgspec does not show
+
+    try:
+        return _reader().decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from error
+
+
+def _depth(text: str) -> int:
+    import re  # only for input with more than 64 brackets
+
+    deepest = depth = 0
+    for bracket in re.sub(r'"(?:[^"\\]|\\.)*"|[^][{}"]+', "", text):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+@functools.cache
+def _reader() -> json.JSONDecoder:
+    import json
+
+    return json.JSONDecoder(
+        object_pairs_hook=_object, parse_int=_integer, parse_float=_number, parse_constant=_refuse_constant
+    )
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    keys = [key for key, _ in pairs]
+    raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
+
+
+def _integer(digits: str) -> int:
+    # The length is looked at first: turning a million digits into a number takes its time.
+    if len(digits) > 20 or not MIN_INTEGER <= (value := int(digits)) <= MAX_INTEGER:
+        raise ValueError("integer beyond 64 bits")
+    return value
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("number out of range")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _refuse_lone_surrogates(value: Any) -> None:
+    try:
+        _encode(value)
+    except UnicodeEncodeError as error:
+        raise ValueError("lone surrogate in a string") from error
