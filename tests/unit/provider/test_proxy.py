@@ -140,3 +140,14 @@ async def test_a_refused_tunnel_names_proxy_and_status() -> None:
             await pool.send(HttpRequest("POST", "https://model.test/", [], b""))
     assert not caught.value.retryable
     assert "secret" not in str(caught.value)
+
+
+async def test_a_proxy_may_itself_speak_tls() -> None:
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+    async with FakeHttpServer([answer], tls=True) as server, FakeProxy(server.port, tls=True) as proxy:
+        environ = {"HTTPS_PROXY": f"https://127.0.0.1:{proxy.port}", "SSL_CERT_FILE": str(CERTIFICATE)}
+        pool = HttpPool(environ=environ)
+        response = await pool.send(HttpRequest("POST", "https://model.test/v1", [], b"{}"))
+        assert await response.read(100) == b"ok"
+        await pool.aclose()
+    assert proxy.requests[0].startswith(b"CONNECT model.test:443 HTTP/1.1\r\n")
