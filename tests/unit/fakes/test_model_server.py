@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -30,10 +31,10 @@ async def exchange(url: str, method: str = "POST", body: bytes = b'{"model":"m"}
 
 
 def test_anthropic_s_sdk_reads_the_messages_stream() -> None:
-    anthropic = pytest.importorskip("anthropic")
+    anthropic: Any = pytest.importorskip("anthropic")
     with FakeModelServer(TURNS) as server:
         client = anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0)
-        answers = []
+        answers: list[Any] = []
         for _ in TURNS:
             with client.messages.stream(model="m", max_tokens=9, messages=MESSAGES) as stream:
                 answers.append(stream.get_final_message())
@@ -49,10 +50,10 @@ def test_anthropic_s_sdk_reads_the_messages_stream() -> None:
 
 
 def test_openai_s_sdk_reads_the_chat_stream() -> None:
-    openai = pytest.importorskip("openai")
+    openai: Any = pytest.importorskip("openai")
     with FakeModelServer(TURNS) as server:
         client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
-        answers = []
+        answers: list[Any] = []
         for _ in TURNS:
             with client.chat.completions.stream(model="m", messages=MESSAGES) as stream:
                 answers.append(stream.get_final_completion())
@@ -64,10 +65,10 @@ def test_openai_s_sdk_reads_the_chat_stream() -> None:
 
 
 def test_openai_s_sdk_reads_the_responses_stream() -> None:
-    openai = pytest.importorskip("openai")
+    openai: Any = pytest.importorskip("openai")
     with FakeModelServer(TURNS) as server:
         client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
-        answers = []
+        answers: list[Any] = []
         for _ in TURNS:
             with client.responses.stream(model="m", input="hi") as stream:
                 answers.append(stream.get_final_response())
