@@ -53,8 +53,7 @@ def _fields(row: Model) -> list[str]:
 
 def _line(fields: list[str], cut: bool) -> str:
     cells = [
-        fit(_plain(text), width, right=right, cut=cut)
-        for text, (_, width, right) in zip(fields, _COLUMNS, strict=True)
+        fit(_plain(text), width, right=right, cut=cut) for text, (_, width, right) in zip(fields, _COLUMNS, strict=True)
     ]
     return "  ".join(cells).rstrip()
 

@@ -69,9 +69,9 @@ def resolve(
 
 
 def require_credential(resolved: Resolved) -> None:
-    """For modes that cannot ask: NotLoggedIn when the run would have to."""
+    """For modes that cannot ask: NotLoggedIn when the run would have to. It carries the notices, too."""
     if resolved.missing:
-        raise NotLoggedIn(resolved.missing)
+        raise NotLoggedIn("; ".join([*resolved.notices, resolved.missing]))
 
 
 class _Resolver:
@@ -88,6 +88,9 @@ class _Resolver:
         self.providers = catalog.providers()
         self.notices: list[str] = []
         self.missing = ""
+        self.stored_model = settings.values.model
+        self.repair: dict[str, str] = {}  # settings to change once everything else went well
+        self.repair_notice = ""
 
     def run(self) -> Resolved:
         self._check_flags()
@@ -116,7 +119,7 @@ class _Resolver:
     # -- provider -----------------------------------------------------------------------------------------------
 
     def _provider(self) -> tuple[Provider, _Origin]:
-        query, values = self.query, self.settings.values
+        query = self.query
         if query.provider:
             return self._typed_provider(), "typed"
         if query.script:
@@ -124,8 +127,8 @@ class _Resolver:
         stored, origin = self._stored_provider()
         if query.model:
             return self._provider_of(query.model, stored), "typed"
-        if origin == "default" and values.model:
-            return self._provider_of(values.model, stored), "config"
+        if origin == "default" and self.stored_model:
+            return self._provider_of(self.stored_model, stored), "config"
         return stored, origin
 
     def _typed_provider(self) -> Provider:
@@ -153,8 +156,9 @@ class _Resolver:
         """The first usual provider with a credential takes the place of an unknown one, in the settings too."""
         choices = (self.providers[name] for name in FALLBACKS)
         provider = next((p for p in choices if self._has_credential(p)), self.providers[DEFAULT_PROVIDER])
-        saved = self._repair(provider=provider.id, model="")
-        self.notices.append(f'{self.settings.path}: unknown provider "{stale}"; using {provider.id}{saved}')
+        self.stored_model = ""  # it belonged to the one that is gone
+        self.repair = {"provider": provider.id, "model": ""}
+        self.repair_notice = f'{self.settings.path}: unknown provider "{stale}"; using {provider.id}'
         return provider
 
     def _provider_of(self, model_id: str, preferred: Provider) -> Provider:
@@ -171,9 +175,7 @@ class _Resolver:
         self.missing = ""
         try:
             commands = self.settings.values.api_key_command
-            found = find_credential(
-                provider, self.store, self.environ, api_key=self.query.api_key, commands=commands
-            )
+            found = find_credential(provider, self.store, self.environ, api_key=self.query.api_key, commands=commands)
         except (NotLoggedIn, ConfigError) as error:
             self.missing = str(error)
             return None
@@ -187,9 +189,7 @@ class _Resolver:
     def _how_to_log_in(self, provider: Provider) -> str:
         variable = " or ".join(provider.env)
         text = f"no credential for {provider.id}: set {variable}, pass --api-key, or log in with /login"
-        others = [
-            p.id for p in self.providers.values() if p.needs_key and not p.rows_of and self._has_credential(p)
-        ]
+        others = [p.id for p in self.providers.values() if p.needs_key and not p.rows_of and self._has_credential(p)]
         if others:
             return f"{text}; there is one for {', '.join(others)} (--provider {others[0]})"
         if provider.user_endpoint:
@@ -205,24 +205,22 @@ class _Resolver:
 
     def _without_key(self, provider: Provider, model: Model) -> Credential | None:
         """What stands in for a key where none is needed: on this machine by the user's word, or ``auth: none``."""
-        if provider.local or (model.source == "user" and is_loopback(model.base_url)):
-            self.missing = ""
-            return Credential(_LOCAL_KEY)
-        if not provider.needs_key:
-            self.missing = ""
-            return Credential("")
-        return None
+        own_server = model.source == "user" and is_loopback(model.base_url)
+        if provider.needs_key and not own_server:
+            return None
+        self.missing = ""
+        return Credential(_LOCAL_KEY if provider.local or own_server else "")
 
     # -- model --------------------------------------------------------------------------------------------------
 
     def _model(self, provider: Provider, origin: _Origin) -> Model:
-        query, values = self.query, self.settings.values
+        query = self.query
         if query.model:
             return self._typed_model(provider)
         if query.remembered_model and provider.id == canonical_id(query.remembered_provider, self.providers):
             return self._known(provider, query.remembered_model) or self._forgotten_model(provider)
-        if values.model and self._setting_applies(provider):
-            return self._known(provider, values.model) or self._stale_model(provider, origin)
+        if self.stored_model and self._setting_applies(provider):
+            return self._known(provider, self.stored_model) or self._stale_model(provider, origin)
         return self._default_model(provider)
 
     def _typed_model(self, provider: Provider) -> Model:
@@ -256,21 +254,19 @@ class _Resolver:
 
     def _setting_applies(self, provider: Provider) -> bool:
         """The stored model goes with the stored provider; with another one only if that one has it."""
-        values = self.settings.values
-        stored = canonical_id(values.provider, self.providers) or DEFAULT_PROVIDER
-        return stored == provider.id or self.catalog.find(values.model, provider.id) is not None
+        stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
+        return stored == provider.id or self.catalog.find(self.stored_model, provider.id) is not None
 
     def _stale_model(self, provider: Provider, origin: _Origin) -> Model:
         """The default in place of a stored model the provider does not have."""
         default = self._default_model(provider)
-        stored = self.settings.values.model
-        elsewhere = self.catalog.find(stored)
+        elsewhere = self.catalog.find(self.stored_model)
         if elsewhere is not None and origin != "config":
             return default  # the stored pair was never asked for
-        saved = self._repair(model="")
         reason = "is unknown" if elsewhere is None else f"belongs to {elsewhere.provider}"
-        what = f'{self.settings.path}: model "{stored}" {reason} (provider="{provider.id}")'
-        self.notices.append(f"{what}; using {default.id}{saved}")
+        what = f'{self.settings.path}: model "{self.stored_model}" {reason} (provider="{provider.id}")'
+        self.repair = {"model": ""}
+        self.repair_notice = f"{what}; using {default.id}"
         return default
 
     def _default_model(self, provider: Provider) -> Model:
@@ -308,6 +304,7 @@ class _Resolver:
             )
             if self.query.insecure and not endpoint.insecure:
                 self.notices.append(f"--insecure has no effect on the built-in address of {provider.id}")
+        self._repair_settings()
         self.notices += self.store.notices
         self.store.notices.clear()
         return Resolved(
@@ -331,14 +328,14 @@ class _Resolver:
             max_output=32_000,
             source="script",
         )
-        return Resolved(
-            provider=provider, model=model, api="script", script=self.query.script, notices=self.notices
-        )
+        return Resolved(provider=provider, model=model, api="script", script=self.query.script, notices=self.notices)
 
-    def _repair(self, **changes: str) -> str:
-        """Store what replaced a stale setting; the words for the notice say when that failed."""
+    def _repair_settings(self) -> None:
+        """Store what replaced a stale setting; said in one line whether that worked or not."""
+        if not self.repair:
+            return
         try:
-            self.settings.save(**changes)
+            self.settings.save(**self.repair)
         except ConfigError:
-            return " (the setting could not be changed)"
-        return ""
+            self.repair_notice += " (the setting could not be changed)"
+        self.notices.append(self.repair_notice)

@@ -20,6 +20,7 @@ from zot.system.files import locked, move_aside, write_atomic
 from zot.system.json_file import decode_object, encode_pretty, read_bytes
 
 _Seconds = Annotated[float, Meta(gt=0)]
+_WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
@@ -40,9 +41,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     auto_compact_threshold: Annotated[
         Annotated[int, Meta(ge=0, le=100)] | Literal["off"],
-        Meta(
-            description="Percent of the context window at which the transcript is compacted; `off` or 0 for never."
-        ),
+        Meta(description="Percent of the context window at which the transcript is compacted; `off` or 0 for never."),
     ] = 85
     bash_timeout_s: Annotated[
         _Seconds, Meta(description="Seconds a bash command may take when the model names none.")
@@ -209,6 +208,8 @@ def _check(path: Path, changes: dict[str, Any]) -> None:
 
 def _reason(error: msgspec.ValidationError) -> str:
     text = str(error).partition(" - at ")[0]
+    for name, word in _WORDS.items():
+        text = text.replace(f"`{name}`", word)
     return text[0].lower() + text[1:]
 
 

@@ -105,6 +105,26 @@ def test_an_unknown_provider_in_the_config_falls_back_with_one_line_and_is_repai
     assert home.resolve(OPENAI).notices == []
 
 
+def test_a_repaired_setting_is_told_even_when_the_run_ends_there(home: Home) -> None:
+    home.config(provider="gone")
+    with pytest.raises(NotLoggedIn, match='unknown provider "gone"'):
+        require_credential(home.resolve())
+
+
+def test_a_stale_setting_is_not_repaired_by_a_run_that_was_typed_wrong(home: Home) -> None:
+    home.config(provider="gone")
+    with pytest.raises(UsageError, match="unknown model"):
+        home.resolve(OPENAI, model="nope")
+    assert home.stored_config() == {"provider": "gone"}
+
+
+def test_a_setting_that_cannot_be_repaired_is_told_in_the_same_line(home: Home) -> None:
+    home.config(provider="gone")
+    (home.path / ".config.json.lock").mkdir()
+    (notice,) = home.resolve(OPENAI).notices
+    assert "could not be changed" in notice
+
+
 def test_without_a_credential_for_the_default_openai_is_taken_and_said(home: Home) -> None:
     """engine-108"""
     resolved = home.resolve(OPENAI)
@@ -381,6 +401,12 @@ def test_a_custom_provider_brings_its_dialect_headers_and_key_variable(home: Hom
     assert (endpoint(resolved).api_key, endpoint(resolved).headers) == ("k", {"x-a": "b"})
     with pytest.raises(NotLoggedIn, match=r'MY_CO_API_KEY.*"auth": "none"'):
         require_credential(home.resolve(provider="my-co"))
+
+
+def test_a_local_server_that_wants_a_key_gets_no_made_up_one(home: Home) -> None:
+    home.write("models.json", {"providers": {"here": {"baseUrl": "http://127.0.0.1:9/v1", "auth": "key"}}})
+    with pytest.raises(NotLoggedIn, match="HERE_API_KEY"):
+        require_credential(home.resolve(provider="here", model="m"))
 
 
 def test_a_server_without_keys_gets_none(home: Home) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from zot.provider.catalog import builtin_rows
@@ -106,3 +108,14 @@ def test_addresses_elsewhere_are_not_taken_for_this_machine(url: str) -> None:
 @pytest.mark.parametrize("text", ["", "localhost:8080", "ftp://x", "http://", "https:///v1"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     assert not is_url(text)
+
+
+def test_the_guide_names_every_provider_with_its_variable_default_and_address() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guides" / "providers.md").read_text(encoding="utf-8")
+    table = [line for line in guide.splitlines() if line.startswith("| `")]
+    for provider in PROVIDERS.values():
+        if provider.api == "script":
+            continue
+        (row,) = [line for line in table if f"`{provider.id}`" in line.split("|")[1]]
+        wanted = [*provider.env, provider.default_model] if provider.needs_key else [provider.base_url]
+        assert all(f"`{word}`" in row for word in wanted), provider.id
