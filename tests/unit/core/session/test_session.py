@@ -93,6 +93,21 @@ def test_the_last_rename_row_gives_the_title(store: SessionStore) -> None:
     assert store.summaries()[0].title == "second title"
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_rows_another_writer_slipped_in_are_not_overwritten(store: SessionStore, resumed: bool) -> None:
+    """Someone who does not know the lock may append; our next row goes behind theirs."""
+    session = store.create("p", "m")
+    session.appended(user("one"))
+    if resumed:
+        session.close()
+        session = store.open(session.path)
+    with open(session.path, "ab") as intruder:
+        intruder.write(session.path.read_bytes().splitlines(keepends=True)[1].replace(b"one", b"two"))
+    session.appended(user("three"))
+    session.close()
+    assert texts(reopened(store, session.path)) == ["one", "two", "three"]
+
+
 def test_an_empty_title_is_refused(store: SessionStore) -> None:
     with pytest.raises(UsageError):
         store.create("p", "m").rename("  ")
