@@ -64,10 +64,9 @@ def _body(response: dict[str, Any]) -> bytes:
 
 def _content_type(response: dict[str, Any]) -> str:
     """What was recorded; redacted and missing ones were event streams, or we would not be here."""
-    headers = {name.lower(): value for name, value in (response.get("headers") or {}).items()}
-    value = headers.get("content-type")
-    recorded = str(value[0]) if isinstance(value, list) and value else ""
-    return recorded or "text/event-stream"
+    headers: dict[str, Any] = response.get("headers") or {}
+    values = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
+    return cast("list[str]", values)[0] if isinstance(values, list) and values else "text/event-stream"
 
 
 def _kind(body: bytes) -> Kind | None:

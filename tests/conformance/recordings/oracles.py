@@ -36,7 +36,7 @@ async def _messages(base_url: str) -> Outcome:
         ) as client,
         client.beta.messages.stream(model="recorded", max_tokens=1024, messages=_HI) as stream,
     ):
-        message = await stream.get_final_message()
+        message: Any = await stream.get_final_message()
     usage = message.usage
     return Outcome(
         "".join(block.text for block in message.content if block.type == "text"),
@@ -68,9 +68,9 @@ async def _chat(base_url: str) -> Outcome:
         _openai(base_url) as client,
         client.chat.completions.stream(model="recorded", messages=_HI) as stream,
     ):
-        completion = await stream.get_final_completion()
+        completion: Any = await stream.get_final_completion()
     choice = completion.choices[0]
-    calls = [_call(call) for call in choice.message.tool_calls or []]
+    calls = _calls(choice.message.tool_calls)
     reasoning = getattr(choice.message, "reasoning", "")  # OpenRouter's; the SDK passes on what it does not know
     thoughts = [(reasoning, "")] if reasoning else []
     return _chat_outcome(choice.message.content or "", calls, thoughts, completion.usage, choice.finish_reason)
@@ -80,18 +80,18 @@ async def chat_from_chunks(base_url: str) -> Outcome:
     """The SDK's chunks without its assembling, for answers on which that fails; their calls come whole."""
     text, calls, usage, finish = "", list[tuple[str, Any]](), None, ""
     async with _openai(base_url) as client:
-        stream = await client.chat.completions.create(model="recorded", messages=_HI, stream=True)
+        stream: Any = await client.chat.completions.create(model="recorded", messages=_HI, stream=True)
         async for chunk in stream:
             usage = chunk.usage or usage
             for choice in chunk.choices:
                 text += choice.delta.content or ""
-                calls += [_call(call) for call in choice.delta.tool_calls or []]
+                calls += _calls(choice.delta.tool_calls)
                 finish = choice.finish_reason or finish
     return _chat_outcome(text, calls, [], usage, finish)
 
 
-def _call(call: Any) -> tuple[str, Any]:
-    return call.function.name, parsed(call.function.arguments)
+def _calls(calls: list[Any] | None) -> list[tuple[str, Any]]:
+    return [(call.function.name, parsed(call.function.arguments)) for call in calls or ()]
 
 
 def _chat_outcome(
@@ -110,7 +110,8 @@ async def _responses(base_url: str) -> Outcome:
     response: Any = None
     thoughts: list[tuple[str, str]] = []
     async with _openai(base_url) as client:
-        async for event in await client.responses.create(model="recorded", input="hi", stream=True):
+        stream: Any = await client.responses.create(model="recorded", input="hi", stream=True)
+        async for event in stream:
             if event.type in ("response.completed", "response.incomplete"):
                 response = event.response
             elif event.type == "response.output_item.done" and event.item.type == "reasoning":

@@ -1,0 +1,114 @@
+"""Real images, made by pillow, before they go out."""
+
+from __future__ import annotations
+
+import sys
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from zot.provider.images import MESSAGES_LIMIT, Limit, fitted, sniff
+from zot.provider.messages import ImageBlock
+
+
+def picture(kind: str, width: int, height: int, mode: str = "RGB") -> bytes:
+    out = BytesIO()
+    Image.new(mode, (width, height), 7).save(out, kind)
+    return out.getvalue()
+
+
+def noise(kind: str, side: int) -> bytes:
+    out = BytesIO()
+    Image.effect_noise((side, side), 90).convert("RGB").save(out, kind)
+    return out.getvalue()
+
+
+def size(block: ImageBlock) -> tuple[int, int]:
+    with Image.open(BytesIO(block.data)) as image:
+        return image.size
+
+
+@pytest.mark.parametrize(
+    ("kind", "mime"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp"), ("BMP", "")],
+)
+def test_the_bytes_tell_the_type(kind: str, mime: str) -> None:
+    assert sniff(picture(kind, 2, 2)) == mime
+
+
+def test_text_is_no_image() -> None:
+    assert sniff(b"") == sniff(b"RIFF1234WAVE") == sniff(b"hello") == ""
+
+
+def test_a_small_image_passes_as_the_same_object() -> None:
+    """engine-053"""
+    block = ImageBlock("image/png", picture("PNG", 800, 600))
+    assert fitted(block, MESSAGES_LIMIT) is block
+
+
+@pytest.mark.parametrize(
+    ("sides", "expected"),
+    [((4000, 1000), (2000, 500)), ((1500, 6000), (500, 2000)), ((9000, 1), (2000, 1)), ((2000, 2000), (2000, 2000))],
+)
+def test_the_longest_side_becomes_2000(sides: tuple[int, int], expected: tuple[int, int]) -> None:
+    """engine-054, engine-055"""
+    block = fitted(ImageBlock("image/png", picture("PNG", *sides)), MESSAGES_LIMIT)
+    assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", expected)
+
+
+def test_a_large_jpeg_stays_a_jpeg() -> None:
+    """engine-056"""
+    block = fitted(ImageBlock("image/jpeg", picture("JPEG", 3000, 2500)), MESSAGES_LIMIT)
+    assert (block.mime_type, sniff(block.data), size(block)) == ("image/jpeg", "image/jpeg", (2000, 1666))
+
+
+def test_garbage_passes_unchanged() -> None:
+    """engine-057"""
+    for data in (b"garbage", b"\x89PNG\r\n\x1a\n" + b"garbage"):
+        block = ImageBlock("image/png", data)
+        assert fitted(block, MESSAGES_LIMIT) is block
+
+
+def test_a_large_gif_becomes_a_png() -> None:
+    """engine-058"""
+    block = fitted(ImageBlock("image/gif", picture("GIF", 3000, 10, "P")), MESSAGES_LIMIT)
+    assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", (2000, 6))
+
+
+def test_a_large_webp_is_made_smaller_too() -> None:
+    block = fitted(ImageBlock("image/webp", picture("WEBP", 3000, 30)), MESSAGES_LIMIT)
+    assert (block.mime_type, size(block)) == ("image/webp", (2000, 20))
+
+
+def test_the_bytes_are_believed_over_the_name() -> None:
+    data = picture("JPEG", 10, 10)
+    assert fitted(ImageBlock("image/png", data), MESSAGES_LIMIT) == ImageBlock("image/jpeg", data)
+
+
+def test_an_image_too_heavy_is_made_lighter() -> None:
+    limit = Limit(2000, 60_000)
+    block = fitted(ImageBlock("image/png", noise("PNG", 600)), limit)
+    assert len(block.data) <= limit.size
+    assert block.mime_type == sniff(block.data) == "image/jpeg"
+
+
+def test_the_work_is_done_once_per_content() -> None:
+    data = picture("PNG", 2500, 20)
+    first = fitted(ImageBlock("image/png", data), MESSAGES_LIMIT)
+    again = fitted(ImageBlock("image/png", bytes(bytearray(data))), MESSAGES_LIMIT)
+    assert again is first
+
+
+def test_without_pillow_images_pass_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = ImageBlock("image/png", picture("PNG", 2600, 21))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert fitted(block, MESSAGES_LIMIT) is block
+
+
+def test_a_bomb_is_not_opened() -> None:
+    """A tiny file that claims to be enormous."""
+    small = bytearray(picture("PNG", 1, 1))
+    small[16:24] = (30000).to_bytes(4, "big") * 2
+    block = ImageBlock("image/png", bytes(small))
+    assert fitted(block, MESSAGES_LIMIT) is block
