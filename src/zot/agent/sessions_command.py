@@ -170,9 +170,7 @@ def _export(store: SessionStore, arguments: Arguments) -> int:
     destination = arguments.word(1) or default_destination()
     print(export_session(_session(store, arguments.word(0)), destination, scrub=scrub))
     left = "" if scrub else "paths (--scrub replaces them) and "
-    sys.stderr.write(
-        f"note: prompts and tool output in it may still hold {left}secrets; look before you share it\n"
-    )
+    sys.stderr.write(f"note: prompts and tool output in it may still hold {left}secrets; look before you share it\n")
     return 0
 
 
