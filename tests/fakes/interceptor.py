@@ -37,7 +37,7 @@ class FakeInterceptor:
             raise self._turn
         return self._turn
 
-    async def before_tool(self, call: ToolCallBlock) -> ToolVerdict:
+    async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
         self.asked.append(("tool", call))
         if isinstance(self._tool, Exception):
             raise self._tool

@@ -10,38 +10,77 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+import msgspec
 
 from zot.core import compaction, events
 from zot.core.events import AgentEvent
 from zot.core.inputs import Prompt
+from zot.core.lifecycle import PromptAccepted
 from zot.core.loop import Loop, Outcome
 from zot.core.run import Emit, Run
 from zot.core.state import AgentState
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.core.tool_calls import execute, permit
 from zot.core.turn import describe
-from zot.errors import AgentBusy, CompactionAborted
-from zot.provider.messages import ImageBlock, Message
+from zot.errors import AgentBusy, CompactionAborted, ToolError
+from zot.provider.messages import ImageBlock, Message, ToolCallBlock
 from zot.provider.model import Model
 from zot.provider.stream import Client
 
-__all__ = ["Agent", "Emit", "Outcome", "Prompt"]
+__all__ = ["Agent", "Emit", "FirstCall", "Outcome", "Prompt"]
 
 
 def unheard(event: AgentEvent) -> None:
     """The reader of a caller who wants only the outcome."""
 
 
+class FirstCall(msgspec.Struct, frozen=True):
+    """A tool call an extension wants made and recorded before the model answers."""
+
+    call: ToolCallBlock
+    origin: str
+
+
 class Agent(AgentState):
     _run: Run | None = None
+    _own_calls = 0
 
     # --- what it does
 
-    async def prompt(self, text: str, images: Sequence[ImageBlock] = (), emit: Emit = unheard) -> Outcome:
-        """Say something to the model and work until it is answered."""
-        return await self._work(emit, Prompt(text, tuple(images)))
+    async def prompt(
+        self,
+        text: str,
+        images: Sequence[ImageBlock] = (),
+        emit: Emit = unheard,
+        *,
+        queued: bool = False,
+        first_call: FirstCall | None = None,
+    ) -> Outcome:
+        """Say something to the model and work until it is answered.
+
+        ``queued`` says that the prompt comes from the queue and was announced when it got there; ``first_call`` is
+        run before the model is asked, and its result is there when it answers."""
+        prompt = Prompt(text, tuple(images))
+        self._must_be_idle()
+        if not queued:
+            self.tell(PromptAccepted(text, len(prompt.images)))
+        return await self._work(emit, prompt, first_call)
 
     async def proceed(self, emit: Emit = unheard) -> Outcome:
         """Work on from the transcript as it stands."""
         return await self._work(emit, None)
+
+    async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
+        """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript."""
+        self._own_calls += 1
+        call = ToolCallBlock(f"{origin}-{self._own_calls}", name, msgspec.json.encode(args).decode())
+        try:
+            permitted = await permit(self, self.toolbox, call, origin)
+        except ToolError as refusal:
+            return text_result(str(refusal), is_error=True)
+        return await execute(self, permitted, ToolContext(call.id, lambda text: None))
 
     async def compact(self, emit: Emit = unheard, keep_tail: int = 0) -> str:
         """Replace the transcript by a summary, returned as the model wrote it.
@@ -64,12 +103,14 @@ class Agent(AgentState):
             await run.close()
             return summary
 
-    async def _work(self, emit: Emit, prompt: Prompt | None) -> Outcome:
+    async def _work(self, emit: Emit, prompt: Prompt | None, first_call: FirstCall | None = None) -> Outcome:
         with self._exclusive(emit) as run:
             loop = Loop(self, run)
             try:
                 if prompt is not None:
                     loop.say(prompt)
+                if first_call is not None:
+                    await loop.call_first(first_call.call, first_call.origin)
                 outcome = await loop.run()
             except asyncio.CancelledError:
                 outcome = Outcome("aborted")
@@ -113,12 +154,14 @@ class Agent(AgentState):
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call; when idle, the front of what is queued."""
+        self.tell(PromptAccepted(text, len(images), queued=True))
         self.inputs.steer(text, images)
         if not self.busy:
             self.inputs.requeue_steering()
 
     def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Keep a prompt for later; the mode takes it with ``take_queued`` when the run is over."""
+        self.tell(PromptAccepted(text, len(images), queued=True))
         self.inputs.enqueue(text, images)
 
     def take_queued(self) -> Prompt | None:
@@ -134,6 +177,7 @@ class Agent(AgentState):
         """Go on with another model; the old client is the caller's to close."""
         self._must_be_idle()
         self.client, self.model = client, model
+        self.rebuild_system()
 
     def _must_be_idle(self) -> None:
         if self.busy:

@@ -6,11 +6,14 @@ for word, a tool exchange is never split, and the summary's cost is counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import aclosing
+import asyncio
+import os
+from collections.abc import Generator, Sequence
+from contextlib import aclosing, contextmanager
 
 from zot.core import events
 from zot.core.inputs import Prompt
+from zot.core.lifecycle import CompactionEnded, CompactionStarted
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.summary_text import INSTRUCTIONS, SYSTEM, length_of, serialise
@@ -31,6 +34,29 @@ _OVERHEAD_TOKENS = 1024  # the summariser's own instructions
 async def compact(state: AgentState, run: Run, keep_tail: int = 0) -> str:
     """Replace all but the last ``keep_tail`` messages by a summary; returns the model's text."""
     messages = state.messages
+    if not state.listeners:
+        return await _compact(state, run, messages, keep_tail)
+    with _announced(state, messages):
+        return await _compact(state, run, messages, keep_tail)
+
+
+@contextmanager
+def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None]:
+    """Tell the listeners of an attempt, and of its end, however it comes."""
+    started = CompactionStarted(os.urandom(8).hex(), len(messages), length_of(messages) // _CHARS_PER_TOKEN)
+    state.tell(started)
+    try:
+        yield
+    except asyncio.CancelledError:
+        state.tell(CompactionEnded(started, "cancelled"))
+        raise
+    except Exception as error:
+        state.tell(CompactionEnded(started, "failed", str(error) or type(error).__name__))
+        raise
+    state.tell(CompactionEnded(started, "completed"))
+
+
+async def _compact(state: AgentState, run: Run, messages: Sequence[Message], keep_tail: int) -> str:
     if not messages:
         raise CompactionFailed("nothing to compact")
     start = tail_start(messages, keep_tail, state.model.context_window)

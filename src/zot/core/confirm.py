@@ -37,9 +37,16 @@ class ConfirmGate:
         self._all = False
         self._tools: set[str] = set()
 
+    def asks(self, tool: str) -> bool:
+        """Whether somebody is going to be asked about this tool."""
+        return self.confirmer is not None and not self._remembers(tool)
+
+    def _remembers(self, tool: str) -> bool:
+        return self._all or tool in self._tools
+
     async def check(self, tool: str, args: Any) -> str | None:
         """Why the call may not run, or None."""
-        if self._all or tool in self._tools:
+        if self._remembers(tool):
             return None
         if self.confirmer is None:
             return NOBODY_TO_ASK

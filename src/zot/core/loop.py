@@ -16,7 +16,7 @@ from zot.core.state import AgentState
 from zot.core.tool_runs import ToolRuns
 from zot.core.turn import Turn
 from zot.errors import CostLimitReached, StepLimitReached, ZotError
-from zot.provider.messages import StopReason, user_message
+from zot.provider.messages import Message, StopReason, ToolCallBlock, user_message, utc_now
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -39,6 +39,12 @@ class Loop:
         self._state.append(message)
         self._run.emit(events.UserMessage(message))
 
+    async def call_first(self, call: ToolCallBlock, origin: str) -> None:
+        """Run a call nobody has asked the model about: the pair of call and result stands before its answer."""
+        self._state.append(Message("assistant", (call,), utc_now(), {"origin_extension": origin}))
+        self._run.emit(events.ToolCall(call))
+        await ToolRuns(self._state, self._run, self._state.toolbox, (call,)).run_all()
+
     async def run(self) -> Outcome:
         for step in count(1):
             await self._run.checkpoint()
@@ -46,6 +52,7 @@ class Loop:
             if limit is not None:
                 return Outcome("error", limit)
             await self._prepare()
+            await self._state.settle_system()
             tools = self._state.toolbox
             turn = await Turn(self._state, self._run, step).take()
             if turn.stop == "tool_use":

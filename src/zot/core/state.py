@@ -6,11 +6,12 @@ the revision, and ``append`` and ``replace_by_summary`` tell the journal before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from zot.core.inputs import Inputs
 from zot.core.interceptors import Gate, Interceptor
 from zot.core.journal import Journal, NoJournal
+from zot.core.lifecycle import LifecycleEvent
 from zot.core.run import Emit
 from zot.core.tool import Tool, spec_of
 from zot.provider.messages import Message, Usage
@@ -20,6 +21,8 @@ from zot.provider.stream import Client, Request, ToolSpec
 NOTHING_SPENT = Usage()
 
 System = Callable[[tuple[ToolSpec, ...]], str]
+SystemEditor = Callable[[str], Awaitable[str]]
+Listener = Callable[[LifecycleEvent], None]
 
 
 class AgentState:
@@ -54,6 +57,8 @@ class AgentState:
         self.temperature = temperature
         self.interceptors = list(interceptors)
         self.observers = list(observers)
+        self.listeners: list[Listener] = []
+        self.system_editor: SystemEditor | None = None
         self.gate = gate
         self.journal: Journal = journal or NoJournal()
         self.session_id = session_id
@@ -63,6 +68,8 @@ class AgentState:
         self.cost = cumulative
         self.last_context_tokens = 0
         self.revision = 0
+        self._edited_system: tuple[str, str] | None = None
+        self._system_rebuilds = 0
         self._transcript = list(messages)
         self.set_tools(tools)
 
@@ -89,6 +96,7 @@ class AgentState:
     def set_messages(self, messages: Iterable[Message]) -> None:
         """Replace the transcript (resume, clear, switch); the journal is not told."""
         self._replace(messages)
+        self.rebuild_system()
 
     def replace_by_summary(self, summary: Message, keep_tail: int) -> None:
         tail = self._transcript[len(self._transcript) - keep_tail :]
@@ -111,11 +119,38 @@ class AgentState:
         self.journal.used(priced, self.cost)
         return priced
 
+    def tell(self, event: LifecycleEvent) -> None:
+        for listener in self.listeners:
+            listener(event)
+
+    # --- the system prompt, which an editor may change once per conversation, model and tool set
+
+    def rebuild_system(self) -> None:
+        """Ask the editor again before the next model call."""
+        self._system_rebuilds += 1
+        self._edited_system = None
+
+    async def settle_system(self) -> None:
+        """Let the editor see the prompt, unless it has; what changes meanwhile is shown to it anew."""
+        while self.system_editor is not None and not self._system_is_settled():
+            base, rebuilds = self.system(self.specs), self._system_rebuilds
+            text = await self.system_editor(base)
+            if rebuilds == self._system_rebuilds:
+                self._edited_system = (base, text)
+
+    def _system_is_settled(self) -> bool:
+        return self._edited_system is not None and self._edited_system[0] == self.system(self.specs)
+
+    def _system_text(self) -> str:
+        base = self.system(self.specs)
+        edited = self._edited_system
+        return edited[1] if edited is not None and edited[0] == base else base
+
     def request(self) -> Request:
         """The next model call: everything as it stands now."""
         return Request(
             model=self.model,
-            system=self.system(self.specs),
+            system=self._system_text(),
             messages=self.messages,
             tools=self.specs,
             temperature=self.temperature,

@@ -1,8 +1,7 @@
 """Running the calls of one message. Each call gets exactly one result, in call order, whatever happens.
 
-Interceptors are asked first, then the gate, with the arguments as they will run. Neighbouring read-only calls
-run side by side. When the run is cancelled, the running call and all later ones get an ``aborted`` result, so
-that the transcript stays valid.
+``tool_calls`` says what happens to one call. Neighbouring read-only calls run side by side. When the run is
+cancelled, the running call and all later ones get an ``aborted`` result, so that the transcript stays valid.
 """
 
 from __future__ import annotations
@@ -10,19 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, cast
 
 import msgspec
 
 from zot.core import events
+from zot.core.lifecycle import ToolEnded
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
-from zot.core.verdicts import review_call
+from zot.core.tool_calls import STOPPED, Permitted, execute, permit
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
 
-STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
 NOT_RUN = text_result("aborted: the call did not run", is_error=True)
 
 
@@ -30,8 +28,7 @@ class _Ready(msgspec.Struct, frozen=True):
     """A call that may run."""
 
     place: int
-    tool: Tool
-    args: dict[str, Any]
+    permitted: Permitted
 
 
 class ToolRuns:
@@ -69,34 +66,11 @@ class ToolRuns:
     async def _prepare(self, place: int) -> _Ready | None:
         """The call with its final arguments; None when it was refused and its result is known."""
         await self._run.checkpoint()
-        call = self._calls[place]
-        tool = self._tools.get(call.name)
         try:
-            if tool is None:
-                raise ToolError(f"unknown tool: {call.name}")
-            return _Ready(place, tool, await self._permitted_args(call))
+            return _Ready(place, await permit(self._state, self._tools, self._calls[place]))
         except ToolError as refusal:
             self._settle(place, text_result(str(refusal), is_error=True))
             return None
-
-    async def _permitted_args(self, call: ToolCallBlock) -> dict[str, Any]:
-        _arguments(call)  # nonsense is not worth a question
-        reviewed = await review_call(self._state.interceptors, call)
-        if isinstance(reviewed, str):
-            raise ToolError(reviewed)
-        args = _arguments(reviewed)
-        refusal = await self._ask_gate(call.name, args)
-        if refusal is not None:
-            raise ToolError(refusal)
-        return args
-
-    async def _ask_gate(self, tool: str, args: dict[str, Any]) -> str | None:
-        if self._state.gate is None:
-            return None
-        try:
-            return await self._state.gate.check(tool, args)
-        except Exception as error:
-            return f"refused: the confirm gate failed: {error or type(error).__name__}"
 
     # --- running
 
@@ -109,19 +83,14 @@ class ToolRuns:
                 group.create_task(self._execute(call))
 
     async def _execute(self, ready: _Ready) -> None:
-        call = self._calls[ready.place]
-        self._state.journal.tool_intent(call)
+        self._state.journal.tool_intent(self._calls[ready.place])
         try:
-            result = await ready.tool.execute(ready.args, self._context(ready.place))
+            result = await execute(self._state, ready.permitted, self._context(ready.place))
         except asyncio.CancelledError:
             self._finish(ready.place, STOPPED)
             if self._run.cancelled:
                 raise
             return  # the tool cancelled itself; the run goes on
-        except ToolError as error:
-            result = text_result(str(error), is_error=True)
-        except Exception as error:
-            result = text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
         self._finish(ready.place, result)
 
     def _context(self, place: int) -> ToolContext:
@@ -153,6 +122,7 @@ class ToolRuns:
     def _answer(self) -> None:
         for place, result in enumerate(self._results):
             if result is None:
+                self._state.tell(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN))
                 self._settle(place, NOT_RUN)
         results = (result or NOT_RUN for result in self._results)
         blocks = (
@@ -160,16 +130,3 @@ class ToolRuns:
             for call, result in zip(self._calls, results, strict=True)
         )
         self._state.append(Message("tool", tuple(blocks), utc_now()))
-
-
-def _arguments(call: ToolCallBlock) -> dict[str, Any]:
-    """The arguments as an object; none at all means an empty one."""
-    if not call.arguments.strip():
-        return {}
-    try:
-        args = msgspec.json.decode(call.arguments.encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise ToolError(f"the arguments of {call.name} are not valid JSON: {error}") from None
-    if not isinstance(args, dict):
-        raise ToolError(f"the arguments of {call.name} must be a JSON object")
-    return cast("dict[str, Any]", args)

@@ -29,10 +29,12 @@ async def turn_refusal(interceptors: Sequence[Interceptor], step: int) -> str | 
     return None
 
 
-async def review_call(interceptors: Sequence[Interceptor], call: ToolCallBlock) -> ToolCallBlock | str:
+async def review_call(
+    interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = ""
+) -> ToolCallBlock | str:
     """The call as it may run, perhaps with other arguments, or the reason why it may not."""
     for interceptor in interceptors:
-        verdict = await _ask(interceptor.before_tool(call), ToolVerdict)
+        verdict = await _ask(interceptor.before_tool(call, origin), ToolVerdict)
         if not verdict.allowed:
             return verdict.reason or CALL_REFUSED
         if _is_json(verdict.modified_args):

@@ -1,0 +1,129 @@
+"""One tool call, from permission to result, the same for the model's calls and for those an extension asks for.
+
+Interceptors are asked first, then the gate, with the arguments as they will run. Nobody gets past them: there is no
+other way to a tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.core.confirm import ConfirmGate, preview
+from zot.core.lifecycle import ConfirmationRequested, PermissionDecided, Status, ToolEnded
+from zot.core.state import AgentState
+from zot.core.tool import Tool, ToolContext, ToolResult, text_result
+from zot.core.verdicts import review_call
+from zot.errors import ToolError
+from zot.provider.messages import ToolCallBlock
+
+STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
+
+
+class Permitted(msgspec.Struct, frozen=True):
+    """A call that may run: ``call`` and ``args`` are as they will run."""
+
+    tool: Tool
+    call: ToolCallBlock
+    args: dict[str, Any]
+    origin: str = ""
+
+
+class Blocked(ToolError):
+    """Somebody said no, as against a call that makes no sense."""
+
+
+async def permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str = "") -> Permitted:
+    """The call with its final arguments; ToolError says why it may not or cannot run."""
+    try:
+        return await _permit(state, tools, call, origin)
+    except ToolError as refusal:
+        status: Status = "blocked" if isinstance(refusal, Blocked) else "failed"
+        state.tell(ToolEnded(call, status, False, text_result(str(refusal), is_error=True), origin))
+        raise
+
+
+async def execute(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
+    """Run it; only a cancellation comes out as an exception."""
+    call = permitted.call
+    try:
+        result = await permitted.tool.execute(permitted.args, context)
+    except asyncio.CancelledError:
+        state.tell(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
+        raise
+    except ToolError as error:
+        result = text_result(str(error), is_error=True)
+    except Exception as error:
+        result = text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
+    state.tell(ToolEnded(call, _status(result), True, result, permitted.origin))
+    return result
+
+
+async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str) -> Permitted:
+    tool = tools.get(call.name)
+    if tool is None:
+        raise ToolError(f"unknown tool: {call.name}")
+    arguments(call)  # nonsense is not worth a question
+    reviewed = await review_call(state.interceptors, call, origin)
+    if isinstance(reviewed, str):
+        state.tell(PermissionDecided(call, "denied", "policy", reviewed, origin))
+        raise Blocked(reviewed)
+    args = arguments(reviewed)
+    await _confirm(state, reviewed, args, origin)
+    return Permitted(tool, reviewed, args, origin)
+
+
+async def _confirm(state: AgentState, call: ToolCallBlock, args: dict[str, Any], origin: str) -> None:
+    gate = state.gate
+    if gate is None:
+        state.tell(PermissionDecided(call, "approved", "yolo", "", origin))
+        return
+    asks = gate.asks(call.name) if isinstance(gate, ConfirmGate) else True
+    if asks:
+        state.tell(ConfirmationRequested(call, preview(args), origin))
+    source = "user" if asks else "remembered"
+    try:
+        refusal = await gate.check(call.name, args)
+    except asyncio.CancelledError:
+        state.tell(PermissionDecided(call, "cancelled", source, "", origin))
+        raise
+    except Exception as error:
+        refusal = f"refused: the confirm gate failed: {error or type(error).__name__}"
+    _decide(state, call, refusal, source, origin)
+
+
+def _decide(
+    state: AgentState,
+    call: ToolCallBlock,
+    refusal: str | None,
+    source: Literal["user", "remembered"],
+    origin: str,
+) -> None:
+    if refusal is None:
+        state.tell(PermissionDecided(call, "approved", source, "", origin))
+        return
+    # A refusal nobody was asked about is the rule's, not the user's.
+    state.tell(PermissionDecided(call, "denied", "user" if source == "user" else "policy", refusal, origin))
+    raise Blocked(refusal)
+
+
+def _status(result: ToolResult) -> Status:
+    if result.is_error and result.details and result.details.get("timed_out"):
+        return "timed_out"
+    return "failed" if result.is_error else "completed"
+
+
+def arguments(call: ToolCallBlock) -> dict[str, Any]:
+    """The arguments as an object; none at all means an empty one."""
+    if not call.arguments.strip():
+        return {}
+    try:
+        args = msgspec.json.decode(call.arguments.encode("utf-8", "surrogatepass"))
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ToolError(f"the arguments of {call.name} are not valid JSON: {error}") from None
+    if not isinstance(args, dict):
+        raise ToolError(f"the arguments of {call.name} must be a JSON object")
+    return cast("dict[str, Any]", args)
