@@ -19,9 +19,7 @@ def connect(endpoint: Endpoint, api: Api, pool: HttpPool | None = None) -> Clien
     """A client for an HTTP endpoint. A pool that is passed in is shared; without one the client owns its own."""
     from zot.provider.client import HttpClient
 
-    # Servers that speak OpenAI's dialect on this machine report errors under its name.
-    name = "openai" if endpoint.provider == "ollama" else endpoint.provider
-    return HttpClient(name, _dialect(api), endpoint, pool)
+    return HttpClient(endpoint.provider, _dialect(api), endpoint, pool)
 
 
 def connect_script(path: Path) -> Client:
