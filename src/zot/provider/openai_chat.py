@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from zot.errors import ProviderError
 from zot.provider.answer import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
 from zot.provider.dialect import Decoder, Endpoint, HttpRequest, SseEvent
 from zot.provider.messages import StopReason, ToolCallBlock, Usage
@@ -220,7 +221,8 @@ class OpenAIChatDecoder(Answer):
             return out + self.finish("error", stream_error(text, provider=self.provider, code="content_filter"))
         return out + self.finish("tool_use" if stop == "end" and self.tools() else stop)
 
-    def finish(self, stop: StopReason, error: Any = None) -> list[StreamEvent]:
+    def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
+        """Reasoning stands last in the message, whenever it was streamed."""
         if not self.finished and self._reasoning.pieces:
             self.parts.append(self._reasoning)
         return super().finish(stop, error)

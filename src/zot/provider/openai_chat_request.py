@@ -6,7 +6,7 @@ that the transcript stays free of it.
 
 from __future__ import annotations
 
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,7 +105,7 @@ def _part(block: Block) -> dict[str, Any] | None:
         case TextBlock(text) if text:
             return {"type": "text", "text": text}
         case ImageBlock(mime_type, data):
-            url = f"data:{mime_type};base64,{b64encode(data).decode('ascii')}"
+            url = f"data:{mime_type};base64,{b2a_base64(data, newline=False).decode('ascii')}"
             return {"type": "image_url", "image_url": {"url": url}}
         case _:
             return None

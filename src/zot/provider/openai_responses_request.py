@@ -6,7 +6,7 @@ and no temperature; it is told apart by ``Endpoint.oauth``.
 
 from __future__ import annotations
 
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
@@ -110,7 +110,7 @@ def _part(block: Block) -> Item | None:
         case TextBlock(text) if text:
             return {"type": "input_text", "text": text}
         case ImageBlock(mime_type, data):
-            url = f"data:{mime_type};base64,{b64encode(data).decode('ascii')}"
+            url = f"data:{mime_type};base64,{b2a_base64(data, newline=False).decode('ascii')}"
             return {"type": "input_image", "detail": "auto", "image_url": url}
         case _:
             return None
