@@ -1,0 +1,212 @@
+"""Which extensions a run has, in load order, without starting any: explicit paths, the project's, the user's own.
+
+Precedence never depends on timing. What is not trusted counts as absent and hides nothing; nothing in a project hides
+a global guard; a project entry that needed no trust hides only what runs nothing either. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from zot.agent.extensions.manifest import FILE, Manifest, looks_like_guard, read_manifest
+from zot.agent.extensions.trust import TrustStore
+from zot.errors import ExtensionError
+
+STAGING = ".installing-"  # where `zot ext install` builds: never an extension
+Scope = Literal["explicit", "project", "global"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    manifest: Manifest
+    scope: Scope
+    data_dir: Path
+    """Where the extension keeps state; the host creates it (0700) before the start."""
+
+
+class LoadProblem(msgspec.Struct, frozen=True):
+    directory: Path
+    reason: str
+    guard: bool = False
+    """A declared guard that cannot be loaded: the host fails closed."""
+
+
+class Discovery(msgspec.Struct):
+    entries: list[Entry] = []
+    """In load order."""
+    problems: list[LoadProblem] = []
+    notes: list[str] = []
+    """Skipped, shadowed, untrusted: one visible line each."""
+    quiet: list[str] = []
+    """What is normal and only a doctor tells: disabled ones and copies hidden by the project's."""
+
+
+class _Found(msgspec.Struct):
+    """A directory with a manifest file; ``manifest`` is None when it cannot be used."""
+
+    directory: Path
+    manifest: Manifest | None
+    reason: str = ""
+    trusted: bool = True
+
+    @property
+    def guard(self) -> bool:
+        return self.manifest.guard if self.manifest else looks_like_guard(self.directory)
+
+    @property
+    def runs(self) -> bool:
+        return self.manifest is None or self.manifest.has_process
+
+
+def discover(
+    *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: TrustStore, trust_project: bool
+) -> Discovery:
+    """Everything a run loads; ``scan`` is False under ``--no-ext``. ConfigError when trust.json cannot be read."""
+    result = Discovery()
+    chosen = _explicit(explicit, result)
+    project = _project(cwd, trust, trust_project, result) if scan else []
+    own = [_find(directory) for directory in candidates(global_dir(home))] if scan else []
+    own = _not_hidden(own, project, result)
+    chosen += _enabled(project, "project", cwd, home, result)
+    chosen += _enabled(own, "global", cwd, home, result)
+    result.entries = _unique(chosen, result)
+    return result
+
+
+def project_dir(cwd: Path) -> Path:
+    return cwd / ".zot" / "extensions"
+
+
+def global_dir(home: Path) -> Path:
+    return home / "extensions"
+
+
+def candidates(parent: Path) -> list[Path]:
+    """Directories, and links to directories, that hold a manifest; sorted by name. A missing parent has none."""
+    try:
+        names = sorted(os.listdir(parent))
+    except OSError:
+        return []
+    paths = [Path(os.path.abspath(parent)) / name for name in names if not name.startswith(STAGING)]
+    return [path for path in paths if path.is_dir() and os.path.lexists(path / FILE)]
+
+
+def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
+    """Beside the manifest, but outside a project: state must not change what was trusted."""
+    if scope != "project":
+        return manifest.directory
+    from hashlib import sha256  # only projects with extensions pay for it
+
+    project = sha256(os.fsencode(os.path.realpath(cwd))).hexdigest()[:16]
+    return home / "data" / project / manifest.name
+
+
+def _explicit(paths: Sequence[Path], result: Discovery) -> list[Entry]:
+    entries: list[Entry] = []
+    for path in paths:
+        directory = Path(os.path.abspath(path))
+        found = _find(directory)
+        if found.manifest is None:
+            reason = found.reason if directory.is_dir() else "no such directory"
+            result.problems.append(LoadProblem(directory, reason, found.guard))
+        elif not found.manifest.enabled:
+            result.notes.append(f"extension {found.manifest.name} is disabled and was skipped: {directory}")
+        else:
+            entries.append(Entry(found.manifest, "explicit", directory))
+    return entries
+
+
+def _project(cwd: Path, trust: TrustStore, trust_project: bool, result: Discovery) -> list[_Found]:
+    """What of the project counts: the trusted, and bundles that run nothing."""
+    counted: list[_Found] = []
+    for directory in candidates(project_dir(cwd)):
+        found = _find(directory)
+        found.trusted = trust_project or trust.is_trusted(directory)
+        if found.trusted or not found.runs:
+            counted.append(found)
+        else:
+            _report_untrusted(found, trust, result)
+    _report_vanished(cwd, trust, result)
+    return counted
+
+
+def _report_untrusted(found: _Found, trust: TrustStore, result: Discovery) -> None:
+    record = trust.record(found.directory)
+    fix = f"look at it, then run `zot ext trust {found.directory}`"
+    if record and record.guard:
+        changes = ", ".join(trust.changed(found.directory))
+        result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes}); {fix}", True))
+    elif found.manifest is None:
+        result.problems.append(LoadProblem(found.directory, found.reason))
+    elif found.manifest.enabled:
+        why = "has changed since you trusted it" if record else "is not trusted"
+        name = found.manifest.name
+        result.notes.append(f"project extension {name} {why} and was skipped; {fix} (or pass --trust-project)")
+
+
+def _report_vanished(cwd: Path, trust: TrustStore, result: Discovery) -> None:
+    """Deleting a guard from a project must not go unseen."""
+    if not trust.path.exists():
+        return
+    for directory, record in trust.below(project_dir(cwd)).items():
+        if record.guard and not os.path.lexists(directory / FILE):
+            result.notes.append(f"the guard {record.name} is gone from {directory}; `zot ext untrust` forgets it")
+
+
+def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
+    """Stage one, by directory name."""
+    by_name = {found.directory.name: found for found in project}
+    kept: list[_Found] = []
+    for found in own:
+        other = by_name.get(found.directory.name)
+        if other and _may_hide(other, found):
+            result.quiet.append(f"{found.directory} is hidden by the project's {other.directory}")
+        else:
+            kept.append(found)
+    return kept
+
+
+def _may_hide(project: _Found, own: _Found) -> bool:
+    if own.guard and (own.manifest is None or own.manifest.enabled):
+        return False
+    return project.trusted or not own.runs
+
+
+def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: Discovery) -> list[Entry]:
+    entries: list[Entry] = []
+    for item in found:
+        if item.manifest is None:
+            result.problems.append(LoadProblem(item.directory, item.reason, item.guard))
+        elif not item.manifest.enabled:
+            result.quiet.append(f"{item.manifest.name} is disabled: {item.directory}")
+        else:
+            place = data_dir(item.manifest, scope, cwd, home)
+            entries.append(Entry(item.manifest, scope, place))
+    return entries
+
+
+def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
+    """Stage two, by manifest name: the first wins, but a project entry never wins over the user's own guard."""
+    guards = {entry.manifest.name for entry in entries if entry.scope == "global" and entry.manifest.guard}
+    winners: dict[str, Entry] = {}
+    for entry in entries:
+        name = entry.manifest.name
+        if entry.scope == "project" and name in guards:
+            result.notes.append(f"project extension {name} was skipped: your guard of that name stays")
+        elif name in winners:
+            first = winners[name].manifest.directory
+            result.notes.append(f"extension {name} in {entry.manifest.directory} was skipped: {first} has that name")
+        else:
+            winners[name] = entry
+    return list(winners.values())
+
+
+def _find(directory: Path) -> _Found:
+    try:
+        return _Found(directory, read_manifest(directory))
+    except ExtensionError as error:
+        return _Found(directory, None, str(error))

@@ -1,0 +1,157 @@
+"""What an extension says about itself: ``extension.json``, read without starting anything.
+
+A mistake in one manifest concerns that extension alone and is told as a reason; the caller knows the directory.
+Unknown fields are ignored here and kept by whoever rewrites the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.errors import ConfigError, ExtensionError
+from zot.system import strict_json
+from zot.system.json_file import decode_object
+
+FILE = "extension.json"
+MAX_BYTES = 1024 * 1024
+THEME_FILES = ("theme.json", "themes/theme.json")
+
+_GUARD = re.compile(rb'"guard"\s*:\s*true')
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    """The file as written: null is the same as absent."""
+
+    name: str | None = None
+    exec: str | None = None
+    args: list[str] | None = None
+    version: str | None = None
+    language: str | None = None
+    description: str | None = None
+    skills: list[str] | None = None
+    enabled: bool | None = None
+    guard: bool | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    name: str
+    directory: Path
+    exec: str = ""
+    args: tuple[str, ...] = ()
+    version: str = ""
+    language: str = ""
+    description: str = ""
+    skills: tuple[str, ...] = ()
+    enabled: bool = True
+    guard: bool = False
+    themes: tuple[Path, ...] = ()
+
+    @property
+    def has_process(self) -> bool:
+        """False for a bundle of themes or skills: nothing is started, nothing needs trust."""
+        return bool(self.exec)
+
+    @property
+    def kind(self) -> str:
+        """What a user gets from it: ``process``, ``theme``, ``process+theme`` or ``skills``."""
+        parts = ["process"] * bool(self.exec) + ["theme"] * bool(self.themes)
+        return "+".join(parts) or "skills"
+
+    def argv(self, path_variable: str) -> list[str]:
+        """What to run, ``exec`` resolved; ``path_variable`` is the value of ``PATH``."""
+        if not self.exec:
+            raise ExtensionError("has no exec: it is a bundle without a process")
+        return [resolve_exec(self.exec, self.directory, path_variable), *self.args]
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest in ``directory``; ExtensionError carries the reason there is none."""
+    directory = Path(os.path.abspath(directory))
+    fields = _decode(directory / FILE)
+    themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
+    manifest = Manifest(
+        name=check_name(fields.name or ""),
+        directory=directory,
+        exec=fields.exec or "",
+        args=tuple(fields.args or ()),
+        version=fields.version or "",
+        language=fields.language or "",
+        description=fields.description or "",
+        skills=tuple(fields.skills or ()),
+        enabled=fields.enabled is not False,
+        guard=bool(fields.guard),
+        themes=themes,
+    )
+    if not (manifest.exec or manifest.themes or manifest.skills):
+        raise ExtensionError(f'{FILE}: "exec" is missing, and there is neither a theme file nor "skills"')
+    if "\0" in "".join((manifest.exec, *manifest.args)):
+        raise ExtensionError(f'{FILE}: "exec" and "args" cannot hold NUL characters')
+    return manifest
+
+
+def looks_like_guard(directory: Path) -> bool:
+    """Whether a manifest that cannot be used at least says ``"guard": true``: then the host must fail closed."""
+    try:
+        return _GUARD.search(_read(directory / FILE)) is not None
+    except ExtensionError:
+        return False
+
+
+def check_name(name: str) -> str:
+    """The name itself, or ExtensionError: it becomes part of file names and must not lead elsewhere."""
+    if not name.strip():
+        raise ExtensionError(f'{FILE}: "name" is missing or empty')
+    if name in (".", "..") or any(char in "/\\" or char < " " or char == "\x7f" for char in name):
+        raise ExtensionError(f"the name {name!r} cannot be used: no path separators, control characters, '.' or '..'")
+    return name
+
+
+def resolve_exec(exec_: str, directory: Path, path_variable: str) -> str:
+    """An absolute path stays; one with a separator belongs to ``directory``; a bare name is found on PATH only."""
+    if os.path.isabs(exec_):
+        return exec_
+    if exec_ in (".", "..") or "/" in exec_:
+        return os.path.normpath(directory / exec_)
+    return _on_path(exec_, path_variable)
+
+
+def _on_path(name: str, path_variable: str) -> str:
+    for folder in path_variable.split(os.pathsep):
+        candidate = os.path.join(folder, name)
+        if not (os.path.isfile(candidate) and os.access(candidate, os.X_OK)):
+            continue
+        if not os.path.isabs(folder):
+            raise ExtensionError(f'exec "{name}" was found through the relative PATH entry "{folder}": refused')
+        return candidate
+    raise ExtensionError(f'exec "{name}" was not found on PATH (for a file beside the manifest write "./{name}")')
+
+
+def _decode(path: Path) -> _Fields:
+    data = _read(path)
+    try:
+        decode_object(path, data)  # first, because it tells syntax errors by line and column
+        value: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf")) if data.strip() else {}
+        return msgspec.convert(value, _Fields)
+    except ConfigError as error:
+        raise ExtensionError(str(error).replace(str(path), FILE)) from error
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ExtensionError(f"{FILE}: {error}") from error
+
+
+def _read(path: Path) -> bytes:
+    """A plain file of reasonable size; a pipe called extension.json must not hang the start."""
+    try:
+        if not path.is_file():
+            raise ExtensionError(f"{FILE} is not a file" if path.exists() else f"no {FILE}")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ExtensionError(f"{FILE} cannot be read: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise ExtensionError(f"{FILE} is larger than 1 MiB")
+    return data
