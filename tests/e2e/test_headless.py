@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import CallTools, Refuse, Say, Silent
+from tests.fakes.model_server import CallTools, Refuse, Say, Silent, Slow
 
 DIALECTS = {
     "anthropic": ["--provider", "anthropic", "--model", "claude-sonnet-4-5"],
@@ -306,6 +306,23 @@ def test_only_the_model_request_leaves_the_machine(zot: Zot, serve) -> None:
     zot.environment |= {"http_proxy": server.url, "https_proxy": server.url, "no_proxy": ""}
     assert zot("-p", "x").out == "ok\n"
     assert [(seen.method, seen.path) for seen in server.requests] == [("POST", "/v1/messages")]
+
+
+def test_a_stale_model_list_is_refreshed_once_while_the_model_answers(zot: Zot, serve) -> None:
+    """engine-252, engine-101, iface-308: nothing at start, one refresh with a prompt, none while the cache is fresh"""
+    server = serve([Slow(Say("one two three four five six"), delay_s=0.1)], repeat=True, models=["m1", "m2"])
+    provider = {"baseUrl": f"{server.url}/v1", "api": "openai", "auth": "none", "discover": True}
+    home = zot.home / "zot"
+    home.mkdir()
+    (home / "models.json").write_text(json.dumps({"providers": {"mine": {**provider, "models": [{"id": "m1"}]}}}))
+    for flag in ("--help", "--list-models", "doctor"):
+        assert zot(flag, model=False).code == 0
+    assert server.requests == []
+    for _ in range(2):
+        assert zot("-p", "x", "--provider", "mine", "--model", "m1", model=False).code == 0
+    assert [seen.path for seen in server.requests].count("/v1/models") == 1
+    assert server.requests[0].method == "POST"
+    assert "m2" in zot("--list-models").out
 
 
 def test_version_loads_no_heavy_module(zot: Zot) -> None:

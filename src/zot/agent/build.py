@@ -44,7 +44,7 @@ from zot.system.home import zot_home
 async def build(flags: Flags) -> AsyncGenerator[Runtime]:
     """Everything a prompt needs; ZotError names what is wrong with a flag, a file or the credential."""
     runtime = _assemble(flags)
-    refresh = ModelRefresh(runtime, enabled=not flags.base_url)
+    refresh = ModelRefresh(runtime, api_key=flags.api_key, enabled=not flags.base_url)
     runtime.agent.observers.append(refresh.watch)
     try:
         yield runtime

@@ -7,6 +7,7 @@ who was not asked already. A run that ends earlier gives the refresh up.
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 from zot.core.events import AgentEvent, AssistantStart
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 class ModelRefresh:
     """Owns at most one task; ``aclose`` ends it. An address typed by hand is not the provider's: not asked."""
 
-    def __init__(self, runtime: Runtime, *, enabled: bool = True) -> None:
+    def __init__(self, runtime: Runtime, *, api_key: str = "", enabled: bool = True) -> None:
         self._runtime = runtime
+        self._api_key = api_key
         self._enabled = enabled and runtime.resolved.endpoint is not None
         self._task: asyncio.Task[None] | None = None
 
@@ -29,15 +31,12 @@ class ModelRefresh:
             self._task = asyncio.get_running_loop().create_task(self._refresh())
 
     async def _refresh(self) -> None:
-        from zot.provider.discovery import Target, refresh
+        from zot.provider.discovery import refresh, targets
 
         runtime = self._runtime
-        endpoint = runtime.resolved.endpoint
-        assert endpoint is not None
-        if endpoint.oauth:
-            return
-        target = Target(runtime.resolved.provider, endpoint.base_url, endpoint.api_key)
-        models = await refresh(runtime.pool, [target], runtime.home)
+        provider = runtime.resolved.provider
+        asked = targets([provider], runtime.auth, os.environ, in_use=provider.id, api_key=self._api_key)
+        models = await refresh(runtime.pool, asked, runtime.home)
         if models is not None:
             runtime.catalog.learn(models)
 

@@ -28,6 +28,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     silence_s: float = 300.0
     insecure: bool = False
 
+    def __repr__(self) -> str:
+        return f"Endpoint({self.provider}, {self.base_url})"  # a traceback must not show the key
+
 
 class HttpRequest(NamedTuple):
     method: str

@@ -14,7 +14,9 @@ from pathlib import Path
 
 def make_private_dir(path: Path) -> None:
     """Create ``path`` and missing parents 0700; existing ones keep their mode."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.is_dir():
+        make_private_dir(path.parent)  # mkdir(parents=True) would give parents the umask's mode
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
