@@ -8,6 +8,7 @@ a child that left its group, its session or its parent is found by one of the ot
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
@@ -44,7 +45,7 @@ def members(marks: Collection[str], sessions: Collection[int]) -> list[Process]:
     young = [row for row in table.values() if row.started >= since and not row.zombie]
     own_sessions = set(sessions)
     found = {row.pid for row in young if row.session in own_sessions or row.group in own_sessions}
-    found |= {row.pid for row in young if row.pid not in found and is_marked(row.pid, marks)}
+    found |= marked([row.pid for row in young if row.pid not in found], marks)
     _add_descendants(found, young)
     return [row for row in young if row.pid in found and row.pid != os.getpid()]
 
@@ -60,12 +61,23 @@ def _add_descendants(found: set[int], rows: Iterable[Process]) -> None:
         waiting.extend(fresh)
 
 
-def is_marked(pid: int, marks: Collection[str]) -> bool:
-    """Whether the process was started with one of the marks, or below a zot that was."""
-    environment = _read(f"{_PROC}/{pid}/environ")
-    if MARK_VARIABLE.encode() not in environment:
-        return False
+def marked(pids: Collection[int], marks: Collection[str]) -> set[int]:
+    """Those started with one of the marks, or below a zot that was."""
+    found: set[int] = set()
+    for last_look in (False, True):
+        environments = {pid: _read(f"{_PROC}/{pid}/environ") for pid in pids}
+        found.update(pid for pid, environment in environments.items() if _carries(environment, marks))
+        pids = [pid for pid, environment in environments.items() if not environment]
+        if last_look or not pids:
+            break
+        time.sleep(0.001)  # between exec and its first instruction a process seems to have no environment
+    return found
+
+
+def _carries(environment: bytes, marks: Collection[str]) -> bool:
     prefix = f"{MARK_VARIABLE}=".encode()
+    if prefix not in environment:
+        return False
     values = [entry[len(prefix) :] for entry in environment.split(b"\0") if entry.startswith(prefix)]
     return any(f"{value.decode('utf-8', 'replace')}/".startswith(f"{mark}/") for value in values for mark in marks)
 
@@ -101,9 +113,7 @@ def _from_ps() -> Iterable[Process]:
     columns = ["pid=", "ppid=", "pgid=", "stat=", "args="]
     options = [part for column in columns for part in ("-o", column)]
     try:
-        answer = subprocess.run(
-            ["ps", "-A", *options], capture_output=True, text=True, errors="replace", check=False
-        )
+        answer = subprocess.run(["ps", "-A", *options], capture_output=True, text=True, errors="replace", check=False)
     except OSError:
         return
     for line in answer.stdout.splitlines():

@@ -17,7 +17,8 @@ groups=
 while read -r line; do groups=$line; done
 for group in $groups; do kill -s KILL -- "-$group"; done
 for round in 1 2 3; do
-  found=$(grep -lsF "$1" /proc/[0-9]*/environ) || exit 0
+  found=$(grep -lsF "$1" /proc/[0-9]*/environ)
+  [ -n "$found" ] || exit 0
   for file in $found; do
     pid=${file#/proc/}
     kill -s KILL "${pid%/environ}"

@@ -1,7 +1,7 @@
 """The difference an edit made, built from the spans that are known to have changed: linear in the file.
 
-Rows are `` line`` for context, ``-line`` and ``+line`` for changes and ``...`` for skipped runs, three lines of context
-around each change. ``Hunk`` carries the true line numbers for a screen.
+Rows are `` line`` for context, ``-line`` and ``+line`` for changes and ``...`` for skipped runs, three lines of
+context around each change. ``Hunk`` carries the true line numbers for a screen.
 """
 
 from __future__ import annotations
@@ -118,9 +118,7 @@ def _refined(old: list[str], new: list[str], offset: int) -> list[Change]:
     from difflib import SequenceMatcher
 
     matcher = SequenceMatcher(a=old, b=new, autojunk=False)
-    return [
-        Change(offset + a, offset + b, new[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"
-    ]
+    return [Change(offset + a, offset + b, new[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
 
 
 def _trimmed(old: list[str], new: list[str], offset: int) -> Change:

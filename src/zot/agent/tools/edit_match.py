@@ -5,6 +5,8 @@ All edits are checked against the original text before anything is changed; all 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from zot.agent.tools.edit_hints import not_found_hint
 from zot.agent.tools.edit_text import Span, plain
 from zot.errors import ToolError
@@ -56,12 +58,13 @@ def _ambiguous(body: str, old: str) -> str:
         position = body.find(old, position + 1)
     times = f"{count}" if position < 0 else f"more than {_MOST_COUNTED}"
     more = ", …" if count > len(lines) else ""
-    return f"oldText was found {times} times (lines {', '.join(lines)}{more}); add surrounding lines so that it is unique"
+    where = f"lines {', '.join(lines)}{more}"
+    return f"oldText was found {times} times ({where}); add surrounding lines so that it is unique"
 
 
 def _overlaps(spans: list[Span]) -> list[str]:
     return [
         f"edits {min(one.number, two.number)} and {max(one.number, two.number)} overlap; merge them into one"
-        for one, two in zip(spans, spans[1:], strict=False)
+        for one, two in pairwise(spans)
         if two.start < one.end
     ]

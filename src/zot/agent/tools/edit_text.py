@@ -1,7 +1,7 @@
 """A text file taken apart for editing and put together again, byte for byte where nothing was changed.
 
-Edits see the text with plain ``\\n`` line ends and without a byte order mark. Each untouched line keeps its own line
-end, new lines take that of their surroundings, and bytes that are no UTF-8 survive as surrogates.
+Edits see the text with plain ``\\n`` line ends and without a byte order mark. Each untouched line keeps its own
+line end, new lines take that of their surroundings, and bytes that are no UTF-8 survive as surrogates.
 """
 
 from __future__ import annotations

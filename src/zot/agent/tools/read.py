@@ -88,9 +88,7 @@ def _image(fd: int, kind: str, shown: str) -> ToolResult:
     size = os.fstat(fd).st_size
     if size > MAX_IMAGE_BYTES:
         limit = MAX_IMAGE_BYTES // (1024 * 1024)
-        raise ToolError(
-            f"read: {shown}: the image has {size} bytes; at most {limit} MiB can be sent. Shrink it first"
-        )
+        raise ToolError(f"read: {shown}: the image has {size} bytes; at most {limit} MiB can be sent. Shrink it first")
     os.lseek(fd, 0, os.SEEK_SET)
     with open(fd, "rb", closefd=False) as file:
         return ToolResult((ImageBlock(kind, file.read()),))

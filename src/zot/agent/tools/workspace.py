@@ -13,7 +13,7 @@ from pathlib import Path
 from zot.errors import ToolError
 
 # Secrets of zot itself; those of the providers are given to the Workspace.
-OWN_SECRETS = frozenset({"ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "ZOT_TELEGRAM_TOKEN", "ZOT_BOT_TOKEN"})
+OWN_SECRETS = frozenset({"ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "ZOT_TELEGRAM_TOKEN"})
 
 # Always ours to say: a value inherited from an outer zot must not stand for an absent one of our own.
 SESSION_VARIABLES = frozenset(

@@ -47,9 +47,12 @@ class WriteTool:
             "start_line": 1,
         }
         verb = "created" if created else "overwrote"
-        return text_result(
-            f"{verb} {self._workspace.shown(path)}: {lines} lines, {len(data)} bytes", details=details
-        )
+        size = f"{_counted(lines, 'line')}, {_counted(len(data), 'byte')}"
+        return text_result(f"{verb} {self._workspace.shown(path)}: {size}", details=details)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _encoded(content: str) -> bytes:

@@ -1,0 +1,102 @@
+"""The glob tool: the files whose paths match a pattern, newest first."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.glob_pattern import has_magic, regex_of
+from zot.agent.tools.search import CappedRows, own_listing, ripgrep, ripgrep_listing, run_search
+from zot.agent.tools.workspace import Workspace
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError
+
+_MOST_FILES = 100_000  # whose times are looked up to find the newest
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "description": "Path pattern such as **/*.py; * stays in one directory."},
+        "path": {"type": "string", "description": "Directory to search; the working directory unless given."},
+    },
+    "required": ["pattern"],
+}
+
+
+class GlobTool:
+    name = "glob"
+    description = "Find files by path pattern, newest first; ignored files and .git are left out."
+    read_only = True
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.schema = _SCHEMA
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        arguments = Arguments(self.name, args)
+        pattern = arguments.filled_text("pattern").removeprefix("./")
+        root = self._workspace.resolve(arguments.optional_text("path") or ".")
+        if not root.is_dir():
+            raise ToolError(f"glob: {self._workspace.shown(root)}: no such directory")
+        fixed, pattern = _split(pattern)
+        base = self._workspace.resolve(os.path.join(root, fixed))
+        found = await self._matching(base, pattern) if base.is_dir() else []
+        return self._result(base, _newest_first(base, found), arguments.text("pattern"))
+
+    async def _matching(self, base: Path, pattern: str) -> list[str]:
+        matcher = _Matcher(pattern)
+        rg = ripgrep()
+        await run_search(self._workspace, ripgrep_listing(rg) if rg else own_listing(), base, matcher.take)
+        return matcher.found
+
+    def _result(self, base: Path, found: list[str], pattern: str) -> ToolResult:
+        rows = CappedRows()
+        for path in found:
+            if not rows.add(_printable(self._workspace.shown(base / path))):
+                break
+        details = {"path": str(base), "files": len(found), "truncated": rows.truncated}
+        hint = "" if "/" in pattern else f"; **/{pattern} looks in every directory"
+        return text_result(rows.text() or f"no file matches {pattern}{hint}\n", details=details)
+
+
+class _Matcher:
+    """Picks the matching paths out of a listing as it comes in pieces."""
+
+    def __init__(self, pattern: str) -> None:
+        self.found: list[str] = []
+        self._regex = re.compile(regex_of(pattern), re.DOTALL)
+        self._rest = b""
+
+    def take(self, chunk: bytes) -> bool:
+        *paths, self._rest = (self._rest + chunk).split(b"\0")
+        names = (os.fsdecode(path).removeprefix("./") for path in paths)
+        self.found += [name for name in names if self._regex.fullmatch(name)]
+        return len(self.found) < _MOST_FILES
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """The directories a pattern names outright, where the search may begin, and the rest of it."""
+    fixed: list[str] = []
+    *parts, last = pattern.split("/")
+    while parts and not has_magic(parts[0]) and "\\" not in parts[0]:
+        fixed.append(parts.pop(0))
+    if pattern.startswith("/"):
+        fixed[0] = "/"
+    return os.path.join("", *fixed), "/".join([*parts, last])
+
+
+def _newest_first(base: Path, paths: list[str]) -> list[str]:
+    def key(path: str) -> tuple[int, str]:
+        try:
+            return -os.stat(os.path.join(base, path)).st_mtime_ns, path
+        except OSError:
+            return 0, path
+
+    return sorted(paths, key=key)
+
+
+def _printable(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "replace")

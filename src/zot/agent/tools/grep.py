@@ -1,0 +1,113 @@
+"""The grep tool: the lines of files that match a regular expression."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.search import CappedRows, Query, own_search, ripgrep, ripgrep_search, run_search
+from zot.agent.tools.workspace import Workspace
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError
+
+MAX_CONTEXT = 50
+_LONGEST_LINE = 500
+_LONGEST_KEPT = 64 * 1024  # of one row while it comes in
+_BAD_PATTERN = 2
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "description": "Regular expression, matched within single lines."},
+        "path": {"type": "string", "description": "File or directory; the working directory unless given."},
+        "glob": {"type": "string", "description": "Only files matching this pattern, such as *.py."},
+        "ignore_case": {"type": "boolean", "description": "Match letters of either case."},
+        "context": {"type": "integer", "description": "Lines to show before and after each match."},
+    },
+    "required": ["pattern"],
+}
+
+
+class GrepTool:
+    name = "grep"
+    description = "Search file contents by regular expression; ignored files, .git and binary files are left out."
+    read_only = True
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.schema = _SCHEMA
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        arguments = Arguments(self.name, args)
+        target = self._workspace.resolve(arguments.optional_text("path") or ".")
+        root, query = self._query(arguments, target)
+        rows = await self._search(root, query)
+        details = {"path": str(target), "matches": rows.matches, "truncated": rows.truncated}
+        nothing = f"no match for {query.pattern} in {self._workspace.shown(target)}\n"
+        return text_result(rows.text() or nothing, details=details)
+
+    def _query(self, arguments: Arguments, target: Path) -> tuple[Path, Query]:
+        if not target.exists():
+            raise ToolError(f"grep: {self._workspace.shown(target)}: no such file or directory")
+        root, file = (target, "") if target.is_dir() else (target.parent, target.name)
+        pattern = arguments.text("pattern")
+        if not pattern:
+            raise arguments.error("'pattern' is required")
+        return root, Query(
+            pattern,
+            file,
+            arguments.optional_text("glob"),
+            arguments.flag("ignore_case"),
+            min(max(arguments.integer("context"), 0), MAX_CONTEXT),
+        )
+
+    async def _search(self, root: Path, query: Query) -> _Rows:
+        """Ripgrep's expressions know no look-around nor back references; ours do, so they get a second chance."""
+        if rg := ripgrep():
+            rows = _Rows(self._workspace, root)
+            code = await run_search(self._workspace, ripgrep_search(rg, query), root, rows.take)
+            if code != _BAD_PATTERN or rows.rows:
+                return rows
+        rows = _Rows(self._workspace, root)
+        code = await run_search(self._workspace, own_search(query), root, rows.take)
+        if code == _BAD_PATTERN:
+            raise ToolError(f"grep: {query.pattern}: {rows.message}")
+        return rows
+
+
+class _Rows(CappedRows):
+    """Turns ``path NUL line : text`` into rows, as it comes in pieces."""
+
+    def __init__(self, workspace: Workspace, root: Path) -> None:
+        super().__init__()
+        self.matches = 0
+        self.message = ""
+        self._workspace = workspace
+        self._root = root
+        self._rest = b""
+
+    def take(self, chunk: bytes) -> bool:
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        # A row is shown in part only; what a minified file puts on one line need not be kept.
+        self._rest = rest if len(rest) <= _LONGEST_KEPT else rest[:_LONGEST_KEPT]
+        return all(self._line(line) for line in lines)
+
+    def _line(self, line: bytes) -> bool:
+        path, separator, rest = line.partition(b"\0")
+        if line.removesuffix(b"\r") == b"--":
+            return self.add("--")
+        if not separator:
+            self.message = self.message or line.decode("utf-8", "replace")
+            return True
+        number = rest[: len(rest) - len(rest.lstrip(b"0123456789"))]
+        mark = rest[len(number) : len(number) + 1].decode("utf-8", "replace")
+        self.matches += mark == ":"
+        text = rest[len(number) + 1 :].decode("utf-8", "replace").removesuffix("\r")
+        shown = f"{text[:_LONGEST_LINE]}…" if len(text) > _LONGEST_LINE else text
+        return self.add(f"{self._name(path)}{mark}{number.decode()}{mark}{shown}")
+
+    def _name(self, path: bytes) -> str:
+        shown = self._workspace.shown(self._root / os.fsdecode(path).removeprefix("./"))
+        return os.fsencode(shown).decode("utf-8", "replace")

@@ -1,0 +1,135 @@
+"""Searching in a child process: ``rg`` when it is on PATH, else our own worker, which answers the same way.
+
+Both respect ignore files and hide ``.git``; both are killed when enough was found, when it takes too long or when
+the call is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.tools.failures import reason_of
+from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
+from zot.agent.tools.workspace import Workspace
+from zot.errors import ToolError
+from zot.system.processes import find_program, spawn
+
+SEARCH_TIMEOUT = 60
+
+_RIPGREP = ["--no-config", "--no-messages", "--hidden", "--no-ignore-global", "--no-require-git", "--null"]
+_NO_GIT = ["--glob", "!.git"]
+_ANYTHING = frozenset({"", "*", "**", "**/*"})
+_WORKER = "import sys; sys.path.insert(0, sys.argv[1]); from zot.agent.tools.search_worker import main; "
+_PACKAGES = Path(__file__).parents[3]
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What grep looks for; ``file`` limits it to one file of the root."""
+
+    pattern: str
+    file: str = ""
+    glob: str = ""
+    ignore_case: bool = False
+    context: int = 0
+
+
+def ripgrep_listing(rg: str) -> list[str]:
+    return [rg, *_RIPGREP, "--files", *_NO_GIT, "."]
+
+
+def ripgrep_search(rg: str, query: Query) -> list[str]:
+    only = [] if query.glob in _ANYTHING else ["--glob", query.glob]
+    case = ["--ignore-case"] if query.ignore_case else ["--case-sensitive"]
+    rows = ["--line-number", "--with-filename", "--no-heading", "--color", "never", "--crlf", "--sort", "path"]
+    context = ["--context", str(query.context)]
+    return [rg, *_RIPGREP, *rows, *case, *context, *only, *_NO_GIT, "-e", query.pattern, "--", f"./{query.file}"]
+
+
+def own_listing() -> list[str]:
+    return _worker("files", ".")
+
+
+def own_search(query: Query) -> list[str]:
+    only = "" if query.glob in _ANYTHING else query.glob
+    case = "1" if query.ignore_case else ""
+    return _worker("grep", ".", query.file, query.pattern, only, case, str(query.context))
+
+
+def _worker(*arguments: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", f"{_WORKER}sys.exit(main(sys.argv[2:]))", str(_PACKAGES), *arguments]
+
+
+def ripgrep() -> str | None:
+    return find_program("rg")
+
+
+async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Callable[[bytes], bool]) -> int:
+    """Feed ``take`` with the output until it wants no more. Returns the exit code, 0 when it was cut short."""
+    read_end, write_end = os.pipe()
+    try:
+        tree = spawn(argv, cwd=cwd, env=workspace.child_environment(), stdout=write_end, stderr=write_end)
+    except (OSError, ValueError) as error:
+        os.close(read_end)
+        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        raise ToolError(f"could not search in {workspace.shown(cwd)}: {reason}") from error
+    finally:
+        os.close(write_end)
+    try:
+        async with asyncio.timeout(SEARCH_TIMEOUT):
+            return await tree.wait() if await _drain(read_end, take) else 0
+    except TimeoutError as error:
+        raise ToolError(f"the search took longer than {SEARCH_TIMEOUT} s; narrow the path or the pattern") from error
+    finally:
+        if tree.exit_code is None:
+            await tree.stop(0)
+        else:
+            tree.leave()
+
+
+async def _drain(fd: int, take: Callable[[bytes], bool]) -> bool:
+    """True when the output was read to its end."""
+    reader = asyncio.StreamReader()
+    with open(fd, "rb", buffering=0) as pipe:
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
+        try:
+            while chunk := await reader.read(65536):
+                if not take(chunk):
+                    return False
+            return True
+        finally:
+            transport.close()
+
+
+class CappedRows:
+    """Rows within the caps of every text result; ``add`` says whether more are wanted."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self._bytes = 0
+        self._note = ""
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self._note)
+
+    def add(self, row: str) -> bool:
+        size = len(row.encode("utf-8", "replace")) + 1
+        if len(self.rows) == MAX_LINES:
+            self._note = f"... [truncated at {MAX_LINES} lines]\n"
+        elif self._bytes + size > MAX_BYTES:
+            self._note = f"... [truncated at {MAX_BYTES} bytes]\n"
+        else:
+            self.rows.append(row)
+            self._bytes += size
+        return not self.truncated
+
+    def text(self) -> str:
+        return "".join(f"{row}\n" for row in self.rows) + self._note

@@ -1,0 +1,60 @@
+"""Paths and environments of tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zot.agent.tools.workspace import SESSION_VARIABLES, Workspace
+from zot.errors import ToolError
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("a", "/w/a"), ("./a/../b", "/w/b"), ("/x/y", "/x/y"), ("../z", "/z"), ("~/f", "/home/u/f"), (".", "/w")],
+)
+def test_paths_are_relative_to_the_session(asked: str, meant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/u")
+    assert Workspace(Path("/w")).resolve(asked) == Path(meant)
+
+
+@pytest.mark.parametrize("asked", ["", "  ", "a\0b", "a\ud800"])
+def test_what_is_no_path_is_an_error(asked: str) -> None:
+    with pytest.raises(ToolError, match="path"):
+        Workspace(Path("/w")).resolve(asked)
+
+
+def test_paths_are_shown_relative_where_they_lie_inside() -> None:
+    workspace = Workspace(Path("/w"))
+    assert [workspace.shown(Path(path)) for path in ("/w/a/b", "/w", "/wx/a")] == ["a/b", ".", "/wx/a"]
+
+
+def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """interfaces 1.3: an absent value is removed, even one inherited from an outer zot."""
+    for name in SESSION_VARIABLES:
+        monkeypatch.setenv(name, "outer")
+    workspace = Workspace(Path("/w"), exported={"ZOT_SESSION_ID": "s1", "ZOT_MODEL": "m"})
+    workspace.exported["ZOT_MODEL"] = "m2"
+    environment = workspace.child_environment()
+    told = {name: environment.get(name) for name in [*SESSION_VARIABLES, "AI_AGENT", "ZOT_AGENT", "ZOT_CHILD_SESSION"]}
+    assert told == {
+        "AI_AGENT": "zot",
+        "ZOT_AGENT": "1",
+        "ZOT_CHILD_SESSION": "1",
+        "ZOT_SESSION_ID": "s1",
+        "ZOT_MODEL": "m2",
+        "ZOT_SESSION_FILE": None,
+        "ZOT_PROVIDER": None,
+        "ZOT_REASONING_LEVEL": None,
+    }
+    assert environment["PWD"] == "/w"
+
+
+def test_credentials_are_dropped_unless_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """engine-223"""
+    for name in ("A_KEY", "B_KEY", "ZOTCORE_RPC_TOKEN", "PLAIN"):
+        monkeypatch.setenv(name, "v")
+    workspace = Workspace(Path("/w"), credentials=["A_KEY", "B_KEY"], passthrough=["B_KEY"])
+    names = {"A_KEY", "B_KEY", "ZOTCORE_RPC_TOKEN", "PLAIN"} & workspace.child_environment().keys()
+    assert names == {"B_KEY", "PLAIN"}

@@ -1,0 +1,257 @@
+"""Child processes: nothing a child has started survives a stop, an exit, or the death of zot."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.unit.system.living import gone_within, is_alive
+from zot.system.process_table import MARK_VARIABLE, Process, command_of, marked, members, snapshot
+from zot.system.processes import ProcessTree, background, find_program, kill_all, spawn
+
+ROOT = Path("/")
+
+
+class Output:
+    """The lines a tree prints, awaited one by one."""
+
+    def __init__(self, script: str, env: dict[str, str] | None = None) -> None:
+        read_end, write_end = os.pipe()
+        self.tree: ProcessTree = spawn(
+            ["/bin/sh", "-c", script], cwd=ROOT, env=env or dict(os.environ), stdout=write_end
+        )
+        os.close(write_end)
+        self._file = open(read_end, "rb")  # noqa: SIM115 closed in __exit__
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.tree.kill()
+        self._file.close()
+
+    async def number(self) -> int:
+        return int(await asyncio.to_thread(self._file.readline))
+
+
+async def test_a_child_gets_a_session_of_its_own() -> None:
+    with Output("echo $$; exec sleep 100") as child:
+        pid = await child.number()
+        assert pid == child.tree.pid
+        assert (os.getsid(pid), os.getpgid(pid)) == (pid, pid)
+
+
+async def test_the_exit_code_is_the_childs_and_negative_for_a_signal() -> None:
+    with Output("exit 7") as child:
+        assert await child.tree.wait() == 7
+    with Output("kill -KILL $$") as child:
+        assert await child.tree.wait() == -signal.SIGKILL
+
+
+async def test_stop_ends_background_children_and_those_that_left_the_session() -> None:
+    with Output("sleep 100 & echo $!; setsid sleep 100 & echo $!; wait") as child:
+        pids = [await child.number(), await child.number()]
+        await child.tree.stop()
+        assert all(gone_within(pid, 2) for pid in pids)
+        assert child.tree.exit_code == -signal.SIGTERM
+
+
+async def test_stop_finds_a_child_without_the_mark_through_its_parent() -> None:
+    """``env -i setsid`` leaves session, group and environment; only its parent still tells of it."""
+    with Output("env -i /usr/bin/setsid /bin/sleep 100 & echo $!; wait") as child:
+        pid = await child.number()
+        await child.tree.stop()
+        assert gone_within(pid, 2)
+
+
+async def test_stop_finds_an_orphan_in_another_session_through_its_mark() -> None:
+    with Output("(setsid sh -c 'echo $$; exec sleep 100' &) ; exec sleep 100") as child:
+        pid = await child.number()
+        await child.tree.stop()
+        assert gone_within(pid, 2)
+
+
+async def test_stop_kills_what_ignores_sigterm_after_the_grace() -> None:
+    with Output("trap '' TERM; echo $$; while :; do sleep 100; done") as child:
+        pid = await child.number()
+        started = time.monotonic()
+        await child.tree.stop(0.2)
+        assert 0.2 <= time.monotonic() - started < 2
+        assert gone_within(pid, 2)
+
+
+async def test_stop_reaches_a_stopped_process_with_sigterm() -> None:
+    with Output("echo $$; kill -STOP $$; sleep 100") as child:
+        await child.number()
+        await child.tree.stop(2)
+        assert child.tree.exit_code == -signal.SIGTERM
+
+
+async def test_a_cancelled_stop_kills_at_once() -> None:
+    with Output("trap '' TERM; echo $$; while :; do sleep 100; done") as child:
+        pid = await child.number()
+        stopping = asyncio.ensure_future(child.tree.stop(60))
+        await asyncio.sleep(0)
+        stopping.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stopping
+        assert gone_within(pid, 2)
+
+
+async def test_a_tree_left_in_the_background_lives_on_and_is_listed() -> None:
+    with Output("sleep 100 & echo $!") as child:
+        pid = await child.number()
+        await child.tree.wait()
+        assert [process.pid for process in child.tree.leave()] == [pid]
+        assert child.tree in background()
+        assert is_alive(pid)
+
+
+async def test_a_tree_that_is_over_leaves_nothing() -> None:
+    with Output("true") as child:
+        await child.tree.wait()
+        assert child.tree.leave() == []
+        assert child.tree not in background()
+
+
+async def test_an_orphan_outside_the_group_is_found_on_suspicion() -> None:
+    with Output("(setsid sh -c 'echo $$; exec sleep 100' &)") as child:
+        pid = await child.number()
+        await child.tree.wait()
+        assert [process.pid for process in child.tree.leave(suspicious=True)] == [pid]
+
+
+async def test_a_reused_number_is_not_ours_any_more() -> None:
+    """After the child was reaped its number may be another's; a live process with it means the session is not ours."""
+    with Output("true") as child:
+        await child.tree.wait()
+        assert child.tree.owns_session()
+        child.tree._child.pid = os.getppid()  # pyright: ignore[reportPrivateUsage] as if the number came round
+        assert not child.tree.owns_session()
+        assert child.tree.send(signal.SIGTERM) == []
+
+
+async def test_a_missing_program_raises_oserror() -> None:
+    with pytest.raises(FileNotFoundError):
+        spawn(["/nonexistent/program"], cwd=ROOT, env={})
+
+
+def test_kill_all_ends_everything_and_may_be_called_twice() -> None:
+    read_end, write_end = os.pipe()
+    tree = spawn(
+        ["/bin/sh", "-c", "trap '' TERM; (setsid sh -c 'echo $$; exec sleep 100' &); while :; do sleep 100; done"],
+        cwd=ROOT,
+        env=dict(os.environ),
+        stdout=write_end,
+    )
+    os.close(write_end)
+    with open(read_end, "rb") as output:
+        stray = int(output.readline())
+    kill_all()
+    kill_all()
+    assert gone_within(stray, 1)
+    assert gone_within(tree.pid, 1)
+
+
+ZOT = """
+import asyncio, os, sys
+from pathlib import Path
+from zot.agent.tools.registry import builtin_tools
+from zot.agent.tools.workspace import Workspace
+from zot.core.tool import ToolContext
+
+async def main():
+    [bash] = builtin_tools(Workspace(Path("/")), names=["bash"])
+    say = lambda text: print(text, end="", flush=True)
+    await bash.execute({"command": sys.argv[1]}, ToolContext("1", say))
+    print("done", flush=True)
+
+asyncio.run(main())
+"""
+
+
+def zot(command: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", ZOT, command], stdout=subprocess.PIPE, text=True)
+
+
+def lines(process: subprocess.Popen[str], count: int) -> list[str]:
+    assert process.stdout is not None
+    return [process.stdout.readline().strip() for _ in range(count)]
+
+
+def test_nothing_survives_sigkill_of_zot() -> None:
+    """The watching shell kills group, own-session children and orphans; it is up 20 ms after the command."""
+    command = "sleep 100 & a=$!; (setsid sleep 100 & echo $!); setsid sleep 100 & sleep 0.3; echo $a $! $$; wait"
+    with zot(command) as process:
+        first, rest = lines(process, 2)
+        process.kill()
+        pids = [int(word) for word in [first, *rest.split()]]
+        assert len(pids) == 4
+        assert [pid for pid in pids if not gone_within(pid, 5)] == []
+
+
+def test_children_left_in_the_background_die_with_zot() -> None:
+    """Of a quick command that redirected its children's output: no group is left to see, the mark tells."""
+    command = "sleep 100 >/dev/null 2>&1 & echo $!; (setsid sh -c 'echo $$; exec sleep 100 >/dev/null 2>&1' &)"
+    with zot(command) as process:
+        pids = [int(word) for word in lines(process, 2)]
+        assert process.wait(10) == 0
+        assert [pid for pid in pids if not gone_within(pid, 0.5)] == []
+
+
+def test_a_zot_inside_a_zot_belongs_to_the_outer_tree(tmp_path: Path) -> None:
+    script = tmp_path / "inner.py"
+    script.write_text(ZOT)
+    with zot(f"{sys.executable} {script} 'sleep 0.2; setsid sleep 100 & echo $! $$; wait'") as process:
+        [pids] = lines(process, 1)
+        process.kill()
+        assert [pid for pid in pids.split() if not gone_within(int(pid), 5)] == []
+
+
+def test_the_mark_of_a_tree_does_not_match_another_with_the_same_beginning() -> None:
+    with subprocess.Popen(["/bin/sleep", "100"], env={MARK_VARIABLE: "abc/12/inner/3"}) as child:
+        assert marked([child.pid], ["abc/12"]) == {child.pid}
+        assert marked([child.pid], ["abc"]) == {child.pid}
+        assert marked([child.pid], ["abc/1"]) == set()
+        assert [process.pid for process in members(["abc/12"], [])] == [child.pid]
+        child.kill()
+
+
+def test_the_process_table_knows_ourselves() -> None:
+    me = snapshot()[os.getpid()]
+    assert (me.parent, me.group, me.session) == (os.getppid(), os.getpgid(0), os.getsid(0))
+    assert "py" in command_of(me)
+
+
+def test_ps_tells_parents_and_groups_where_there_is_no_proc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way of macOS, run here: POSIX options only. Its rows give the command, and the group for the session."""
+    monkeypatch.setattr("zot.system.process_table._PROC", "/nonexistent")
+    me = snapshot()[os.getpid()]
+    assert (me.parent, me.group) == (os.getppid(), os.getpgid(0))
+    assert "py" in command_of(me)
+
+
+def test_a_command_is_told_in_one_printable_line() -> None:
+    row = Process(0, 0, 0, 0, 0, False, "a\x1b[31m\nb " + "x" * 200)
+    told = command_of(row)
+    assert told.startswith("a[31m b xxx")
+    assert len(told) == 80
+
+
+def test_programs_are_found_on_absolute_path_entries_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "tool"
+    program.write_text("#!/bin/sh\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".:{tmp_path}")
+    assert find_program("tool") is None
+    program.chmod(0o755)
+    assert find_program("tool") == str(program)
+    monkeypatch.setenv("PATH", ".:")
+    assert find_program("tool") is None

@@ -1,0 +1,120 @@
+"""The user's own files: replaced as a whole or not at all, otherwise as they were."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from zot.system import user_files
+from zot.system.user_files import open_regular, replace_file
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_file_gets_the_mode_of_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        assert replace_file(tmp_path / "new", b"x")
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "new") == 0o644
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o755, 0o664])
+def test_an_existing_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
+    """engine-209"""
+    file = tmp_path / "f"
+    file.write_bytes(b"old")
+    file.chmod(mode)
+    assert not replace_file(file, b"new")
+    assert (mode_of(file), file.read_bytes()) == (mode, b"new")
+
+
+def test_a_symlink_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    replace_file(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_dangling_symlink_creates_its_target(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    assert replace_file(tmp_path / "link", b"new")
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_reader_sees_the_old_or_the_new_content_never_a_part(tmp_path: Path) -> None:
+    """engine-209: the open descriptor keeps the old file whole, because the new one is another."""
+    file = tmp_path / "f"
+    file.write_bytes(b"old" * 1000)
+    with file.open("rb") as reader:
+        replace_file(file, b"new")
+        assert reader.read() == b"old" * 1000
+    assert file.read_bytes() == b"new"
+
+
+def test_a_failed_replacement_leaves_the_file_and_no_rubbish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """engine-209: the disk is full at the worst moment."""
+    file = tmp_path / "f"
+    file.write_bytes(b"old")
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(user_files.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        replace_file(file, b"new")
+    assert file.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_mount_point_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file mounted into a container cannot be renamed over (EBUSY); shorter content must not leave a tail."""
+    file = tmp_path / "f"
+    file.write_bytes(b"old and long")
+    inode = file.stat().st_ino
+
+    def busy(source: str, target: str) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(user_files.os, "replace", busy)
+    assert not replace_file(file, b"new")
+    assert (file.read_bytes(), file.stat().st_ino) == (b"new", inode)
+    assert os.listdir(tmp_path) == ["f"]
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: object) -> None:
+    assert callable(make)
+    make(tmp_path / "x")
+    with pytest.raises(OSError, match="is "):
+        replace_file(tmp_path / "x", b"new")
+    with pytest.raises(OSError, match="is "):
+        open_regular(tmp_path / "x")
+
+
+def test_a_long_name_can_be_replaced(tmp_path: Path) -> None:
+    file = tmp_path / ("n" * 255)
+    replace_file(file, b"one")
+    replace_file(file, b"two")
+    assert file.read_bytes() == b"two"
+
+
+def test_extended_attributes_survive(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(b"old")
+    try:
+        os.setxattr(file, "user.zot", b"kept")
+    except OSError:
+        # This file system has none: then replacing must simply not mind.
+        replace_file(file, b"new")
+        assert file.read_bytes() == b"new"
+        return
+    replace_file(file, b"new")
+    assert os.getxattr(file, "user.zot") == b"kept"
