@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,65 @@ def test_a_mount_point_is_written_in_place(tmp_path: Path, monkeypatch: pytest.M
     assert not replace_file(file, b"new")
     assert (file.read_bytes(), file.stat().st_ino) == (b"new", inode)
     assert os.listdir(tmp_path) == ["f"]
+
+
+@pytest.fixture
+def public_path() -> Iterator[Path]:
+    """A directory other users can reach; pytest's own is private."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def as_plain_user(act: Callable[[], object]) -> int:
+    """Do it in a forked copy without root's powers; returns 0, or the number of the OSError it ended with."""
+    if not (pid := os.fork()):
+        code = 255
+        try:
+            if os.getuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            act()
+            code = 0
+        except OSError as error:
+            code = error.errno or 254
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def give_away(*paths: Path) -> None:
+    if os.getuid() == 0:
+        for path in paths:
+            os.chown(path, 65534, 65534)
+
+
+def test_a_write_protected_file_is_refused(public_path: Path) -> None:
+    """Renaming over it would be allowed, but is not what its owner meant."""
+    file = public_path / "f"
+    file.write_bytes(b"old")
+    file.chmod(0o444)
+    give_away(public_path, file)
+    assert as_plain_user(lambda: replace_file(file, b"new")) == errno.EACCES
+    assert file.read_bytes() == b"old"
+
+
+def test_a_file_in_a_directory_that_is_not_writable_is_written_in_place(public_path: Path) -> None:
+    file = public_path / "f"
+    file.write_bytes(b"old and long")
+    give_away(public_path, file)
+    public_path.chmod(0o555)
+    inode = file.stat().st_ino
+    assert as_plain_user(lambda: replace_file(file, b"new")) == 0
+    assert (file.read_bytes(), file.stat().st_ino) == (b"new", inode)
+    public_path.chmod(0o755)
+
+
+def test_a_new_file_in_a_directory_that_is_not_writable_is_refused(public_path: Path) -> None:
+    give_away(public_path)
+    public_path.chmod(0o555)
+    assert as_plain_user(lambda: replace_file(public_path / "f", b"new")) == errno.EACCES
+    public_path.chmod(0o755)
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from pathlib import Path
@@ -44,7 +45,8 @@ class GlobTool:
         fixed, pattern = _split(pattern)
         base = self._workspace.resolve(os.path.join(root, fixed))
         found = await self._matching(base, pattern) if base.is_dir() else []
-        return self._result(base, _newest_first(base, found), arguments.text("pattern"))
+        newest = await asyncio.to_thread(_newest_first, base, found)  # asks the disk once per file
+        return self._result(base, newest, arguments.text("pattern"))
 
     async def _matching(self, base: Path, pattern: str) -> list[str]:
         matcher = _Matcher(pattern)
