@@ -28,6 +28,10 @@ $(STAMP)-dev: $(STAMP)-core requirements/dev.txt
 	@$(PIP) install --progress-bar on -r requirements/dev.txt | grep -v '^Requirement already' || true
 	@touch $@
 
+$(STAMP)-system: tests/setup/system-packages.sh $(STAMP)-venv
+	@bash tests/setup/system-packages.sh
+	@touch $@
+
 $(STAMP)-fixtures: $(STAMP)-dev tests/fixtures.toml tests/fetch_fixtures.py
 	@echo "==> fetching recordings and the small text model"
 	@$(BIN)/python tests/fetch_fixtures.py
@@ -47,8 +51,8 @@ check: $(STAMP)-dev ## lint, types, layers, generated files
 generate: $(STAMP)-dev ## write the generated reference pages
 	@$(BIN)/python -m tests.generated
 
-test: $(STAMP)-fixtures check ## everything CI runs
-	@echo "==> tests"; $(BIN)/python -m pytest
+test: $(STAMP)-system $(STAMP)-fixtures check ## everything CI runs
+	@echo "==> tests"; $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: $(STAMP)-dev ## budgets as ratios measured in one run
 	@$(BIN)/python benchmarks/run.py
