@@ -11,6 +11,7 @@ from typing import cast
 from zot import __version__
 from zot.agent import context_files
 from zot.agent.docs import index_path
+from zot.agent.embedding import ALONE, Embedding
 from zot.agent.flags import Flags
 from zot.agent.model_refresh import ModelRefresh
 from zot.agent.resolve import Query, Resolved, require_credential, resolve
@@ -41,9 +42,9 @@ from zot.system.home import zot_home
 
 
 @asynccontextmanager
-async def build(flags: Flags) -> AsyncGenerator[Runtime]:
+async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Runtime]:
     """Everything a prompt needs; ZotError names what is wrong with a flag, a file or the credential."""
-    runtime = _assemble(flags)
+    runtime = _assemble(flags, embedding)
     refresh = ModelRefresh(runtime, api_key=flags.api_key, enabled=not flags.base_url)
     runtime.agent.observers.append(refresh.watch)
     try:
@@ -53,25 +54,29 @@ async def build(flags: Flags) -> AsyncGenerator[Runtime]:
         await runtime.aclose()
 
 
-def _assemble(flags: Flags) -> Runtime:
-    home, cwd = zot_home(), working_directory(flags.cwd)
+def _assemble(flags: Flags, embedding: Embedding) -> Runtime:
+    home, cwd = embedding.home or zot_home(), working_directory(flags.cwd)
     settings, catalog, auth = Settings(home), Catalog(home), AuthStore(home)
-    session = _open_session(flags, SessionStore(home, cwd, __version__))
+    store = SessionStore(home, cwd, __version__)
+    store.root = embedding.sessions or store.root
+    session = _open_session(flags, store)
     try:
-        resolved = resolve(_query(flags, session), settings, catalog, auth, os.environ)
+        environ = os.environ if embedding.environ is None else embedding.environ
+        resolved = resolve(_query(flags, session), settings, catalog, auth, environ)
         require_credential(resolved)
     except Exception:
         if session is not None:
             session.close()
         raise
     if session is None and not flags.no_session:
-        session = SessionStore(home, cwd, __version__).create(resolved.provider.id, resolved.model.id)
+        session = store.create(resolved.provider.id, resolved.model.id)
     notices = [*settings.problems, *catalog.problems, *auth.notices, *resolved.notices]
-    return _compose(flags, home, cwd, settings, catalog, auth, resolved, session, notices)
+    return _compose(flags, embedding, home, cwd, settings, catalog, auth, resolved, session, notices)
 
 
 def _compose(
     flags: Flags,
+    embedding: Embedding,
     home: Path,
     cwd: Path,
     settings: Settings,
@@ -83,8 +88,8 @@ def _compose(
 ) -> Runtime:
     workspace = _workspace(cwd, settings, catalog, resolved, session, flags)
     skills = Skills() if flags.no_skills else discover(cwd, home, Path(os.path.expanduser("~")))
-    choice = ToolChoice(() if flags.no_tools else flags.tools)
-    tools = _builtin(flags, settings, workspace, skills)
+    choice = ToolChoice(() if flags.no_tools else flags.tools, tuple(tool.name for tool in embedding.tools))
+    tools = [*_builtin(flags, settings, workspace, skills), *embedding.tools]
     pool = HttpPool(proxy=settings.values.http_proxy)
     if session is not None:
         session.set_model(resolved.provider.id, resolved.model.id)
@@ -99,7 +104,8 @@ def _compose(
         max_steps=flags.max_steps,
         reasoning=cast("Reasoning", flags.reasoning or settings.values.reasoning),
         temperature=settings.values.temperature if flags.temperature is None else flags.temperature,
-        gate=ConfirmGate() if flags.no_yolo else None,
+        interceptors=embedding.interceptors,
+        gate=ConfirmGate(embedding.confirmer) if flags.no_yolo else None,
         journal=session,
         messages=session.messages if session else (),
         cumulative=session.cumulative if session else Usage(),

@@ -23,12 +23,15 @@ from zot.provider.messages import Usage
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Which tools a run may have: ``names`` None means all that are offered."""
+    """Which tools a run may have: ``names`` None means all that are offered; ``always`` are the embedder's own."""
 
     names: tuple[str, ...] | None = None
+    always: tuple[str, ...] = ()
 
     def keep(self, tools: list[Tool]) -> list[Tool]:
-        return tools if self.names is None else [tool for tool in tools if tool.name in self.names]
+        if self.names is None:
+            return tools
+        return [tool for tool in tools if tool.name in self.names or tool.name in self.always]
 
 
 class Runtime:
