@@ -14,12 +14,13 @@ VERBS = {
     "docs": "zot.agent.docs",
     "doctor": "zot.agent.doctor",
     "sessions": "zot.agent.sessions_command",
+    "update": "zot.agent.update_command",
 }
 
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
 RESERVED = (
     *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
-    *("ext", "update", "auth", "cost", "local", "replay", "report"),
+    *("ext", "auth", "cost", "local", "replay", "report"),
     *("run", "pack", "inspect", "verify"),
 )
 

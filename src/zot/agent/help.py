@@ -17,6 +17,7 @@ VERBS = (
     ("zot sessions", "list, export, import, fork and prune sessions"),
     ("zot docs [TOPIC]", "read the documentation offline"),
     ("zot doctor", "check this installation and say what is wrong"),
+    ("zot update [--check]", "what is newer and how to install it (asks only a feed you configured)"),
 )
 
 EXTENSIONS = (

@@ -1,0 +1,17 @@
+"""``zot update``: asks nobody who was not configured."""
+
+from __future__ import annotations
+
+from tests.e2e.conftest import Zot
+
+
+def test_without_a_feed_update_names_the_install_command_and_asks_nobody(zot: Zot) -> None:
+    ran = zot("update")
+    assert (ran.code, ran.err) == (0, "")
+    assert "no update_url" in ran.out and "pip install --upgrade zot" in ran.out
+
+
+def test_check_without_a_feed_exits_1(zot: Zot) -> None:
+    ran = zot("update", "--check")
+    assert (ran.code, ran.out) == (1, "")
+    assert "update_url" in ran.err
