@@ -34,12 +34,12 @@ class BadArguments(Exception):
 class Parameters:
     """The parameters of a tool function, the one that takes the ToolContext set apart."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], context: type[Any] = ToolContext) -> None:
         plain = _plain(function)
         annotations = _annotations(plain)
         names = _names(plain)[1 if isinstance(function, MethodType) else 0 :]
         self.defaults = _defaults(plain)
-        self.context = next((name for name in names if annotations.get(name) is ToolContext), "")
+        self.context = next((name for name in names if annotations.get(name) is context), "")
         self.kinds = {name: annotations.get(name, str) for name in names if name != self.context}
         self.schema = self._schema()
 
@@ -52,7 +52,7 @@ class Parameters:
         required = [name for name in properties if name not in self.defaults]
         return {**schema, "required": required} if required else schema
 
-    def bind(self, args: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    def bind(self, args: dict[str, Any], context: Any) -> dict[str, Any]:
         """Keyword arguments for the function; unknown keys are dropped. Raises BadArguments."""
         missing = [name for name in self.kinds if name not in args and name not in self.defaults]
         if missing:
