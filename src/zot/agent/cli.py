@@ -13,6 +13,7 @@ from zot.errors import UsageError, ZotError
 VERBS = {
     "docs": "zot.agent.docs",
     "doctor": "zot.agent.doctor",
+    "ext": "zot.agent.ext_command",
     "sessions": "zot.agent.sessions_command",
     "update": "zot.agent.update_command",
 }
@@ -20,7 +21,7 @@ VERBS = {
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
 RESERVED = (
     *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
-    *("ext", "auth", "cost", "local", "replay", "report"),
+    *("auth", "cost", "local", "replay", "report"),
     *("run", "pack", "inspect", "verify"),
 )
 

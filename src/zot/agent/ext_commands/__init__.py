@@ -1,0 +1,1 @@
+"""The verbs of ``zot ext``, one module each: ``run(argv) -> exit status``."""

@@ -1,0 +1,60 @@
+"""What is installed, for this project and for the user, found by manifest name or by directory name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.ext_commands.arguments import typed_name
+from zot.agent.extensions.discover import Scope, candidates, global_dir, project_dir
+from zot.agent.extensions.manifest import Manifest, read_manifest
+from zot.errors import ExtensionError, ZotError
+from zot.system.home import zot_home
+from zot.tui.sanitize import one_line
+
+
+class Installed(msgspec.Struct, frozen=True):
+    """``manifest`` is None when the file is there but cannot be used."""
+
+    scope: Scope
+    directory: Path
+    manifest: Manifest | None
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name if self.manifest else self.directory.name
+
+
+def tell(text: str) -> None:
+    """One line for a person, on stderr."""
+    sys.stderr.write(f"{one_line(text)}\n")
+    sys.stderr.flush()
+
+
+def all_installed() -> list[Installed]:
+    """Project first, each scope by name."""
+    places: list[tuple[Scope, Path]] = [("project", project_dir(Path.cwd())), ("global", global_dir(zot_home()))]
+    found = [_read(scope, directory) for scope, place in places for directory in candidates(place)]
+    return sorted(found, key=lambda item: (item.scope != "project", item.name, str(item.directory)))
+
+
+def find(name: str) -> Installed:
+    """The one installation ``name`` means; several are listed and nothing is chosen."""
+    typed_name(name)
+    matches = [item for item in all_installed() if name in (item.name, item.directory.name)]
+    if not matches:
+        raise ZotError(f'no extension named "{name}" is installed; see `zot ext list`')
+    if len(matches) > 1:
+        for item in matches:
+            tell(f"  {item.scope}  {item.directory}")
+        raise ZotError(f'"{name}" means {len(matches)} installations, listed above; nothing was changed')
+    return matches[0]
+
+
+def _read(scope: Scope, directory: Path) -> Installed:
+    try:
+        return Installed(scope, directory, read_manifest(directory))
+    except ExtensionError:
+        return Installed(scope, directory, None)
