@@ -1,8 +1,9 @@
 """Who runs on this machine: one look at the process table, and the members of a tree in it.
 
 A tree is whatever carries its mark in the environment, belongs to its session, or descends from one of those; so
-a child that left its group, its session or its parent is found by one of the other two. Linux is read from
-``/proc``; elsewhere ``ps`` is asked, which knows groups and parents but no marks.
+a child that left its group, its session or its parent is found by one of the other two. Only one that cleared its
+environment, left the session and lost its parent all at once gets away; a jail's own process namespace holds that
+too. Linux is read from ``/proc``; elsewhere ``ps`` is asked, which knows groups and parents but no marks.
 """
 
 from __future__ import annotations

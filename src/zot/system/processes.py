@@ -26,7 +26,7 @@ STOP_GRACE = 3.0
 EXIT_GRACE = 0.3
 WATCH_DELAY = 0.02
 
-_KILL_ROUNDS = 20
+_ROUNDS = 20
 
 
 class ProcessTree:
@@ -67,21 +67,12 @@ class ProcessTree:
 
     def send(self, number: int) -> list[Process]:
         """Signal the whole tree; returns whom it found."""
-        found = self.members()
-        if self.owns_session():
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, number)
-        for process in found:
-            if process.group != self.pid:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(process.pid, number)
-        return found
+        return _signal_all(self.members, number)
 
     async def stop(self, grace: float = STOP_GRACE) -> None:
         """End the whole tree: SIGTERM, and SIGKILL after ``grace``. Cancelling it kills at once."""
         try:
             self.send(signal.SIGTERM)
-            self.send(signal.SIGCONT)  # a stopped process would not see the SIGTERM
             await self._gone(grace)
         finally:
             self.kill()
@@ -89,10 +80,10 @@ class ProcessTree:
 
     def kill(self) -> None:
         """SIGKILL, repeated until no process of the tree is left, however quickly it forks."""
-        for _ in range(_KILL_ROUNDS):
-            if not self.send(signal.SIGKILL):
-                break
-            time.sleep(0.002)
+        _kill_until_gone(self.members)
+        with suppress(ProcessLookupError, PermissionError):
+            if self._child.returncode is None:  # nobody could tell us of it: no process table here
+                os.killpg(self.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=0.5)
 
@@ -199,15 +190,12 @@ class _Children:
 
     def kill_all(self) -> None:
         deadline = time.monotonic() + EXIT_GRACE
-        left = self._send(signal.SIGTERM)
+        left = _signal_all(self._members, signal.SIGTERM)
         while left and time.monotonic() < deadline:
             time.sleep(0.005)
             left = self._members()
-        for _ in range(_KILL_ROUNDS):
-            if not left:
-                break
-            left = self._send(signal.SIGKILL)
-            time.sleep(0.002)
+        if left:
+            _kill_until_gone(self._members)
         self._trees.clear()
         self._watch.stop()
 
@@ -215,13 +203,6 @@ class _Children:
         # Asking for the exit code reaps a child that has just been killed.
         sessions = [t.pid for t in self._trees.values() if t.exit_code is None or t.owns_session()]
         return members([self._mark], sessions)
-
-    def _send(self, number: int) -> list[Process]:
-        found = self._members()
-        for process in found:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, number)
-        return found
 
     def _tell_watch_soon(self) -> None:
         """A moment later, so that a short command is over before anybody hears of it."""
@@ -240,6 +221,38 @@ def _children() -> _Children:
     if _state is None or _state.owner != os.getpid():
         _state = _Children()
     return _state
+
+
+def _signal_all(find: Callable[[], list[Process]], number: int) -> list[Process]:
+    """Stop everybody first, until nobody new turns up, then signal and continue them.
+
+    A running tree changes while one looks at it: it forks, and children leave their group and parent. A stopped one
+    does not, and its numbers cannot pass to strangers.
+    """
+    found: dict[int, Process] = {}
+    for _ in range(_ROUNDS):
+        fresh = [process for process in find() if process.pid not in found]
+        if not fresh:
+            break
+        for process in fresh:
+            found[process.pid] = process
+            _send(process.pid, signal.SIGSTOP)
+    for pid in found:
+        _send(pid, number)
+        _send(pid, signal.SIGCONT)
+    return list(found.values())
+
+
+def _kill_until_gone(find: Callable[[], list[Process]]) -> None:
+    for _ in range(_ROUNDS):
+        if not _signal_all(find, signal.SIGKILL):
+            return
+        time.sleep(0.002)
+
+
+def _send(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def _nobody(send: Callable[[int, int], None], number: int) -> bool:

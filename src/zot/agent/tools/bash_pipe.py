@@ -82,13 +82,14 @@ class OutputPipe:
             self._next_thinned = now + _THINNED_PAUSE
             self._decoder.reset()
             data = from_character(data[-PROGRESS_BYTES:])
-        for start in range(0, len(data), PROGRESS_BYTES):
-            self._say(data[start : start + PROGRESS_BYTES])
+        self._say(data)
 
     def _say(self, data: bytes = b"", *, final: bool = False) -> None:
         text = self._decoder.decode(data, final).replace("\0", "")
-        if text and self._progress is not None:
-            self._progress(text)
+        size = PROGRESS_BYTES if text.isascii() else PROGRESS_BYTES // 4  # at most four bytes a character
+        for start in range(0, len(text), size):
+            if self._progress is not None:
+                self._progress(text[start : start + size])
 
     def _finish(self) -> None:
         if self._fd is None:
