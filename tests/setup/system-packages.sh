@@ -3,7 +3,7 @@
 set -euo pipefail
 
 declare -A package_of=(
-  [git]=git [jq]=jq [tmux]=tmux [rg]=ripgrep [perl]=perl [node]=nodejs [npm]=npm [go]=golang-go [chromium]=chromium
+  [git]=git [jq]=jq [tmux]=tmux [rg]=ripgrep [perl]=perl [ps]=procps [setsid]=util-linux [node]=nodejs [npm]=npm [go]=golang-go [chromium]=chromium
 )
 
 missing=()
