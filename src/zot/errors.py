@@ -25,8 +25,13 @@ and on its fields instead of matching text::
     ├── AgentBusy                   a second prompt while one is running
     ├── StepLimitReached            --max-steps
     ├── CostLimitReached            --max-cost
-    └── CompactionFailed            the transcript was left unchanged
-        └── CompactionAborted       because the user stopped it
+    ├── CompactionFailed            the transcript was left unchanged
+    │   └── CompactionAborted       because the user stopped it
+    ├── RuntimeClosed               zot.sdk: used after close
+    └── ClientError                 zot.client: the child process; .stderr
+        ├── CommandFailed           zot answered success:false
+        ├── ProcessGone             it ended, or never came to life
+        └── NoAnswer                it did not answer in time
 """
 
 from __future__ import annotations
@@ -145,3 +150,27 @@ class CompactionFailed(ZotError):
 
 class CompactionAborted(CompactionFailed):
     """The user stopped the compaction."""
+
+
+class RuntimeClosed(ZotError):
+    """The runtime was closed; make another one."""
+
+
+class ClientError(ZotError):
+    """``zot rpc``, driven as a child process, could not do what was asked. ``stderr`` is what it last said there."""
+
+    def __init__(self, text: str, stderr: str = "") -> None:
+        super().__init__(text)
+        self.stderr = stderr
+
+
+class CommandFailed(ClientError):
+    """zot answered ``success:false``."""
+
+
+class ProcessGone(ClientError):
+    """The child process ended, or never came to life."""
+
+
+class NoAnswer(ClientError):
+    """zot did not answer in time."""
