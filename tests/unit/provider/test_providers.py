@@ -27,6 +27,13 @@ def test_ollama_answers_on_its_usual_port_and_needs_no_key() -> None:
     assert not ollama.needs_key
 
 
+def test_kimi_is_asked_at_its_coding_address() -> None:
+    """engine-079"""
+    assert PROVIDERS["kimi"].base_url == "https://api.kimi.com/coding/v1"
+    row = next(row for row in builtin_rows() if row.id == "kimi-for-coding")
+    assert row.base_url == "https://api.kimi.com/coding/v1"
+
+
 def test_every_provider_with_a_key_names_a_variable_and_an_address() -> None:
     for provider in PROVIDERS.values():
         assert provider.env or not provider.needs_key, provider.id

@@ -1,0 +1,22 @@
+"""For every test: no credential, proxy or zot home of the machine leaks in; ``make fuzz`` raises the examples."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("default", max_examples=100, deadline=None)
+settings.register_profile("fuzz", max_examples=int(os.environ.get("ZOT_FUZZ", "20000")), deadline=None)
+settings.load_profile("fuzz" if "ZOT_FUZZ" in os.environ else "default")
+
+_LEAKS = ("_API_KEY", "_TOKEN", "_PROXY", "_proxy")
+_OURS = ("ZOT_TORTURE", "ZOT_FUZZ")
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in set(os.environ).difference(_OURS):
+        if name.endswith(_LEAKS) or name.startswith(("ZOT_", "XDG_STATE")):
+            monkeypatch.delenv(name)
