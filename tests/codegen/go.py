@@ -45,7 +45,7 @@ def _name(key: str) -> str:
 
 
 def _type(key: Key) -> str:
-    kind = {"string": "string", "integer": "int64", "boolean": "bool", "any": "json.RawMessage"}.get(key.kind, key.kind)
+    kind = {"string": "string", "integer": "int", "boolean": "bool", "any": "json.RawMessage"}.get(key.kind, key.kind)
     if key.repeated:
         return f"[]{kind}"
     pointer = key.presence == "unless absent" and key.kind != "any"

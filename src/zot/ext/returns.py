@@ -74,7 +74,7 @@ def result_of(value: Any) -> ToolResult:
         case [Content(), *_]:
             return ToolResult(content=value)
         case _:
-            words = json.dumps(value, ensure_ascii=False)
+            words = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
             return ToolResult(content=[text(words)], structured_content=value)
 
 

@@ -188,7 +188,7 @@ class Server:
         def answer() -> Record:
             ask = self._registry.interceptors.get(asked.event)
             decision = ask(asked) if ask else ToolCallDecision()
-            return frames.EventInterceptResponse.read({"id": asked.id, **vars(decision)})
+            return frames.EventInterceptResponse.read({**vars(decision), "id": asked.id})
 
         def crash(words: str) -> Record:
             reason = f"{self._hello.name} crashed in {asked.event}: {words}"

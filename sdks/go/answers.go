@@ -1,0 +1,130 @@
+package ext
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/zot-agent/zot/sdks/go/internal/wire"
+)
+
+// Response is the answer to a slash command; made by Prompt, Insert, Display, OpenPanel, ToolPrompt, Noop or Errorf.
+type Response struct{ frame wire.CommandResponse }
+
+// Prompt submits the text as a user message and runs the agent.
+func Prompt(text string) Response {
+	return Response{wire.CommandResponse{Action: "prompt", Prompt: text}}
+}
+
+// Insert puts the text into the editor, at the cursor.
+func Insert(text string) Response {
+	return Response{wire.CommandResponse{Action: "insert", Insert: text}}
+}
+
+// Display shows the text once; the model does not see it.
+func Display(text string) Response {
+	return Response{wire.CommandResponse{Action: "display", Display: text}}
+}
+
+// OpenPanel opens a panel; its keys come to the handlers given to OnPanelKey.
+func OpenPanel(id, title string, lines []string, footer string) Response {
+	panel := Panel{ID: id, Title: title, Lines: lines, Footer: footer}
+	return Response{wire.CommandResponse{Action: "open_panel", OpenPanel: &panel}}
+}
+
+// ToolPrompt runs a tool, then a turn that sees its result. The arguments are anything that encodes to an object.
+func ToolPrompt(prompt, tool string, args any) Response {
+	encoded, err := rawJSON(args)
+	if err != nil {
+		return Errorf("tool_prompt: %v", err)
+	}
+	return Response{wire.CommandResponse{Action: "tool_prompt", Prompt: prompt, ToolName: tool, ToolArgs: encoded}}
+}
+
+// Noop says that there is nothing more to do.
+func Noop() Response { return Response{wire.CommandResponse{Action: "noop"}} }
+
+// Errorf shows an error.
+func Errorf(format string, args ...any) Response {
+	return Response{wire.CommandResponse{Action: "noop", Error: fmt.Sprintf(format, args...)}}
+}
+
+// Panel is what a panel shows.
+type Panel = wire.Panel
+
+// ToolContent is one block of a tool result.
+type ToolContent = wire.Content
+
+// Text is a block of text.
+func Text(text string) ToolContent { return ToolContent{Type: "text", Text: text} }
+
+// Image is a block with an image whose data already is base64.
+func Image(mimeType, data string) ToolContent {
+	return ToolContent{Type: "image", MimeType: mimeType, Data: data}
+}
+
+// ImageBytes is a block with an image.
+func ImageBytes(mimeType string, data []byte) ToolContent {
+	return Image(mimeType, base64.StdEncoding.EncodeToString(data))
+}
+
+// ToolResult is the answer to a tool call: Content for the model, StructuredContent for programs.
+type ToolResult struct {
+	Content           []ToolContent
+	IsError           bool
+	ActivateTools     []string
+	StructuredContent any
+}
+
+// TextResult is a result of one block of text.
+func TextResult(text string) ToolResult { return ToolResult{Content: []ToolContent{Text(text)}} }
+
+// TextErrorResult is a failure; the model reads the text.
+func TextErrorResult(text string) ToolResult {
+	return ToolResult{Content: []ToolContent{Text(text)}, IsError: true}
+}
+
+// MarkdownResult is a result of one block that screens draw as markdown.
+func MarkdownResult(text string) ToolResult {
+	return ToolResult{Content: []ToolContent{{Type: "text", Text: text, Format: "markdown"}}}
+}
+
+// Reconciliation says how far an operation got.
+type Reconciliation struct {
+	State   string // Completed, NotStarted or Unknown
+	Content []ToolContent
+}
+
+// The states of a Reconciliation.
+const (
+	Completed  = "completed"
+	NotStarted = "not_started"
+	Unknown    = "unknown"
+)
+
+// ToolCallDecision: may this tool run, and with which arguments? The zero value allows and changes nothing.
+type ToolCallDecision struct {
+	Block        bool
+	Reason       string
+	ModifiedArgs json.RawMessage
+}
+
+// TurnStartDecision: may the model be asked? The zero value allows.
+type TurnStartDecision struct {
+	Block  bool
+	Reason string
+}
+
+// AssistantMessageDecision: may the user see this message, and in which words? The zero value allows.
+type AssistantMessageDecision struct {
+	Block       bool
+	Reason      string
+	ReplaceText string
+}
+
+func rawJSON(value any) (json.RawMessage, error) {
+	if value == nil {
+		return nil, nil
+	}
+	return json.Marshal(value)
+}

@@ -1,0 +1,145 @@
+package ext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zot-agent/zot/sdks/go/internal/wire"
+)
+
+const callToolLimit = 60 * time.Second
+
+// CalledTool is the result of CallTool.
+type CalledTool = wire.HostToolResult
+
+// ErrNoCallTool says that the host does not offer call_tool.
+var ErrNoCallTool = errors.New("this host does not offer call_tool")
+
+var errHostGone = errors.New("the host is gone")
+
+type contextKey string
+
+const (
+	parentKey    contextKey = "parent"
+	operationKey contextKey = "operation"
+)
+
+// OperationKey is the same for every replay of one call; empty in ordinary sessions.
+func OperationKey(ctx context.Context) string {
+	key, _ := ctx.Value(operationKey).(string)
+	return key
+}
+
+// calls are the requests in flight, in both directions.
+type calls struct {
+	send    func(wire.Frame)
+	mu      sync.Mutex
+	count   int
+	offered bool
+	lost    bool
+	waiting map[string]chan CalledTool
+	running map[string]context.CancelFunc
+}
+
+func newCalls(send func(wire.Frame)) *calls {
+	return &calls{send: send, waiting: map[string]chan CalledTool{}, running: map[string]context.CancelFunc{}}
+}
+
+// CallTool asks the host to run a tool. Inside a tool handler, pass its context. Not from event or panel handlers:
+// they run in the reader and would wait for themselves.
+func (e *Extension) CallTool(ctx context.Context, name string, args any) (CalledTool, error) {
+	encoded, err := rawJSON(args)
+	if err != nil {
+		return CalledTool{}, err
+	}
+	parent, _ := ctx.Value(parentKey).(string)
+	id, result, err := e.calls.open()
+	if err != nil {
+		return CalledTool{}, err
+	}
+	ctx, stop := context.WithTimeout(ctx, callToolLimit)
+	defer stop()
+	e.send(wire.CallTool{ID: id, Name: name, Args: objectOr(encoded), ParentID: parent})
+	select {
+	case answer, alive := <-result:
+		if !alive {
+			return CalledTool{}, errHostGone
+		}
+		return answer, nil
+	case <-ctx.Done():
+		e.calls.take(id)
+		e.send(wire.CallToolCancel{ID: id})
+		return CalledTool{}, fmt.Errorf("call_tool %s: %w", name, ctx.Err())
+	}
+}
+
+func (c *calls) open() (string, chan CalledTool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.offered {
+		return "", nil, ErrNoCallTool
+	}
+	if c.lost {
+		return "", nil, errHostGone
+	}
+	c.count++
+	id := fmt.Sprintf("call-%d", c.count)
+	c.waiting[id] = make(chan CalledTool, 1)
+	return id, c.waiting[id], nil
+}
+
+func (c *calls) take(id string) chan CalledTool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	result := c.waiting[id]
+	delete(c.waiting, id)
+	return result
+}
+
+func (c *calls) answer(result wire.HostToolResult) {
+	if waiting := c.take(result.ID); waiting != nil {
+		waiting <- result
+	}
+}
+
+func (c *calls) loseAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = true
+	for id, waiting := range c.waiting {
+		close(waiting)
+		delete(c.waiting, id)
+	}
+}
+
+// begin makes the context of a tool call the host made; tool_cancel may end it before the handler starts.
+func (c *calls) begin(call wire.ToolCall) context.Context {
+	ctx := context.WithValue(context.Background(), parentKey, call.ID)
+	ctx = context.WithValue(ctx, operationKey, call.OperationKey)
+	ctx, cancel := context.WithCancel(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[call.ID] = cancel
+	return ctx
+}
+
+func (c *calls) cancel(id string) {
+	c.mu.Lock()
+	cancel := c.running[id]
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+func (c *calls) end(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.running[id]; cancel != nil {
+		cancel()
+		delete(c.running, id)
+	}
+}

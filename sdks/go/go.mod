@@ -1,0 +1,3 @@
+module github.com/zot-agent/zot/sdks/go
+
+go 1.22

@@ -1,0 +1,263 @@
+"""The Python SDK against the suite, and what only Python has: typed arguments, ``async def``, a quick start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional
+
+import msgspec
+import pytest
+
+import zot.ext
+from tests.conformance.sdks.pipe_host import PipeHost
+from tests.conformance.sdks.suite import SdkSuite
+from zot.agent.extproto import codec, frames
+from zot.agent.extproto.schema import child_frames
+from zot.ext import Extension, ToolContext
+from zot.ext import frames as ext_frames
+from zot.ext.typed_tools import BadArguments, Parameters, description_of
+
+ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
+GOLDEN = (ROOT / "docs/schema/golden-frames.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+class TestPythonSdk(SdkSuite):
+    @pytest.fixture
+    def everything(self) -> tuple[list[str], Path]:
+        return [sys.executable, str(HERE / "everything.py")], HERE
+
+    @pytest.fixture
+    def starter(self) -> tuple[list[str], Path]:
+        return [sys.executable, "weather.py"], ROOT / "sdks/python/example"
+
+
+def golden(to: str) -> list[bytes]:
+    start = f'{{"to":"{to}","frame":'
+    return [line.removeprefix(start)[:-1].encode() for line in GOLDEN if line.startswith(start)]
+
+
+@pytest.mark.parametrize("line", golden("host"))
+def test_golden_frames_to_the_host_are_written_byte_for_byte(line: bytes) -> None:
+    names = {shape.type: shape.name for shape in child_frames()}
+    fields = msgspec.json.decode(line)
+    record: type[Any] = getattr(ext_frames, names[fields["type"]])
+    untidy = dict(reversed([*dict.fromkeys(record.keys).items(), *fields.items()]))
+    assert record.read(untidy | fields).encode() == line + b"\n"
+
+
+@pytest.mark.parametrize("line", golden("child"))
+def test_golden_frames_from_the_host_are_read_whole(line: bytes) -> None:
+    fields = msgspec.json.decode(line)
+    read = ext_frames.FROM_HOST[fields["type"]].read(fields)
+    assert {"type": read.frame_type} | {key: _plain(getattr(read, key)) for key in fields if key != "type"} == fields
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return {k: _plain(v) for k, v in vars(value).items()} if hasattr(value, "frame_type") else value
+
+
+def test_the_names_an_author_meets_are_exported() -> None:
+    """ext-146"""
+    for name in (
+        *("ToolCallDecision", "TurnStartDecision", "AssistantMessageDecision", "ToolCallHandler", "TurnStartHandler"),
+        *("AssistantMessageHandler", "InterceptHandler", "ToolHandler", "EventHandler"),
+        *("Response", "ToolResult", "ToolContent"),
+    ):
+        assert name in zot.ext.__all__
+        assert getattr(zot.ext, name)
+    for decision in (zot.ext.ToolCallDecision(), zot.ext.TurnStartDecision(), zot.ext.AssistantMessageDecision()):
+        assert decision.fields() == {}
+
+
+def forecast(
+    city: str,
+    days: int = 1,
+    unit: Literal["C", "F"] = "C",
+    tags: list[str] | None = None,
+    wind: Annotated[bool, "whether to tell the wind"] = False,
+    factor: float = 1.0,
+    extra: Optional[dict] = None,  # noqa: UP045  the older spelling is understood, too
+    anything: Any = None,
+    *,
+    context: ToolContext,
+) -> str:
+    """The weather
+    of tomorrow.
+
+    Not part of the description.
+    """
+    return city
+
+
+def test_a_schema_is_read_off_the_annotations() -> None:
+    assert Parameters(forecast).schema == {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "days": {"type": "integer", "default": 1},
+            "unit": {"type": "string", "enum": ["C", "F"], "default": "C"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "wind": {"type": "boolean", "description": "whether to tell the wind", "default": False},
+            "factor": {"type": "number", "default": 1.0},
+            "extra": {"type": "object"},
+            "anything": {},
+        },
+        "required": ["city"],
+    }
+    assert description_of(forecast) == "The weather of tomorrow."
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        ({}, "missing: city"),
+        ({"city": 3}, "city: expected string, got integer"),
+        ({"city": "B", "days": "2"}, "days: expected integer, got string"),
+        ({"city": "B", "days": True}, "days: expected integer, got boolean"),
+        ({"city": "B", "days": None}, "days: expected integer, got null"),
+        ({"city": "B", "unit": "K"}, "unit: expected one of 'C', 'F'"),
+        ({"city": "B", "tags": ["a", 1]}, r"tags\[1\]: expected string, got integer"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(args: dict[str, Any], reason: str) -> None:
+    context = _context()
+    with pytest.raises(BadArguments, match=reason):
+        Parameters(forecast).bind(args, context)
+
+
+def test_arguments_that_fit_are_bound_and_unknown_ones_dropped() -> None:
+    context = _context()
+    bound = Parameters(forecast).bind({"city": "B", "days": 2.0, "tags": None, "factor": 2, "nobody": 1}, context)
+    assert bound == {"city": "B", "days": 2, "tags": None, "factor": 2.0, "context": context}
+
+
+def _context() -> ToolContext:
+    return ToolContext(ext_frames.ToolCall.read({"id": "1", "name": "x"}), None)  # type: ignore[arg-type]
+
+
+def test_a_function_without_a_schema_is_refused_at_registration() -> None:
+    def unknown(value: bytes) -> str:
+        return ""
+
+    def variadic(*values: str) -> str:
+        return ""
+
+    for function in (unknown, variadic):
+        with pytest.raises(TypeError, match="give the tool a schema="):
+            Extension("x").tool()(function)
+
+
+def test_speaking_before_the_run_is_the_authors_mistake_and_says_so() -> None:
+    with pytest.raises(RuntimeError, match="not running yet"):
+        Extension("x").notify("info", "y")
+
+
+ODD = """
+import asyncio, os, subprocess, sys
+from zot.ext import Extension
+print("printed before the run")
+ext = Extension("odd")
+
+@ext.tool()
+async def patient(seconds: float = 0.0) -> str:
+    await asyncio.sleep(seconds)
+    return "waited"
+
+@ext.tool()
+def data() -> dict:
+    return {"n": 1}
+
+@ext.tool()
+def unsayable() -> dict:
+    return {"n": object()}
+
+@ext.tool()
+def leave() -> str:
+    sys.exit(3)
+
+@ext.tool()
+def noisy() -> str:
+    os.write(1, b"through the descriptor\\n")
+    subprocess.run(["echo", "from a child process"])
+    return subprocess.run(["cat"], capture_output=True, text=True).stdout + "."
+
+@ext.on("turn_start")
+def impatient(event) -> None:
+    ext.call_tool("bash", {})
+
+@ext.intercept_tool_call
+def yes(tool, args):
+    return {"allow": 1}.get(tool, "no such decision")
+ext.run()
+"""
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Any:
+    (tmp_path / "odd.py").write_text(ODD)
+    with PipeHost([sys.executable, "odd.py"], tmp_path) as host:
+        host.greet()
+        yield host
+
+
+@pytest.mark.parametrize(
+    ("tool", "result"),
+    [
+        ("patient", b'"content":[{"type":"text","text":"waited"}]'),
+        ("data", b'"content":[{"type":"text","text":"{\\"n\\":1}"}],"structured_content":{"n":1}'),
+        ("unsayable", b'"is_error":true'),
+        ("leave", b'"content":[{"type":"text","text":"odd/leave crashed: 3"}],"is_error":true'),
+        ("noisy", b'"content":[{"type":"text","text":"."}]'),
+    ],
+)
+def test_whatever_a_tool_does_there_is_one_answer(odd: PipeHost, tool: str, result: bytes) -> None:
+    """Also when it is async, returns data, cannot be encoded, exits, or writes to the descriptors of the wire."""
+    odd.send(frames.ToolCall(id="1", name=tool, args={}), frames.Shutdown())
+    answer, ack = odd.rest()
+    assert answer.startswith(b'{"type":"tool_result","id":"1",')
+    assert result in answer
+    assert ack == codec.encode(frames.ShutdownAck())
+
+
+def test_a_decision_that_is_none_blocks(odd: PipeHost) -> None:
+    """ext-147: a wrong return value is a crash, and a crash is a no."""
+    odd.send(frames.EventIntercept(id="1", event="tool_call", tool_name="x"))
+    assert odd.frame().block is True
+
+
+def test_call_tool_in_an_event_handler_fails_instead_of_waiting_for_itself(odd: PipeHost) -> None:
+    odd.send(frames.Event(event="turn_start", step=1), frames.Shutdown())
+    assert odd.rest() == [codec.encode(frames.ShutdownAck())]
+    odd.exit_status()
+    assert b"it would wait for itself" in odd.log
+    assert b"printed before the run" in odd.log
+
+
+HEAVY = ("asyncio", "inspect", "typing", "dataclasses", "threading", "msgspec", "logging", "socket", "traceback")
+
+
+def test_the_start_loads_nothing_heavy_and_stays_in_its_budget(tmp_path: Path) -> None:
+    """A minimal extension up to the end of its run, against ``python -c pass``: at most three times as long."""
+    script = tmp_path / "minimal.py"
+    script.write_text(
+        "from zot.ext import Extension\next = Extension('m')\next.command('m', 'does')(lambda args: None)\n"
+        f"ext.run()\nimport sys\nsys.stderr.write(' '.join(m for m in {HEAVY!r} if m in sys.modules))\n"
+    )
+    ran = subprocess.run([sys.executable, str(script)], stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    assert ran.stderr == b""
+    ratios: list[float] = []
+    while len(ratios) < 30 and (not ratios or min(ratios) > 3):
+        ratios.append(_seconds([str(script)]) / _seconds(["-c", "pass"]))
+    assert min(ratios) <= 3
+
+
+def _seconds(arguments: list[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - started
