@@ -10,6 +10,13 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.llama_server import llama_server
+from zot.errors import ContextTooLong
+from zot.provider.client import HttpClient
+from zot.provider.dialect import Endpoint
+from zot.provider.messages import user_message
+from zot.provider.model import Model
+from zot.provider.openai_chat import OpenAIChatDialect
+from zot.provider.stream import Request
 
 pytestmark = pytest.mark.llama
 
@@ -64,9 +71,14 @@ def test_the_built_in_llama_cpp_provider_needs_only_an_address(zot: Zot, server:
     assert (ran.code, ran.out.strip() != "") == (0, True), ran.err
 
 
-def test_a_prompt_beyond_the_window_is_recognised(zot: Zot, server: str) -> None:
+async def test_a_prompt_beyond_the_window_is_recognised(server: str) -> None:
     """engine-170 (recognition): llama.cpp's own words for it"""
-    models_json(zot, server, "openai")
-    ran = zot("--json", "word " * 6000, "--provider", "mine", "--model", "local", *SHORT)
-    assert ran.code == 1
-    assert any("exceed" in event.get("message", "") for event in ran.events if event["type"] == "error")
+    endpoint = Endpoint(provider="mine", base_url=server)
+    client = HttpClient("mine", OpenAIChatDialect(), endpoint)
+    model = Model(id="local", provider="mine", context_window=4096, max_output=24)
+    try:
+        with pytest.raises(ContextTooLong, match="exceed"):
+            async for _ in client.stream(Request(model=model, messages=(user_message("word " * 6000),))):
+                pass
+    finally:
+        await client.aclose()

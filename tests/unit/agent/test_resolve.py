@@ -459,7 +459,7 @@ def test_the_scripted_model_needs_a_file_and_nothing_else(home: Home) -> None:
         ({"provider": "openai"}, "openai"),
         ({"provider": "openai-responses"}, "openai-responses"),
         ({"provider": "kimi"}, "kimi"),
-        ({"provider": "ollama", "model": "m"}, "openai"),
+        ({"provider": "ollama", "model": "m"}, "ollama"),
     ],
 )
 async def test_a_resolved_endpoint_becomes_a_client(home: Home, typed: dict[str, str], name: str) -> None:
