@@ -150,7 +150,7 @@ def _report_untrusted(found: _Found, trust: TrustStore, result: Discovery) -> No
 
 def _report_vanished(cwd: Path, trust: TrustStore, result: Discovery) -> None:
     """Deleting a guard from a project must not go unseen."""
-    if not trust.path.exists():
+    if not (trust.path.exists() and project_dir(cwd).is_dir()):
         return
     for directory, record in trust.below(project_dir(cwd)).items():
         if record.guard and not os.path.lexists(directory / FILE):
