@@ -71,7 +71,7 @@ def _assemble(flags: Flags, embedding: Embedding) -> Runtime:
     if session is None and not flags.no_session:
         session = store.create(resolved.provider.id, resolved.model.id)
     notices = [*settings.problems, *catalog.problems, *auth.notices, *resolved.notices]
-    return _compose(flags, embedding, home, cwd, settings, catalog, auth, resolved, session, notices)
+    return _compose(flags, embedding, home, cwd, settings, catalog, auth, resolved, store, session, notices)
 
 
 def _compose(
@@ -83,6 +83,7 @@ def _compose(
     catalog: Catalog,
     auth: AuthStore,
     resolved: Resolved,
+    store: SessionStore,
     session: Session | None,
     notices: list[str],
 ) -> Runtime:
@@ -127,6 +128,7 @@ def _compose(
         tool_choice=choice,
         builtin_tools=tools,
         notices=notices,
+        sessions=store,
     )
 
 

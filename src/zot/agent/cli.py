@@ -77,6 +77,8 @@ def _flags(flags: Flags) -> int:
 
 
 def _mode(flags: Flags) -> int:
+    if flags.mode == "rpc":
+        return _rpc(flags)
     from zot.agent import stdin
 
     if not flags.mode and stdin.is_piped():
@@ -85,11 +87,20 @@ def _mode(flags: Flags) -> int:
         from zot.agent.headless import run_headless
 
         return run_headless(flags)
-    if flags.mode == "rpc":
-        raise ZotError("RPC mode is not available in this version")
     if not sys.stdout.isatty():
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
     raise ZotError('the interactive mode is not available in this version; use zot -p "PROMPT"')
+
+
+def _rpc(flags: Flags) -> int:
+    from zot.agent.rpc.early import EarlyDoor
+
+    door = EarlyDoor()
+    door.open()
+    # Imported after the door is open: it answers pings meanwhile.
+    from zot.agent.modes.rpc import run_rpc
+
+    return run_rpc(flags, door)
 
 
 def _fail(text: str) -> int:

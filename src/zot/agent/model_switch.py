@@ -10,10 +10,16 @@ from zot.agent.resolve import Query, require_credential, resolve
 from zot.agent.runtime import Runtime
 from zot.errors import AgentBusy, NotLoggedIn, UsageError
 from zot.provider.connect import connect
+from zot.provider.stream import Client
 
 
 async def switch_model(runtime: Runtime, flags: Flags, model_id: str, environ: Mapping[str, str] | None = None) -> None:
     """From the next prompt on. AgentBusy during work; UsageError for a model the provider does not have."""
+    await exchange_model(runtime, flags, model_id, environ).aclose()
+
+
+def exchange_model(runtime: Runtime, flags: Flags, model_id: str, environ: Mapping[str, str] | None = None) -> Client:
+    """The same at once, for callers that cannot wait; returns the client of before, theirs to close."""
     if runtime.agent.busy:
         raise AgentBusy("agent is busy")
     provider = runtime.resolved.provider
@@ -35,8 +41,8 @@ async def switch_model(runtime: Runtime, flags: Flags, model_id: str, environ: M
         raise NotLoggedIn(f"no credential for {provider.id}")
     before = runtime.agent.client
     runtime.agent.set_model(connect(resolved.endpoint, resolved.api, runtime.pool), resolved.model)
-    await before.aclose()
     runtime.resolved = resolved
     runtime.workspace.exported["ZOT_MODEL"] = resolved.model.id
     if runtime.session is not None:
         runtime.session.set_model(provider.id, resolved.model.id)
+    return before

@@ -15,6 +15,7 @@ from zot.agent.skills.discover import Skills
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.session.session import Session
+from zot.core.session.store import SessionStore
 from zot.core.tool import Tool
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
@@ -53,6 +54,7 @@ class Runtime:
         tool_choice: ToolChoice,
         builtin_tools: list[Tool],
         notices: list[str],
+        sessions: SessionStore,
     ) -> None:
         self.agent = agent
         self.home = home
@@ -67,6 +69,7 @@ class Runtime:
         self.tool_choice = tool_choice
         self.builtin_tools = builtin_tools
         self.notices = notices
+        self.sessions = sessions
         self._spent_before = agent.cost
 
     def spent(self) -> Usage:
@@ -80,6 +83,18 @@ class Runtime:
             now.cost_usd - before.cost_usd,
             None if now.reasoning_tokens is None else now.reasoning_tokens - (before.reasoning_tokens or 0),
         )
+
+    def start_over(self) -> None:
+        """Drop the transcript; a session stays as it is and the next one begins. The usage goes on counting."""
+        self.agent.set_messages(())
+        if self.session is None:
+            return
+        model = self.agent.model
+        before, self.session = self.session, self.sessions.create(model.provider, model.id)
+        self.session.on_failure = before.on_failure
+        self.agent.journal, self.agent.session_id = self.session, self.session.id
+        self.workspace.exported |= {"ZOT_SESSION_ID": self.session.id, "ZOT_SESSION_FILE": str(self.session.path)}
+        before.close()
 
     async def aclose(self) -> None:
         """Close in the order of what may be lost: the session first."""

@@ -52,7 +52,7 @@ class Abort(Command, frozen=True, kw_only=True, tag="abort"):
 
 
 class Compact(Command, frozen=True, kw_only=True, tag="compact"):
-    """Replace the transcript by a summary. Ends with ``compact_done`` and no ``done``, or with ``done`` if it failed."""
+    """Replace the transcript by a summary. Ends with ``compact_done`` and no ``done``; with ``done`` if it failed."""
 
 
 class GetState(Command, frozen=True, kw_only=True, tag="get_state"):

@@ -1,0 +1,93 @@
+"""``zot rpc``: build the agent, serve one client on stdin and stdout, leave nothing behind.
+
+Sessions are off unless ``--session`` or ``--continue`` is given. The early door answers pings until the server is
+ready to read, extensions included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from zot.agent.build import build
+from zot.agent.console import say
+from zot.agent.flags import Flags
+from zot.agent.rpc.approvals import Approvals
+from zot.agent.rpc.commands import Commands
+from zot.agent.rpc.early import EarlyDoor
+from zot.agent.rpc.pace import Pace
+from zot.agent.rpc.queue import WorkQueue
+from zot.agent.rpc.server import Server
+from zot.agent.rpc.surface import RpcSurface
+from zot.agent.rpc.writer import Writer
+from zot.agent.runtime import Runtime
+from zot.agent.signals import EXIT_CODES
+
+_LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
+
+
+def run_rpc(flags: Flags, door: EarlyDoor) -> int:
+    """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
+    flags.no_session = flags.no_session or not (flags.session or flags.continue_)
+    return asyncio.run(_run(flags, door))
+
+
+async def _run(flags: Flags, door: EarlyDoor) -> int:
+    stopped = _Stopped()
+    writer = Writer()
+    try:
+        async with build(flags) as runtime:
+            for notice in runtime.notices:
+                say(notice)
+            runtime.notices.clear()
+            if runtime.session is not None:
+                runtime.session.on_failure = say
+            code = await _serve(flags, door, runtime, writer, stopped)
+        await _say_last_words(writer, code)
+        return code
+    finally:
+        writer.close()
+
+
+async def _serve(flags: Flags, door: EarlyDoor, runtime: Runtime, writer: Writer, stopped: _Stopped) -> int:
+    announced: set[str] = set()
+    surface = RpcSurface(writer, announced)
+    runtime.agent.interceptors.insert(0, Pace(writer))
+    queue, approvals = WorkQueue(runtime.agent, writer), Approvals(runtime.agent, writer)
+    async with asyncio.TaskGroup() as tasks:
+        commands = Commands(runtime, flags, queue, approvals, announced, tasks)
+        server = Server(
+            writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
+        )
+        door.close()
+        stopped.watch(server)
+        return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
+
+
+async def _say_last_words(writer: Writer, code: int) -> None:
+    """Everything is written before the process ends; after a signal a slow reader is not waited for."""
+    try:
+        async with asyncio.timeout(_LAST_WORDS_S if code > 1 else None):
+            await writer.written()
+    except TimeoutError:
+        pass
+
+
+class _Stopped:
+    """The first signal ends the server, or keeps it from beginning."""
+
+    def __init__(self) -> None:
+        self._code = 0
+        self._server: Server | None = None
+        loop = asyncio.get_running_loop()
+        for number, code in EXIT_CODES.items():
+            loop.add_signal_handler(number, self._stop, code)
+
+    def watch(self, server: Server) -> None:
+        self._server = server
+        if self._code:
+            server.end(self._code, at_once=True)
+
+    def _stop(self, code: int) -> None:
+        self._code = self._code or code
+        if self._server is not None:
+            self._server.end(self._code, at_once=True)

@@ -1,0 +1,52 @@
+"""A line becomes a command, or a BadCommand that says what to answer. Nothing is half understood.
+
+Strict JSON decides what is malformed. ``null`` means absent and unknown fields are ignored, so that older and newer
+clients work; a field of the wrong type fails the command it belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+
+from zot.agent.extproto.rpc_frames import AnyCommand
+from zot.system import strict_json
+
+_TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
+
+
+class BadCommand(Exception):
+    """``str()`` is the error of the response; ``id`` and ``command`` are what could be read of them."""
+
+    def __init__(self, error: str, id: str = "", command: str = "") -> None:
+        super().__init__(error)
+        self.id = id
+        self.command = command
+
+
+def decode(line: bytes) -> AnyCommand:
+    """The command in a line without whitespace around it."""
+    fields = _object(line)
+    name, id = fields.get("type"), fields.get("id")
+    if not isinstance(name, str | None) or not isinstance(id, str | None):
+        raise BadCommand("malformed json: `id` and `type` must be strings")
+    command = _TYPES.get(name or "")
+    if command is None:
+        raise BadCommand("unknown command", id or "", name or "")
+    if None in fields.values():
+        fields = {key: value for key, value in fields.items() if value is not None}
+    try:
+        return msgspec.convert(fields, command)
+    except msgspec.ValidationError as error:
+        raise BadCommand(str(error), id or "", name or "") from error
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        value = strict_json.loads(line)
+    except ValueError as error:
+        raise BadCommand(f"malformed json: {error}") from error
+    if not isinstance(value, dict):
+        raise BadCommand("malformed json: not an object")
+    return value  # pyright: ignore[reportUnknownVariableType]  JSON keys are strings

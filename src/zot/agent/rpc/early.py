@@ -1,0 +1,122 @@
+"""Useful before awake: leading ``ping``s are answered while the rest of zot is still being imported.
+
+Only what is certainly a plain ping is answered here, and only without a token; the first other line ends the
+phase. It and everything after it wait, in order, for the server. Nothing but small built-in modules is imported.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import select
+
+TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
+_MAX_PING = 1024  # so that an answer fits into what a writable pipe takes without blocking
+
+
+class EarlyDoor:
+    """``token`` is taken out of the environment, so that no child process can inherit it.
+
+    After ``close``: ``unread`` holds the bytes nobody answered yet, ``at_end`` whether input ended with them, and
+    ``answered`` the number of pings answered.
+    """
+
+    def __init__(self, stdin: int = 0, stdout: int = 1) -> None:
+        self.token = os.environ.pop(TOKEN_VARIABLE, "")
+        self.unread = b""
+        self.at_end = False
+        self.answered = 0
+        self._stdin = stdin
+        self._stdout = stdout
+        self._over = _thread.allocate_lock()  # held while the thread is at work
+        self._woken, self._wake = os.pipe()
+
+    def open(self) -> None:
+        """Answer the pings that are there; then go on answering in the background."""
+        if not self.token and self._serve(0):
+            self._over.acquire()
+            _thread.start_new_thread(self._serve_in_background, ())
+
+    def close(self) -> None:
+        """From here on input belongs to the caller."""
+        os.write(self._wake, b"!")
+        with self._over:
+            os.close(self._woken)
+            os.close(self._wake)
+
+    def _serve_in_background(self) -> None:
+        try:
+            self._serve(None)
+        finally:
+            self._over.release()
+
+    def _serve(self, patience_ms: int | None) -> bool:
+        """Answer pings until there is no input for so long; whether more of them may come."""
+        poll = select.poll()
+        poll.register(self._stdin, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in poll.poll(patience_ms)]
+            if self._woken in ready or not ready:
+                return not ready
+            if not self._read() or not self._answer():
+                return False
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._stdin, 4096)
+        except OSError:
+            data = b""
+        self.unread += data
+        self.at_end = not data
+        return bool(data)
+
+    def _answer(self) -> bool:
+        """Answer the whole lines; False at the first that is no plain ping, or that cannot be answered now."""
+        while b"\n" in self.unread:
+            line, _, rest = self.unread.partition(b"\n")
+            pong = answer_to(line)
+            if pong is None or not self._write(pong):
+                return False
+            self.unread = rest
+            self.answered += bool(pong)
+        return len(self.unread) <= _MAX_PING
+
+    def _write(self, data: bytes) -> bool:
+        """A reader that does not read is left to the server."""
+        poll = select.poll()
+        poll.register(self._stdout, select.POLLOUT)
+        if not any(event & select.POLLOUT for _, event in poll.poll(0)):
+            return False
+        try:
+            while data:
+                data = data[os.write(self._stdout, data) :]
+        except OSError:
+            return False
+        return True
+
+
+def answer_to(line: bytes) -> bytes | None:
+    """The answer to a plain ping, nothing for a blank line, None for every other line.
+
+    A plain ping is an object with ``type`` and perhaps ``id``, in printable ASCII without escapes.
+    """
+    text = line.strip()
+    if not text:
+        return b""
+    if len(text) > _MAX_PING or b"\\" in text or not text.isascii() or not text.decode().isprintable():
+        return None
+    parts = text.split(b'"')
+    structure, words = [part.strip() for part in parts[::2]], parts[1::2]
+    if structure == [b"{", b":", b"}"] and words == [b"type", b"ping"]:
+        return _pong(b"")
+    if structure != [b"{", b":", b",", b":", b"}"]:
+        return None
+    fields = {words[0]: words[1], words[2]: words[3]}
+    if set(fields) != {b"type", b"id"} or fields[b"type"] != b"ping":
+        return None
+    return _pong(b'"id":"%b",' % fields[b"id"] if fields[b"id"] else b"")
+
+
+def _pong(id: bytes) -> bytes:
+    return b'{"type":"response",%b"command":"ping","success":true,"data":{"pong":true}}\n' % id
