@@ -1,1 +1,143 @@
-"""The in-process Python API."""
+"""zot inside your own Python program. This module is the whole public surface; everything behind it may move.
+
+>>> import asyncio, tempfile
+>>> from pathlib import Path
+>>> from zot.sdk import Runtime, TextDelta, ToolCall, decode
+>>> script = Path(tempfile.mkdtemp(), "script.json")  # the scripted model needs no key; name a real one instead
+>>> _ = script.write_text('{"turns": [{"tool_calls": [{"name": "add", "args": {"a": 1, "b": 2}}]}, {"text": "3"}]}')
+>>> def add(a: int, b: int) -> int:
+...     "Adds two numbers."
+...     return a + b
+>>> async def main():
+...     async with Runtime(provider="script", script=script, tools=[add]) as zot:
+...         async for event in zot.prompt("What is 1 + 2?"):
+...             match event:
+...                 case ToolCall():
+...                     print(event.name, event.args)
+...                 case TextDelta():
+...                     print(event.delta)
+>>> asyncio.run(main())
+add {'a': 1, 'b': 2}
+3
+
+Events have the shape of the wire, so what ``zot --json`` or ``zot rpc`` wrote is read by ``decode``:
+
+>>> decode('{"type":"text_delta","delta":"hi"}')
+TextDelta(delta='hi', merged=0)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zot.agent.extproto.rpc_events import Event, Unknown, decode, text_of
+    from zot.agent.extproto.rpc_frames import (
+        AssistantMessage,
+        AssistantStart,
+        CompactDone,
+        Done,
+        Error,
+        ExtClearNotes,
+        ExtDisplay,
+        ExtNotify,
+        Message,
+        ModelInfo,
+        State,
+        TextDelta,
+        ToolCall,
+        ToolProgress,
+        ToolResult,
+        ToolUseArgs,
+        ToolUseEnd,
+        ToolUseStart,
+        TurnEnd,
+        TurnStart,
+        Usage,
+        UsageTotals,
+        UserMessage,
+    )
+    from zot.core.confirm import Answer
+    from zot.core.tool import Tool, ToolContext
+    from zot.errors import AgentBusy, RuntimeClosed, ToolError, ZotError
+    from zot.sdk.approvals import Approval
+    from zot.sdk.interceptors import Refuse, ToolRequest, before_message, before_tool, before_turn
+    from zot.sdk.options import Options
+    from zot.sdk.runtime import Runtime
+    from zot.sdk.stream import EventStream
+    from zot.sdk.sync import SyncRuntime
+    from zot.sdk.tools import tool
+
+__all__ = [
+    "AgentBusy",
+    "Answer",
+    "Approval",
+    "AssistantMessage",
+    "AssistantStart",
+    "CompactDone",
+    "Done",
+    "Error",
+    "Event",
+    "EventStream",
+    "ExtClearNotes",
+    "ExtDisplay",
+    "ExtNotify",
+    "Message",
+    "ModelInfo",
+    "Options",
+    "Refuse",
+    "Runtime",
+    "RuntimeClosed",
+    "State",
+    "SyncRuntime",
+    "TextDelta",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolError",
+    "ToolProgress",
+    "ToolRequest",
+    "ToolResult",
+    "ToolUseArgs",
+    "ToolUseEnd",
+    "ToolUseStart",
+    "TurnEnd",
+    "TurnStart",
+    "Unknown",
+    "Usage",
+    "UsageTotals",
+    "UserMessage",
+    "ZotError",
+    "before_message",
+    "before_tool",
+    "before_turn",
+    "decode",
+    "text_of",
+    "tool",
+]
+
+# Looked through in this order; a program that only reads transcripts loads no agent.
+_ROOMS = (
+    ("zot.errors", ("AgentBusy", "RuntimeClosed", "ToolError", "ZotError")),
+    ("zot.agent.extproto.rpc_events", ("Event", "Unknown", "decode", "text_of")),
+    ("zot.core.confirm", ("Answer",)),
+    ("zot.core.tool", ("Tool", "ToolContext")),
+    ("zot.sdk.approvals", ("Approval",)),
+    ("zot.sdk.interceptors", ("Refuse", "ToolRequest", "before_message", "before_tool", "before_turn")),
+    ("zot.sdk.options", ("Options",)),
+    ("zot.sdk.runtime", ("Runtime",)),
+    ("zot.sdk.stream", ("EventStream",)),
+    ("zot.sdk.sync", ("SyncRuntime",)),
+    ("zot.sdk.tools", ("tool",)),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a name when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    room = next((room for room, names in _ROOMS if name in names), "zot.agent.extproto.rpc_frames")
+    value = globals()[name] = getattr(import_module(room), name)
+    return value

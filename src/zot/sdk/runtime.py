@@ -1,0 +1,231 @@
+"""An agent inside your program. One prompt at a time per Runtime; as many Runtimes as you like, sharing nothing.
+
+What belongs to a Runtime (connections, extensions, the session) is opened and closed by one task of its own, so
+``close`` may be called from anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self, Unpack, cast
+
+import msgspec
+
+from zot.agent import runtime as agent_runtime
+from zot.agent.build import build
+from zot.agent.extproto import rpc_frames
+from zot.agent.extproto.events import message_fields, usage_fields
+from zot.agent.extproto.rpc_events import text_of
+from zot.agent.model_switch import switch_model
+from zot.core.loop import Outcome
+from zot.errors import AgentBusy, RuntimeClosed, UsageError, ZotError
+from zot.provider.messages import ImageBlock
+from zot.provider.model import REASONING_LEVELS, Reasoning
+from zot.sdk.history import transcript_of
+from zot.sdk.images import PromptImage, image_block
+from zot.sdk.options import Options, check, embedding_of, flags_of
+from zot.sdk.stream import EventStream, Job, Work
+
+
+class Runtime:
+    """``async with Runtime(model=…) as zot: async for event in zot.prompt("…"): …``
+
+    Entering raises ZotError when a setting is wrong or a credential is missing. All keyword arguments are in
+    ``Options``. Use it from the event loop it was entered in.
+    """
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        check(options)
+        self._flags = flags_of(options)
+        self._embedding = embedding_of(options)
+        self._built: agent_runtime.Runtime | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._work: Work | None = None
+
+    # --- opening and closing
+
+    async def __aenter__(self) -> Self:
+        if self._owner is not None:
+            raise UsageError("a Runtime is entered once; make another one")
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[agent_runtime.Runtime] = loop.create_future()
+        self._owner = loop.create_task(self._live(ready))
+        try:
+            self._built = await ready
+        except BaseException:
+            self._owner.cancel()
+            await asyncio.wait([self._owner])
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _live(self, ready: asyncio.Future[agent_runtime.Runtime]) -> None:
+        try:
+            async with build(self._flags, self._embedding) as built:
+                ready.set_result(built)
+                await self._closing.wait()
+        except Exception as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    async def close(self) -> None:
+        """Cancel what runs and let go of everything; harmless the second time."""
+        self._closing.set()
+        await self.cancel()
+        if self._owner is not None:
+            await asyncio.wait([self._owner])
+            self._owner.result()
+
+    # --- working
+
+    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> EventStream:
+        """Say something; the work begins at once. Raises AgentBusy while another prompt or compaction runs."""
+        blocks = tuple(map(image_block, images))
+        agent = self._open().agent
+        return EventStream(self._begin(lambda emit: agent.prompt(text, blocks, emit)))
+
+    async def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
+        """Say something and wait; the text of the last message. What ends a prompt early is raised as its ZotError."""
+        blocks: tuple[ImageBlock, ...] = tuple(map(image_block, images))
+        agent = self._open().agent
+        work = self._begin(lambda emit: agent.prompt(text, blocks, emit))
+        stream, answer = EventStream(work), ""
+        async for event in stream:
+            if isinstance(event, rpc_frames.AssistantMessage):
+                answer = text_of(event)
+        outcome = cast("Outcome | None", work.result())
+        if outcome is not None and outcome.error is not None:
+            raise outcome.error
+        if outcome is not None and outcome.refused:
+            raise ZotError(outcome.refused)
+        return answer
+
+    async def compact(self) -> str:
+        """Replace the transcript by a summary, and return it. Raises CompactionFailed; nothing changed then."""
+        work = self._begin(self._open().agent.compact)
+        async for _ in EventStream(work):
+            pass
+        return str(work.result())
+
+    async def cancel(self) -> None:
+        """End the running prompt or compaction and wait until it has; harmless when idle."""
+        if self._work is not None:
+            self._work.cancel()
+            await self._work.wait()
+
+    def _begin(self, job: Job) -> Work:
+        before = self._work
+        if before is not None and before.running and not before.over:
+            raise AgentBusy("runtime is busy")
+        self._work = Work(job, self._abort, before)
+        return self._work
+
+    def _abort(self) -> bool:
+        """Whether something was running that an abort can end."""
+        agent = self._built.agent if self._built else None
+        if agent is None or not agent.busy:
+            return False
+        agent.abort()
+        return True
+
+    # --- changing; these need an idle runtime
+
+    async def set_model(self, model: str) -> None:
+        """Another model of the same provider, from the next prompt on."""
+        await self._settle()
+        await switch_model(self._open(), self._flags, model, self._embedding.environ)
+
+    async def set_reasoning(self, level: Reasoning) -> None:
+        """How hard the model thinks, from the next prompt on."""
+        await self._settle()
+        if level not in REASONING_LEVELS:
+            raise UsageError(f'reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
+        self._open().agent.reasoning = level
+
+    async def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
+        """Another transcript, none by default; the cost stays. A session goes on with the next prompt."""
+        await self._settle()
+        self._open().agent.set_messages(transcript_of(messages))
+
+    async def _settle(self) -> None:
+        """Wait for work whose last event was read already; AgentBusy for other work."""
+        if self._work is not None and self._work.running:
+            if not self._work.over:
+                raise AgentBusy("runtime is busy")
+            await self._work.wait()
+
+    # --- looking; always possible once entered
+
+    @property
+    def busy(self) -> bool:
+        return self._work is not None and self._work.running and not self._work.over
+
+    @property
+    def provider(self) -> str:
+        return self._entered().resolved.provider.id
+
+    @property
+    def model(self) -> str:
+        return self._entered().agent.model.id
+
+    @property
+    def cwd(self) -> str:
+        return os.fspath(self._entered().workspace.cwd)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What zot has to say about settings, skills and the session; one line each."""
+        return tuple(self._entered().notices)
+
+    def state(self) -> rpc_frames.State:
+        agent = self._entered().agent
+        return rpc_frames.State(
+            provider=self.provider,
+            model=self.model,
+            cwd=self.cwd,
+            message_count=len(agent.messages),
+            busy=self.busy,
+            usage=self.cost(),
+        )
+
+    def messages(self) -> tuple[rpc_frames.Message, ...]:
+        """The transcript as it is now."""
+        fields = [message_fields(message) for message in self._entered().agent.messages]
+        return msgspec.convert(fields, tuple[rpc_frames.Message, ...])
+
+    def cost(self) -> rpc_frames.UsageTotals:
+        """Tokens and money of everything so far."""
+        return rpc_frames.UsageTotals(**usage_fields(self._entered().agent.cost))
+
+    def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
+        """The models of the current provider."""
+        rows = [row for row in self._entered().catalog.rows() if row.provider == self.provider]
+        return tuple(
+            rpc_frames.ModelInfo(
+                id=row.id,
+                provider=row.provider,
+                context_window=row.context_window,
+                max_output=row.max_output,
+                reasoning=row.reasoning,
+            )
+            for row in rows
+        )
+
+    def _entered(self) -> agent_runtime.Runtime:
+        if self._built is None:
+            raise UsageError("enter the Runtime first: async with Runtime(…) as zot")
+        return self._built
+
+    def _open(self) -> agent_runtime.Runtime:
+        if self._closing.is_set():
+            raise RuntimeClosed("runtime is closed")
+        return self._entered()

@@ -1,0 +1,111 @@
+"""One piece of work (a prompt or a compaction) and the stream its caller reads.
+
+The work runs in a task of its own and knows nothing of the stream: when the caller drops the stream before its end
+(``break``, an exception, a timeout), that ends the work. Events wait in order until they are read, none is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from zot.agent.extproto import rpc_frames
+from zot.agent.extproto.rpc_events import Event, of
+from zot.core.events import AgentEvent
+from zot.core.run import Emit
+
+Job = Callable[[Emit], Coroutine[Any, Any, Any]]
+
+
+class Work:
+    """``over`` once its last event was read or nobody reads any more: the next work may queue behind it."""
+
+    def __init__(self, job: Job, abort: Callable[[], bool], after: Work | None) -> None:
+        self._events: deque[Event] = deque()
+        self._arrived = asyncio.Event()
+        self._abort = abort
+        self._begun = False
+        self.over = False
+        self.task: asyncio.Task[Any] = asyncio.get_running_loop().create_task(self._run(job, after))
+        self.task.add_done_callback(lambda _: self._arrived.set())
+
+    @property
+    def running(self) -> bool:
+        return not self.task.done()
+
+    async def _run(self, job: Job, after: Work | None) -> Any:
+        if after is not None:
+            await asyncio.wait([after.task])
+        self._begun = True
+        return await job(self._emit)
+
+    def _emit(self, event: AgentEvent) -> None:
+        seen = of(event)
+        if seen is not None:
+            self.push(seen)
+
+    def push(self, event: Event) -> None:
+        self._events.append(event)
+        self._arrived.set()
+
+    async def next(self) -> Event | None:
+        """The next event; None after the last one, or what the work raised."""
+        while not self._events:
+            if self.task.done():
+                self.over = True
+                self.result()
+                return None
+            self._arrived.clear()
+            await self._arrived.wait()
+        event = self._events.popleft()
+        self.over = self.over or isinstance(event, rpc_frames.Done | rpc_frames.CompactDone)
+        return event
+
+    def result(self) -> Any:
+        return None if self.task.cancelled() else self.task.result()
+
+    def cancel(self) -> None:
+        """End it; nothing happens when it is ending already."""
+        if self.running and not (self._begun and self._abort()):
+            self.task.cancel()  # its turn had not come yet
+
+    async def wait(self) -> None:
+        """Until it has ended, however it ended."""
+        await asyncio.wait([self.task])
+
+
+class EventStream:
+    """The events of one prompt, in order, ending after ``done``. Read it with ``async for``.
+
+    Leaving the loop early, or ``aclose``, cancels the prompt. A failure that zot expects (a refused request, a step
+    limit) is an ``error`` event; only the unexpected is raised.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def __aiter__(self) -> EventStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self._work.next()
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+    async def aclose(self) -> None:
+        """Cancel the prompt unless it is over, and wait until it is."""
+        self._drop()
+        await self._work.wait()
+
+    def _drop(self) -> None:
+        if not self._work.over:
+            self._work.over = True
+            self._work.cancel()
+
+    def __del__(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed already, and the work with it
+            self._drop()
