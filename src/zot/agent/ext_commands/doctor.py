@@ -23,7 +23,7 @@ from zot.agent.extensions.surface import SilentSurface
 from zot.agent.extensions.trust import TrustStore, Untrusted, undecided
 from zot.agent.settings import Settings
 from zot.agent.tools.registry import DEFAULT_TOOLS
-from zot.agent.tools.workspace import OWN_SECRETS, Workspace
+from zot.agent.tools.workspace import Workspace
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
 from zot.system.home import zot_home
@@ -55,10 +55,7 @@ def run(argv: list[str]) -> int:
 async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     settings, trust = Settings(home), TrustStore(home)
     credentials = credential_variables(Catalog(home).providers().values())
-    passthrough = settings.values.env_passthrough
-    workspace = Workspace(cwd, credentials=credentials, passthrough=passthrough)
-    hidden = (OWN_SECRETS | credentials) - frozenset(passthrough)
-    removed = sorted(name for name in hidden if os.environ.get(name))
+    workspace = Workspace(cwd, credentials=credentials, passthrough=settings.values.env_passthrough)
     host = ExtensionHost(
         home=home,
         cwd=cwd,
@@ -67,7 +64,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         provider=settings.values.provider,
         model=settings.values.model,
         environment=workspace.child_environment,
-        removed_credentials=removed,
+        removed_credentials=workspace.removed_credentials(),
         explicit=explicit,
         scan=True,
         trust=trust,
@@ -80,7 +77,13 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         statuses = host.statuses()
     finally:
         await host.stop()
-    return Findings(host.plan(), statuses, list(host.diagnostics.load_errors), undecided(cwd, trust), removed)
+    return Findings(
+        host.plan(),
+        statuses,
+        list(host.diagnostics.load_errors),
+        undecided(cwd, trust),
+        workspace.removed_credentials(),
+    )
 
 
 def report(findings: Findings) -> Iterator[str]:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,10 +39,10 @@ def run(argv: list[str]) -> int:
     language = _checked_language(arguments.values.get("--lang", ""))
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
     create(directory, name, language, guard=arguments.has("--guard"))
-    tell(f"made {directory}: `cd {directory}`, then")
-    tell(f"  {_TRY[language]:24}its tests")
-    tell('  zot --ext . -p "…"      use it in one run')
-    tell("  zot ext check .         every rule of the protocol")
+    tell(f"made {directory}; in it, try")
+    sys.stderr.write(f"  {_TRY[language]:24}its tests\n")
+    sys.stderr.write('  zot --ext . -p "…"      use it in one run\n')
+    sys.stderr.write("  zot ext check .         every rule of the protocol\n")
     return 0
 
 
