@@ -18,11 +18,11 @@ from zot.ext.channel import Channel
 from zot.ext.frames import Event, EventIntercept, HelloAck
 from zot.ext.record import Record
 from zot.ext.returns import reconciled, response_of, result_of, settle, tool_frame
+from zot.ext.workers import Workers
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from threading import Thread
     from typing import Any
 
     from zot.ext.registry import Registry
@@ -41,7 +41,7 @@ class Server:
         self._channel: Channel | None = None
         self._running: dict[str, ToolContext] = {}
         self._by_thread: dict[int, ToolContext] = {}
-        self._threads: list[Thread] = []
+        self._workers = Workers()
         self.host_calls = HostCalls(self.send)
 
     def send(self, frame: Record) -> None:
@@ -97,12 +97,12 @@ class Server:
         """Handles one frame; False when the run is over."""
         match frame:
             case frames.CommandInvoked():
-                self._in_thread(lambda: self._answer_command(frame))
+                self._workers.run(lambda: self._answer_command(frame))
             case frames.ToolCall():
                 context = self._running[frame.id] = ToolContext(frame, self.host_calls)
-                self._in_thread(lambda: self._answer_tool(frame, context))
+                self._workers.run(lambda: self._answer_tool(frame, context))
             case EventIntercept():
-                self._in_thread(lambda: self._answer_intercept(frame))
+                self._workers.run(lambda: self._answer_intercept(frame))
             case frames.ToolCancel() if context := self._running.get(frame.id):
                 context.cancel()
             case frames.HostToolResult():
@@ -133,22 +133,10 @@ class Server:
         except Exception:
             self._trace(what)
 
-    def _in_thread(self, work: Callable[[], None]) -> None:
-        import threading  # the first request loads threads, not the start
-
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=work, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
     def _finish(self) -> None:
         """Lets running handlers end, for a moment; those that wait for the host learn that it is gone."""
-        import time
-
         self.host_calls.lose_all()
-        deadline = time.monotonic() + HANDLERS_GRACE
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        self._workers.wait(HANDLERS_GRACE)
 
     # --- one request, one answer -------------------------------------------------------------------------------
 
