@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from zot import __version__
 from zot.agent import context_files
@@ -40,6 +40,9 @@ from zot.provider.providers import credential_variables
 from zot.provider.stream import Client
 from zot.system.home import zot_home
 
+if TYPE_CHECKING:
+    from zot.agent.extensions.host import ExtensionHost
+
 
 @asynccontextmanager
 async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Runtime]:
@@ -48,6 +51,8 @@ async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Ru
     refresh = ModelRefresh(runtime, api_key=flags.api_key, enabled=not flags.base_url)
     runtime.agent.observers.append(refresh.watch)
     try:
+        await runtime.start_extensions()
+        runtime.notices += _unknown_tools(flags, runtime.agent.tools)
         yield runtime
     finally:
         await refresh.aclose()
@@ -88,7 +93,8 @@ def _compose(
     notices: list[str],
 ) -> Runtime:
     workspace = _workspace(cwd, settings, catalog, resolved, session, flags)
-    skills = Skills() if flags.no_skills else discover(cwd, home, Path(os.path.expanduser("~")))
+    host = _extension_host(flags, embedding, home, settings, resolved, workspace, session)
+    skills = Skills() if flags.no_skills else _skills(home, cwd, host, notices)
     choice = ToolChoice(() if flags.no_tools else flags.tools, tuple(tool.name for tool in embedding.tools))
     tools = [*_builtin(flags, settings, workspace, skills), *embedding.tools]
     pool = HttpPool(proxy=settings.values.http_proxy)
@@ -96,7 +102,7 @@ def _compose(
         session.set_model(resolved.provider.id, resolved.model.id)
         session.on_failure = notices.append
         notices += session.repairs
-    notices += [*skills.problems, *_unknown_tools(flags)]
+    notices += skills.problems
     agent = Agent(
         client=_connect(resolved, pool),
         model=resolved.model,
@@ -129,6 +135,7 @@ def _compose(
         builtin_tools=tools,
         notices=notices,
         sessions=store,
+        extensions=host,
     )
 
 
@@ -190,8 +197,58 @@ def _builtin(flags: Flags, settings: Settings, workspace: Workspace, skills: Ski
     return [*tools, SkillTool(skills)] if skills.all and wanted else tools
 
 
-def _unknown_tools(flags: Flags) -> list[str]:
-    unknown = unknown_tools(flags.tools or (), ("skill",))
+def _extension_host(
+    flags: Flags,
+    embedding: Embedding,
+    home: Path,
+    settings: Settings,
+    resolved: Resolved,
+    workspace: Workspace,
+    session: Session | None,
+) -> ExtensionHost | None:
+    """The host, if there is anything for it to do: most runs have no extensions and never import it."""
+    cwd, scan = workspace.cwd, not flags.no_ext
+    if not flags.ext and not (scan and any(map(os.path.isdir, (cwd / ".zot" / "extensions", home / "extensions")))):
+        return None
+    from zot.agent.extensions.headless_surface import HeadlessSurface
+    from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.extensions.trust import TrustStore
+    from zot.agent.extproto.limits import READY_GRACE, READY_GRACE_EXPLICIT
+
+    headless = flags.mode in ("print", "json", "stream")
+    return ExtensionHost(
+        home=home,
+        cwd=cwd,
+        surface=embedding.surface or HeadlessSurface(),
+        zot_version=__version__,
+        provider=resolved.provider.id,
+        model=resolved.model.id,
+        environment=workspace.child_environment,
+        removed_credentials=workspace.removed_credentials(),
+        explicit=[Path(os.path.abspath(path)) for path in flags.ext],
+        scan=scan,
+        trust=TrustStore(home),
+        trust_project=flags.trust_project,
+        tool_timeout_s=settings.values.extension_tool_timeout_s,
+        session_id=lambda: session.id if session else "",
+        explicit_grace_s=READY_GRACE_EXPLICIT if headless else READY_GRACE,
+    )
+
+
+def _skills(home: Path, cwd: Path, host: ExtensionHost | None, notices: list[str]) -> Skills:
+    """Those of extensions come first; they are known from the manifests, before any process runs."""
+    user_home = Path(os.path.expanduser("~"))
+    if host is None:
+        return discover(cwd, home, user_home)
+    from zot.agent.extensions.skill_files import skill_files
+
+    files, problems = skill_files(host.plan().entries)
+    notices += problems
+    return discover(cwd, home, user_home, files)
+
+
+def _unknown_tools(flags: Flags, tools: Sequence[Tool]) -> list[str]:
+    unknown = unknown_tools(flags.tools or (), ("skill", *(tool.name for tool in tools)))
     return [f"--tools: there is no tool named {name}" for name in unknown]
 
 

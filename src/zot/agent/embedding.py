@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,11 +12,15 @@ from zot.core.confirm import Confirmer
 from zot.core.interceptors import Interceptor
 from zot.core.tool import Tool
 
+if TYPE_CHECKING:
+    from zot.agent.extensions.surface import Surface
+
 
 class Embedding(msgspec.Struct, frozen=True):
     """``home`` and ``environ`` stand in for the process's own, which stays untouched.
 
-    ``tools`` are offered whatever the flags choose among zot's own; ``sessions`` is a directory to keep sessions in.
+    ``tools`` are offered whatever the flags choose among zot's own; ``sessions`` is a directory to keep sessions in;
+    ``surface`` is where extensions may show things, without one their notes and faults are lines on stderr.
     """
 
     home: Path | None = None
@@ -24,6 +29,7 @@ class Embedding(msgspec.Struct, frozen=True):
     interceptors: tuple[Interceptor, ...] = ()
     confirmer: Confirmer | None = None
     sessions: Path | None = None
+    surface: Surface | None = None
 
 
 ALONE = Embedding()

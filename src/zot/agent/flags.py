@@ -44,6 +44,7 @@ class Flags:
     max_steps: int = 0
     ext: tuple[str, ...] = ()
     no_ext: bool = False
+    trust_project: bool = False
     no_skills: bool = False
     no_yolo: bool = False
     script: str = ""
@@ -119,9 +120,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("--rpc",), "mode", MODES, "be driven by another program over stdin and stdout", store="rpc"),
     Flag(("--provider",), "provider", MODEL, "who to talk to (see --list-models)", "ID", _text),
     Flag(("--model",), "model", MODEL, "which model", "ID", _text),
-    Flag(
-        ("--api-key",), "api_key", MODEL, "credential for this run; beats environment and auth.json", "KEY", _text
-    ),
+    Flag(("--api-key",), "api_key", MODEL, "credential for this run; beats environment and auth.json", "KEY", _text),
     Flag(("--base-url",), "base_url", MODEL, "another API base, e.g. a local server", "URL", _text),
     Flag(
         ("--reasoning",),
@@ -132,9 +131,7 @@ FLAGS: tuple[Flag, ...] = (
         _reasoning,
     ),
     Flag(("--temperature",), "temperature", MODEL, "sampling temperature, 0 to 2", "N", _number(0, 2)),
-    Flag(
-        ("--fallback-model",), "fallback_model", MODEL, "try this model once when the first one fails", "ID", _text
-    ),
+    Flag(("--fallback-model",), "fallback_model", MODEL, "try this model once when the first one fails", "ID", _text),
     Flag(
         ("--max-cost",),
         "max_cost",
@@ -174,10 +171,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("--no-yolo",), "no_yolo", WORK, "ask before each tool call; denied where nobody can answer"),
     Flag(("--max-steps",), "max_steps", WORK, "most model calls per prompt (default: no limit)", "N", _positive),
     Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "no skills, no skill tool"),
-    Flag(
-        ("-e", "--ext"), "ext", EXT, "load an extension for this run; may be repeated", "PATH", _text, repeat=True
-    ),
+    Flag(("-e", "--ext"), "ext", EXT, "load an extension for this run; may be repeated", "PATH", _text, repeat=True),
     Flag(("--no-ext", "--no-extensions"), "no_ext", EXT, "do not load installed extensions"),
+    Flag(("--trust-project",), "trust_project", EXT, "run this project's extensions without a stored trust, once"),
     Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text),
     Flag(("-h", "--help"), "help", MISC, "this page"),
     Flag(("-v", "--version"), "version", MISC, "the version"),

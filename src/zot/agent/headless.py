@@ -28,8 +28,6 @@ class Mode(Protocol):
 
 def run_headless(flags: Flags) -> int:
     """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
-    if flags.ext:
-        raise UsageError("--ext: extensions are not available in this version")
     if flags.resume:
         choose_session(flags)
     prompt = stdin.join_prompt(stdin.read_piped() if stdin.is_piped() else "", flags.prompt)
@@ -63,6 +61,18 @@ def _mode(name: str, stdout: Stdout) -> Mode:
 
 
 async def _run(flags: Flags, prompt: str, mode: Mode, signals: Signals) -> int:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    signals.on_signal = lambda: loop.call_soon_threadsafe(task.cancel) and None
+    try:
+        return await _answer(flags, prompt, mode, signals)
+    except asyncio.CancelledError:
+        if signals.exit_code:  # while extensions were starting
+            return signals.exit_code
+        raise
+
+
+async def _answer(flags: Flags, prompt: str, mode: Mode, signals: Signals) -> int:
     async with build(flags) as runtime:
         if flags.no_yolo:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +22,9 @@ from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.http import HttpPool
 from zot.provider.messages import Usage
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.host import ExtensionHost, ReloadStats
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -55,6 +59,7 @@ class Runtime:
         builtin_tools: list[Tool],
         notices: list[str],
         sessions: SessionStore,
+        extensions: ExtensionHost | None = None,
     ) -> None:
         self.agent = agent
         self.home = home
@@ -70,7 +75,41 @@ class Runtime:
         self.builtin_tools = builtin_tools
         self.notices = notices
         self.sessions = sessions
+        self.extensions = extensions
         self._spent_before = agent.cost
+
+    # --- extensions
+
+    async def start_extensions(self) -> None:
+        """Start them and join them to the agent: from here on they see and may refuse everything."""
+        host, agent = self.extensions, self.agent
+        if host is None:
+            return
+        agent.interceptors.append(host.interceptor)
+        agent.observers.append(host.observe)
+        agent.listeners.append(host.observe)
+        agent.system_editor = host.edit_system_prompt
+        host.run_tool = agent.run_tool
+        host.on_tools_changed = self.refresh_tools
+        await host.start()
+        host.session_started()
+
+    async def reload_extensions(self) -> ReloadStats | None:
+        """``/reload-ext``: all of them anew, with the model of now; the conversation goes on. Needs the agent idle."""
+        if self.extensions is None:
+            return None
+        self.extensions.provider, self.extensions.model = self.agent.model.provider, self.agent.model.id
+        stats = await self.extensions.reload()
+        self.agent.rebuild_system()
+        return stats
+
+    def refresh_tools(self) -> None:
+        """The tools of this run as they are now, for the agent's next model call."""
+        taken = {tool.name for tool in self.builtin_tools}
+        offered = self.extensions.tools(taken) if self.extensions else []
+        self.agent.set_tools(self.tool_choice.keep([*self.builtin_tools, *offered]))
+
+    # --- the run
 
     def spent(self) -> Usage:
         """What this run used, without what a resumed session had used before."""
@@ -100,5 +139,7 @@ class Runtime:
         """Close in the order of what may be lost: the session first."""
         if self.session is not None:
             self.session.close()
+        if self.extensions is not None:
+            await self.extensions.stop()
         await self.agent.client.aclose()
         await self.pool.aclose()

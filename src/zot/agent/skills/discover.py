@@ -8,7 +8,7 @@ search directory that does not exist costs one failed system call.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -64,16 +64,33 @@ class Skills(msgspec.Struct, frozen=True):
         return next((skill for skill in self.all if skill.name == name), None)
 
 
-def discover(cwd: Path, home: Path, user_home: Path) -> Skills:
-    """Look in the project, in the zot home and in the user's home, then at the built-in skills."""
+class SkillFile(msgspec.Struct, frozen=True):
+    """A SKILL.md somebody else found, in an extension say; ``prefix`` goes before the skill's name."""
+
+    file: Path
+    label: str
+    prefix: str = ""
+
+
+def discover(cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile] = ()) -> Skills:
+    """``extra`` first, then the project, the zot home and the user's home, then the built-in skills."""
     found: dict[str, Skill] = {}
     problems: list[str] = []
-    for root, label in _sources(cwd, home, user_home):
-        for skill in _skills_in(root, label, problems):
-            winner = found.setdefault(skill.name, skill)
-            if winner is not skill and not winner.file.samefile(skill.file):
-                problems.append(f"skill {skill.name!r}: {winner.path} hides {skill.path}")
+    for skill in _all_skills(cwd, home, user_home, extra, problems):
+        winner = found.setdefault(skill.name, skill)
+        if winner is not skill and not winner.file.samefile(skill.file):
+            problems.append(f"skill {skill.name!r}: {winner.path} hides {skill.path}")
     return Skills(sorted(found.values(), key=lambda skill: skill.name), problems, user_home)
+
+
+def _all_skills(
+    cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile], problems: list[str]
+) -> Iterator[Skill]:
+    for given in extra:
+        if skill := _read_skill(given.file, given.file.parent.name, str(given.file), given.label, problems):
+            yield msgspec.structs.replace(skill, name=f"{given.prefix}{skill.name}")
+    for root, label in _sources(cwd, home, user_home):
+        yield from _skills_in(root, label, problems)
 
 
 def _sources(cwd: Path, home: Path, user_home: Path) -> list[tuple[Path, str]]:
@@ -91,17 +108,22 @@ def _sources(cwd: Path, home: Path, user_home: Path) -> list[tuple[Path, str]]:
 def _skills_in(root: Path, label: str, problems: list[str]) -> Iterator[Skill]:
     for directory in _directories(root, problems):
         file = root / directory / FILE_NAME
-        try:
-            head = read_text(file, _HEAD_BYTES)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            problems.append(f"skill {file}: {error.strerror}")
-            continue
-        if head.damaged:
-            problems.append(f"skill {file}: not valid UTF-8; the bad bytes are shown as \ufffd")
         path = f"builtin:{directory}" if label == BUILTIN_LABEL else str(file)
-        yield _skill(parse(split(head.text)[0]), directory, path, label)
+        if skill := _read_skill(file, directory, path, label, problems):
+            yield skill
+
+
+def _read_skill(file: Path, directory: str, path: str, label: str, problems: list[str]) -> Skill | None:
+    try:
+        head = read_text(file, _HEAD_BYTES)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        problems.append(f"skill {file}: {error.strerror}")
+        return None
+    if head.damaged:
+        problems.append(f"skill {file}: not valid UTF-8; the bad bytes are shown as \ufffd")
+    return _skill(parse(split(head.text)[0]), directory, path, label)
 
 
 def _directories(root: Path, problems: list[str]) -> list[str]:

@@ -56,6 +56,10 @@ class Workspace:
         """The path as a model should read it: relative where it lies in the session's directory."""
         return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
 
+    def removed_credentials(self) -> list[str]:
+        """The variables that are set and that no child gets to see; names only."""
+        return sorted(name for name in self._dropped if os.environ.get(name))
+
     def child_environment(self) -> dict[str, str]:
         """What a command started by a tool gets."""
         hidden = self._dropped | SESSION_VARIABLES

@@ -1,0 +1,396 @@
+"""One extension as the host sees it: a small state machine over the lives of its process.
+
+    starting → greeting → ready → (stopping | gone | restarting → starting …)
+
+``starting`` waits for ``hello``; ``greeting`` is acknowledged and registering; ``gone`` is final until a reload. What
+it registered belongs to one life and leaves with it; that it is a guard, and what it guarded, is never forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from zot.agent.extensions.diagnostics import Diagnostics
+from zot.agent.extensions.discover import Entry
+from zot.agent.extensions.log_file import LogFile
+from zot.agent.extensions.pending import Kind, Pending
+from zot.agent.extensions.process import ExtensionProcess, start_process
+from zot.agent.extensions.restarts import Restarts
+from zot.agent.extproto import frames, limits
+from zot.agent.extproto.codec import UnknownFrame, decode_child, encode
+from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
+
+State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
+ReadyHow = Literal["", "frame", "idle", "grace"]
+
+_LISTED_FAULTS = 20  # per life and kind; a flood of them is counted, not listed
+_SHOWN_CHARS = 200
+
+
+class Owner(Protocol):
+    """What a child needs of the host."""
+
+    home: Path
+    diagnostics: Diagnostics
+
+    def may_start(self, entry: Entry) -> str:
+        """Why the entry may not be started now, or ""."""
+        ...
+
+    def environment(self, entry: Entry) -> dict[str, str]: ...
+
+    def removed_credentials(self) -> str:
+        """What to say in the log about variables the child does not get, or ""."""
+        ...
+
+    def acknowledge(self, entry: Entry) -> frames.HelloAck: ...
+
+    def received(self, child: Child, frame: frames.ChildFrame) -> None: ...
+
+    def became_ready(self, child: Child) -> None: ...
+
+    def ended(self, child: Child) -> None: ...
+
+    def tap(self, name: str, direction: Literal["in", "out"], line: bytes) -> None: ...
+
+
+class Child:
+    def __init__(self, entry: Entry, owner: Owner) -> None:
+        self.entry = entry
+        self.name = entry.manifest.name
+        self.guard = entry.manifest.guard
+        self.state: State = "waiting"
+        self.ready_how: ReadyHow = ""
+        self.settled = asyncio.Event()
+        self.log_path: Path | None = None
+        self.faults: list[str] = []
+        self.slow_calls = 0
+        self.capabilities: frozenset[str] = frozenset()
+        self.commands: dict[str, frames.RegisterCommand] = {}
+        self.tools: dict[str, frames.RegisterTool] = {}
+        self.events: set[str] = set()
+        self.intercepts: set[str] = set()
+        self.guarded: set[str] = set()
+        self._owner = owner
+        self._restarts = Restarts()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process: ExtensionProcess | None = None
+        self._pending = Pending()
+        self._log: LogFile | None = None
+        self._refused = ""
+        self._lines = 0
+        self._fault_counts: dict[str, int] = {}
+        self._timers: list[asyncio.TimerHandle] = []
+        self.ready_how = ""
+
+    # --- what others ask of it
+
+    @property
+    def alive(self) -> bool:
+        """Greeted and not yet on its way out."""
+        return self.state in ("greeting", "ready")
+
+    def intercepting(self, event: str) -> bool:
+        """Whether it has a say. A guard that is missing still has; one that never subscribed guards tool calls."""
+        if self.guard:
+            return event in (self.guarded or {"tool_call"})
+        return self.alive and event in self.intercepts
+
+    def send(self, frame: frames.Frame) -> bool:
+        """Queue a frame; False when it cannot be delivered."""
+        return self.alive and self._write(encode(frame))
+
+    def send_line(self, line: bytes) -> bool:
+        """The same for a frame encoded once for many."""
+        return self.alive and self._write(line)
+
+    def ask(self, kind: Kind, frame: frames.Frame, id: str) -> None:
+        """Put a question; ``answer`` waits for what comes back."""
+        self._pending.open(kind, id)
+        if not self.send(frame):
+            self._pending.refuse(kind, id, ExtensionCrashed("cannot be written to" if self.alive else "is not running"))
+
+    async def answer(self, kind: Kind, id: str, seconds: float | None) -> Any:
+        """Raises ExtensionError when no answer comes."""
+        return await self._pending.wait(kind, id, seconds)
+
+    def log(self, text: str) -> None:
+        if self._log is not None:
+            self._log.write(text)
+
+    def trim_log(self) -> None:
+        if self._log is not None:
+            self._log.trim()
+
+    def fault(self, kind: str, text: str) -> None:
+        """Something it did wrong: into its log, and once before the user's eyes."""
+        count = self._fault_counts[kind] = self._fault_counts.get(kind, 0) + 1
+        if count > _LISTED_FAULTS:
+            return
+        self.log(text if count < _LISTED_FAULTS else f"{text}; more of this kind are not listed")
+        self.faults.append(text)
+        self._owner.diagnostics.fault(self.name, kind, text, self.log_path)
+
+    # --- its lives
+
+    async def live(self) -> None:
+        """Start, serve, end, and start again while that is sensible."""
+        while True:
+            began = time.monotonic()
+            restart = await self._one_life()
+            delay = self._restarts.next_delay(time.monotonic() - began) if restart else None
+            if delay is None:
+                self.state = "gone"
+                return
+            self.state = "restarting"
+            await asyncio.sleep(delay)
+            if self.state != "restarting":  # stopped meanwhile
+                self.state = "gone"
+                return
+
+    async def _one_life(self) -> bool:
+        """One process from start to end; whether another should follow."""
+        self._begin()
+        self.state = "starting"
+        try:
+            process = self._process = self._start()
+        except (ExtensionError, OSError) as error:
+            self._load_error(str(error) if isinstance(error, ExtensionError) else f"cannot start: {error}")
+            self._close_log()
+            return False
+        try:
+            return await self._serve(process)
+        finally:
+            await process.reap()
+            self._close_log()
+
+    def _start(self) -> ExtensionProcess:
+        manifest = self.entry.manifest
+        if refusal := self._owner.may_start(self.entry):
+            raise ExtensionError(refusal)
+        environment = self._owner.environment(self.entry)
+        argv = manifest.argv(environment.get("PATH", ""))
+        log = self._log = LogFile(self._owner.home, self.name, manifest.version)
+        self.log_path = log.path
+        if removed := self._owner.removed_credentials():
+            log.write(removed)
+        process = start_process(argv, cwd=manifest.directory, env=environment, log=log.fd, receive=self._received)
+        self._after(limits.HELLO_DEADLINE, self._hello_overdue)
+        return process
+
+    async def _serve(self, process: ExtensionProcess) -> bool:
+        exit_watch = asyncio.ensure_future(process.watch_exit())
+        try:
+            reason = await process.over
+            greeted, stopping = self.state != "starting", self.state == "stopping"
+            self._leave()
+            code = await process.exit_code(limits.EXIT_AFTER_EOF)
+            if stopping:
+                return False
+            if not greeted:
+                self._load_error(self._refused or reason or _before_hello(code))
+                return False
+            return await self._ended(process, reason, code)
+        finally:
+            exit_watch.cancel()
+
+    async def _ended(self, process: ExtensionProcess, reason: str, code: int | None) -> bool:
+        """Tell how it ended; whether that was a crash."""
+        if reason:
+            self._tell_end(f"was disconnected: it {reason}")
+            return True
+        if code is None:
+            self._tell_end("closed its stdout and counts as gone, although its process still runs")
+            await process.tree.wait()
+            return False
+        if code == 0:
+            self._tell_end("ended by itself; /reload-ext or the next launch starts it again")
+            return False
+        self._tell_end(f"crashed ({_exit(code)})")
+        return True
+
+    def _leave(self) -> None:
+        """It can no longer be reached: whoever waits for it hears so now."""
+        stopping = self.state == "stopping"
+        self.state = "stopping" if stopping else "gone"
+        for timer in self._timers:
+            timer.cancel()
+        self._pending.fail(ExtensionCrashed("disconnected before it answered"))
+        self.commands, self.tools = {}, {}
+        self.events, self.intercepts = set(), set()
+        self.log("end of its stdout")
+        self._owner.ended(self)
+        self.settled.set()
+
+    def _tell_end(self, text: str) -> None:
+        self.faults.append(text)
+        self.log(text)
+        self._owner.diagnostics.event(self.name, text, self.log_path)
+
+    def _load_error(self, reason: str) -> None:
+        manifest = self.entry.manifest
+        self.state = "gone"
+        self.faults.append(reason)
+        self.log(f"not loaded: {reason}")
+        facts = [f"extension {self.name}", f"exec {manifest.exec}"]
+        facts += [f"language {manifest.language}"] if manifest.language else []
+        facts += [f"log {self.log_path}"] if self.log_path else []
+        self._owner.diagnostics.load_error(manifest.directory, f"{reason} ({', '.join(facts)})")
+        self.settled.set()
+
+    def _close_log(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    # --- stopping
+
+    def ask_to_stop(self) -> None:
+        """``shutdown`` behind whatever is queued, then the end of its stdin."""
+        if self.alive:
+            self._write(encode(frames.Shutdown()))
+        if self.state in ("waiting", "starting", "greeting", "ready"):
+            self.state = "stopping"
+        elif self.state == "restarting":
+            self.state = "gone"
+        if self._process is not None:
+            self._process.finish_input()
+
+    async def force_to_stop(self) -> None:
+        """SIGTERM, and SIGKILL a second later."""
+        if self._process is not None:
+            await self._process.tree.stop(limits.TERMINATE_GRACE)
+
+    # --- hello and readiness
+
+    def _greet(self, line: bytes) -> None:
+        try:
+            hello = decode_child(line)
+        except BadFrame as error:
+            self._refuse(f"its first line is not a hello frame: {error}: {_shown(line)}")
+            return
+        if not isinstance(hello, frames.Hello):
+            self._refuse(f"its first frame is {type(hello).__struct_config__.tag}, not hello")
+        elif not hello.name:
+            self._refuse("its hello has no name")
+        else:
+            self._welcome(hello)
+
+    def _welcome(self, hello: frames.Hello) -> None:
+        if hello.name != self.name:
+            self.log(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
+        self.capabilities = frozenset(hello.capabilities)
+        self.guard = self.guard or "guard" in self.capabilities
+        self.state = "greeting"
+        self._write(encode(self._owner.acknowledge(self.entry)))
+        self._after(limits.IDLE_READY, lambda: self._look(self._lines))
+
+    def _look(self, lines_before: int) -> None:
+        """Every 250 ms: a child that has said nothing since the last look counts as ready."""
+        if self.state == "greeting" and self._lines == lines_before:
+            self.log("readiness assumed: it was silent and sent no ready frame")
+            self.make_ready("idle")
+        elif self.state == "greeting":
+            lines = self._lines
+            self._after(limits.IDLE_READY, lambda: self._look(lines))
+
+    def make_ready(self, how: ReadyHow) -> None:
+        if self.state == "greeting":
+            self.state = "ready"
+            self.ready_how = how
+            self.settled.set()
+            self._owner.became_ready(self)
+
+    def give_up_waiting(self) -> None:
+        """The start goes on without its ``ready``; one that has not said hello may join late."""
+        if self.state in ("starting", "greeting"):
+            self.log("not ready in time; zot goes on without waiting")
+        self.make_ready("grace")
+
+    def _hello_overdue(self) -> None:
+        if self.state == "starting":
+            self._refuse(f"no hello within {limits.HELLO_DEADLINE:g} s")
+
+    def _refuse(self, reason: str) -> None:
+        self._refused = reason
+        if self._process is not None:
+            self._process.disconnect(reason)
+
+    # --- lines
+
+    def _write(self, line: bytes) -> bool:
+        if self._process is None or not self._process.send(line):
+            return False
+        self._owner.tap(self.name, "out", line)
+        return True
+
+    def _received(self, line: bytes | None) -> None:
+        self._lines += 1
+        if line is None:
+            self._spoiled("oversize", f"sent a line above {limits.MAX_LINE >> 20} MiB, which was skipped")
+            return
+        self._owner.tap(self.name, "in", line)
+        if self.state == "starting":
+            self._greet(line)
+            return
+        try:
+            self._heed(decode_child(line))
+        except UnknownFrame as error:
+            self._spoiled("unknown", f"sent an unknown frame type {error.type[:60]!r}, which was ignored")
+        except BadFrame as error:
+            self._spoiled("malformed", f"sent a malformed frame, which was dropped: {error}: {_shown(line)}")
+
+    def _heed(self, frame: frames.ChildFrame) -> None:
+        match frame:
+            case frames.EventInterceptResponse():
+                self._answered("intercept", frame.id, frame)
+            case frames.ToolResult():
+                self._answered("tool", frame.id, frame)
+            case frames.CommandResponse():
+                self._answered("command", frame.id, frame)
+            case frames.Ready():
+                self.make_ready("frame")
+            case frames.Hello():
+                raise UnknownFrame("hello")
+            case _:
+                self._owner.received(self, frame)
+
+    def _answered(self, kind: Kind, id: str, frame: frames.ChildFrame) -> None:
+        if not self._pending.answer(kind, id, frame):
+            self.fault("stray answer", f"answered a {kind} request {id[:60]!r} that is not open; it was dropped")
+
+    def _spoiled(self, kind: str, text: str) -> None:
+        """Garbage: whatever a guard was being asked, this is no allowance."""
+        if self.state == "starting":
+            self._refuse(f"its first line is not a hello frame: {text}")
+            return
+        self.fault(kind, text)
+        if self.guard and kind != "unknown":
+            self._pending.fail(BadFrame(text), "intercept")
+
+    def _after(self, seconds: float, action: Any) -> None:
+        self._timers.append(asyncio.get_running_loop().call_later(seconds, action))
+
+
+def _before_hello(code: int | None) -> str:
+    return f"exited before hello ({_exit(code)})" if code is not None else "closed its stdout before hello"
+
+
+def _exit(code: int) -> str:
+    if code >= 0:
+        return f"exit status {code}"
+    import signal  # only for the name of a signal that ended a child
+
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _shown(line: bytes) -> str:
+    return repr(line[:_SHOWN_CHARS].decode("utf-8", "replace"))

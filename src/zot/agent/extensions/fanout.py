@@ -1,0 +1,112 @@
+"""The agent's events as extensions see them: each is encoded once and queued for whoever subscribed to it.
+
+Queuing never waits and keeps each child's order. Text deltas, progress and usage have no event of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from zot.agent.extensions.child import Child
+from zot.agent.extensions.result_view import wire_blocks
+from zot.agent.extproto.codec import encode
+from zot.agent.extproto.frames import Event, ResultView
+from zot.core import events, lifecycle
+from zot.provider.messages import TextBlock, ToolCallBlock
+
+_Fields = dict[str, Any]
+
+
+class Fanout:
+    def __init__(self, children: Callable[[], Sequence[Child]], session_id: Callable[[], str], cwd: str) -> None:
+        self._children = children
+        self._session_id = session_id
+        self._cwd = cwd
+        self._sequence = 0
+
+    def observe(self, event: events.AgentEvent | lifecycle.LifecycleEvent) -> None:
+        """A reader of the agent's stream and of its lifecycle."""
+        translate = _TRANSLATIONS.get(type(event))
+        if translate is not None:
+            name, fields = translate
+            self.emit(name, lambda: fields(event))
+
+    def emit(self, name: str, fields: Callable[[], _Fields] = dict) -> None:
+        self._sequence += 1
+        listening = [child for child in self._children() if name in child.events and child.alive]
+        if not listening:
+            return
+        line = encode(
+            Event(event=name, session_id=self._session_id(), cwd=self._cwd, sequence=self._sequence, **fields())
+        )
+        for child in listening:
+            child.send_line(line)
+
+
+def _turn_end(event: events.TurnEnd) -> _Fields:
+    return {"stop": "end_turn" if event.stop == "end" else event.stop, "error": event.error}
+
+
+def _assistant_message(event: events.AssistantMessage) -> _Fields:
+    return {"text": "".join(block.text for block in event.message.content if isinstance(block, TextBlock))}
+
+
+def _call(call: ToolCallBlock, origin: str = "") -> _Fields:
+    return {"tool_id": call.id, "tool_name": call.name, "origin_extension": origin}
+
+
+def _tool_call(event: events.ToolCall) -> _Fields:
+    return {**_call(event.call), "tool_args": event.call.parsed()}
+
+
+def _tool_result(event: lifecycle.ToolEnded) -> _Fields:
+    content, cut = wire_blocks(event.result.content)
+    args: Any = event.call.parsed() if event.call.arguments.strip() else {}
+    return {
+        **_call(event.call, event.origin),
+        "tool_args": args,
+        "tool_args_raw": event.call.arguments if args is None else "",
+        "status": event.status,
+        "executed": event.executed,
+        "result": ResultView(content=content, is_error=event.result.is_error, truncated=cut),
+    }
+
+
+def _prompt(event: lifecycle.PromptAccepted) -> _Fields:
+    return {"text": event.text, "queued": event.queued, "image_count": event.image_count}
+
+
+def _confirmation(event: lifecycle.ConfirmationRequested) -> _Fields:
+    return {**_call(event.call, event.origin), "tool_preview": event.preview}
+
+
+def _permission(event: lifecycle.PermissionDecided) -> _Fields:
+    decided = {"decision": event.decision, "source": event.source, "stage": "pre_execution", "reason": event.reason}
+    return {**_call(event.call, event.origin), **decided}
+
+
+def _compaction(event: lifecycle.CompactionStarted) -> _Fields:
+    return {
+        "compaction_id": event.id,
+        "message_count": event.message_count,
+        "token_estimate": event.token_estimate,
+    }
+
+
+def _compacted(event: lifecycle.CompactionEnded) -> _Fields:
+    return {**_compaction(event.started), "status": event.status, "error": event.error}
+
+
+_TRANSLATIONS: dict[type[Any], tuple[str, Callable[[Any], _Fields]]] = {
+    events.TurnStart: ("turn_start", lambda event: {"step": event.step}),
+    events.AssistantMessage: ("assistant_message", _assistant_message),
+    events.ToolCall: ("tool_call", _tool_call),
+    events.TurnEnd: ("turn_end", _turn_end),
+    lifecycle.PromptAccepted: ("user_prompt_submit", _prompt),
+    lifecycle.ToolEnded: ("tool_result", _tool_result),
+    lifecycle.ConfirmationRequested: ("tool_confirmation_requested", _confirmation),
+    lifecycle.PermissionDecided: ("permission_decision", _permission),
+    lifecycle.CompactionStarted: ("pre_compact", _compaction),
+    lifecycle.CompactionEnded: ("post_compact", _compacted),
+}

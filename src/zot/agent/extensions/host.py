@@ -1,0 +1,358 @@
+"""The extension host: starts every extension side by side, keeps them going and stands between them and the agent.
+
+It owns all children and their background work. ``start`` waits for readiness, at most 3 s; ``stop`` leaves no
+process. A child's fault is that child's alone, except that a guard's fault refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from zot.agent.extensions.child import Child
+from zot.agent.extensions.commands import CommandResult, Commands
+from zot.agent.extensions.diagnostics import Diagnostics
+from zot.agent.extensions.discover import Discovery, Entry, discover
+from zot.agent.extensions.fanout import Fanout
+from zot.agent.extensions.guards import MissingGuard
+from zot.agent.extensions.interception import Interception
+from zot.agent.extensions.nested_calls import NestedCalls, RunTool
+from zot.agent.extensions.panels import Panels
+from zot.agent.extensions.registry import BUILTIN_COMMANDS, CommandInfo, Registry, is_deferred
+from zot.agent.extensions.requests import Requests
+from zot.agent.extensions.status import ExtensionStatus, status_of
+from zot.agent.extensions.surface import Surface
+from zot.agent.extensions.system_prompt_chain import Conversation, rewrite
+from zot.agent.extensions.tasks import Tasks
+from zot.agent.extensions.tool import ExtensionTool
+from zot.agent.extensions.trust import TrustStore
+from zot.agent.extproto import frames, limits
+from zot.core.tool import Tool
+from zot.system.files import make_private_dir
+
+FrameTap = Callable[[str, Literal["in", "out"], bytes], None]
+
+_TRIM_LOGS_S = 2.0
+_SAY_WAITING_S = 1.0
+
+
+class ReloadStats(msgspec.Struct, frozen=True):
+    stopped: int
+    loaded: int
+    ready: int
+    errors: tuple[str, ...] = ()
+
+
+def _nobody_cares() -> None: ...
+
+
+class ExtensionHost:
+    """``provider`` and ``model`` are what children are told; whoever switches the model sets them.
+
+    ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        cwd: Path,
+        surface: Surface,
+        zot_version: str,
+        provider: str,
+        model: str,
+        environment: Callable[[], dict[str, str]],
+        removed_credentials: Sequence[str],
+        explicit: Sequence[Path],
+        scan: bool,
+        trust: TrustStore,
+        trust_project: bool = False,
+        tool_timeout_s: float = limits.TOOL_REPLY,
+        session_id: Callable[[], str],
+        trace: FrameTap | None = None,
+        explicit_grace_s: float = limits.READY_GRACE,
+        builtin_commands: Collection[str] = BUILTIN_COMMANDS,
+    ) -> None:
+        self.home = home
+        self.cwd = cwd
+        self.provider = provider
+        self.model = model
+        self.tool_timeout_s = tool_timeout_s
+        self.on_tools_changed: Callable[[], None] = _nobody_cares
+        self.traces: list[FrameTap] = [trace] if trace else []
+        self.diagnostics = Diagnostics(surface.diagnose)
+        self.discovery: Discovery | None = None
+        self._surface = surface
+        self._zot_version = zot_version
+        self._environment = environment
+        self._removed = tuple(removed_credentials)
+        self._explicit = tuple(explicit)
+        self._scan = scan
+        self._trust = trust
+        self._trust_project = trust_project
+        self._session_id = session_id
+        self._explicit_grace_s = explicit_grace_s
+        self._children: list[Child] = []
+        self._missing_guards: list[MissingGuard] = []
+        self._activated: set[str] = set()
+        self._taken: frozenset[str] = frozenset()
+        self._session_open = False
+        self._tasks = Tasks(self._on_bug)
+        self._lives: dict[Child, asyncio.Task[None]] = {}
+        self._registry = Registry(builtin_commands)
+        self._panels = Panels(surface, self._find)
+        self._nested = NestedCalls(self._tasks)
+        self._commands = Commands(self._registry, self._panels, surface)
+        self._requests = Requests(surface, self._registry, self._panels, self._nested, self._tools_changed)
+        self._fanout = Fanout(lambda: self._children, session_id, str(cwd))
+        self.observe = self._fanout.observe
+        self.interceptor = Interception(lambda: self._children, lambda: self._missing_guards, self._suppressed)
+
+    # --- the life of all
+
+    def plan(self) -> Discovery:
+        """Find the extensions of this run without starting any; ``start`` begins with what was found here."""
+        if self.discovery is None:
+            self.discovery = discover(
+                explicit=self._explicit,
+                cwd=self.cwd,
+                home=self.home,
+                scan=self._scan,
+                trust=self._trust,
+                trust_project=self._trust_project,
+            )
+        return self.discovery
+
+    async def start(self) -> None:
+        """Start all side by side and wait until each is ready or the grace is over; faults are told, not raised."""
+        found = self.plan()
+        for note in found.notes:
+            self.diagnostics.note(note)
+        for problem in found.problems:
+            self.diagnostics.load_error(problem.directory, problem.reason)
+        self._missing_guards = [MissingGuard(problem) for problem in found.problems if problem.guard]
+        self._children = [Child(entry, self) for entry in found.entries if entry.manifest.has_process]
+        self._lives = {child: self._tasks.start(child.live()) for child in self._children}
+        if self._children:
+            self._tasks.start(self._keep_logs_short())
+        await self._wait_until_ready()
+        self._registry.settle(self._children)
+        self._tools_changed()
+
+    async def stop(self) -> None:
+        """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; nothing of ours is left."""
+        self.session_ended("shutdown")
+        await self._stop_children()
+        await self._tasks.aclose()
+
+    async def reload(self) -> ReloadStats:
+        """Everything anew from the manifests on; the conversation and ``session_start`` are not touched."""
+        stopped = sum(child.alive for child in self._children)
+        self._registry.clear()
+        self._activated.clear()
+        self._tools_changed()
+        await self._stop_children()
+        self.diagnostics.forget()
+        self.discovery = None
+        await self.start()
+        bundles = [entry for entry in self.plan().entries if not entry.manifest.has_process]
+        ready = [child for child in self._children if child.state == "ready"]
+        return ReloadStats(
+            stopped,
+            sum(child.state != "gone" for child in self._children) + len(bundles),
+            len(ready) + len(bundles),
+            tuple(self.diagnostics.load_errors),
+        )
+
+    def session_started(self) -> None:
+        """A conversation becomes the active one."""
+        if not self._session_open:
+            self._session_open = True
+            self._fanout.emit("session_start")
+
+    def session_ended(self, reason: Literal["shutdown", "session_switch", "cwd_change"]) -> None:
+        if self._session_open:
+            self._session_open = False
+            self._fanout.emit("session_end", lambda: {"reason": reason})
+
+    # --- for the agent
+
+    def tools(self, taken: Collection[str] = ()) -> list[Tool]:
+        """The tools to offer beside those that have the names ``taken``."""
+        self._taken = frozenset(taken)
+        offered: list[Tool] = []
+        for child, frame in self._registry.tools():
+            if frame.name in self._taken:
+                child.fault("shadowed", f"tool {frame.name} is hidden by the built-in of that name")
+            elif frame.exposure != "codemode" and (not is_deferred(frame) or frame.name in self._activated):
+                offered.append(ExtensionTool(child, frame, self))
+        return offered
+
+    @property
+    def run_tool(self) -> RunTool | None:
+        return self._nested.run_tool
+
+    @run_tool.setter
+    def run_tool(self, run: RunTool) -> None:
+        self._nested.run_tool = run
+
+    async def edit_system_prompt(self, text: str) -> str:
+        """``before_agent_start``; for ``AgentState.system_editor``."""
+        conversation = Conversation(self._session_id(), str(self.cwd), self.provider, self.model)
+        return await rewrite(self._children, text, conversation, self._warn)
+
+    # --- for screens and clients
+
+    def commands(self) -> list[CommandInfo]:
+        return self._registry.commands()
+
+    async def run_command(self, name: str, args: str) -> CommandResult:
+        """Invoke ``/name args``; what the extension answers is done through the surface, errors come back."""
+        return await self._commands.run(name, args)
+
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
+        self._panels.key(extension, panel_id, key, text)
+
+    def panel_closed(self, extension: str, panel_id: str) -> None:
+        """The user closed it."""
+        self._panels.closed_by_user(extension, panel_id)
+
+    def statuses(self) -> list[ExtensionStatus]:
+        return [status_of(child, self._registry, self._taken) for child in self._children]
+
+    # --- for children (child.Owner)
+
+    def may_start(self, entry: Entry) -> str:
+        if entry.scope != "project" or self._trust_project or self._trust.is_trusted(entry.manifest.directory):
+            make_private_dir(entry.data_dir)
+            return ""
+        return "its files are not those you trusted; look at them, then run `zot ext trust`"
+
+    def environment(self, entry: Entry) -> dict[str, str]:
+        environment = self._environment()
+        environment.update(PWD=str(entry.manifest.directory), PYTHONDONTWRITEBYTECODE="1")
+        if entry.scope == "project":  # bytecode lying in a project is nobody's to trust
+            environment["PYTHONPYCACHEPREFIX"] = str(self.home / "pycache")
+        return environment
+
+    def removed_credentials(self) -> str:
+        if not self._removed:
+            return ""
+        names = ", ".join(self._removed)
+        return f"not passed on: {names} (name one in env_passthrough of {self.home / 'config.json'} to let it through)"
+
+    def acknowledge(self, entry: Entry) -> frames.HelloAck:
+        return frames.HelloAck(
+            protocol_version=frames.PROTOCOL_VERSION,
+            capabilities=("call_tool",),
+            zot_version=self._zot_version,
+            provider=self.provider,
+            model=self.model,
+            cwd=str(self.cwd),
+            extension_dir=str(entry.manifest.directory),
+            data_dir=str(entry.data_dir),
+        )
+
+    def received(self, child: Child, frame: frames.ChildFrame) -> None:
+        self._requests.heed(child, frame)
+
+    def became_ready(self, child: Child) -> None:
+        """Its registrations were taken as they came; nothing waits for this but the start."""
+
+    def ended(self, child: Child) -> None:
+        self._registry.release(child)
+        self._panels.child_ended(child)
+        self._nested.child_ended(child)
+        self._tools_changed()
+
+    def tap(self, name: str, direction: Literal["in", "out"], line: bytes) -> None:
+        for trace in self.traces:
+            trace(name, direction, line)
+
+    # --- for tools (tool.ToolHost)
+
+    @property
+    def interactive(self) -> bool:
+        return self._surface.interactive
+
+    def owner_of_tool(self, name: str) -> Child | None:
+        return next((child for child, frame in self._registry.tools() if frame.name == name), None)
+
+    def call_opened(self, child: Child, id: str, tool: str) -> Callable[[], None]:
+        return self._nested.opened(child, id, tool)
+
+    def activate(self, names: tuple[str, ...]) -> None:
+        """Deferred tools become callable from the next model request on; unknown names are ignored."""
+        known = {frame.name for _, frame in self._registry.tools() if is_deferred(frame)} & set(names)
+        if known - self._activated:
+            self._activated |= known
+            self._tools_changed()
+
+    # --- inside
+
+    def _find(self, name: str) -> Child | None:
+        return next((child for child in self._children if child.name == name), None)
+
+    def _tools_changed(self) -> None:
+        self.on_tools_changed()
+
+    async def _wait_until_ready(self) -> None:
+        explicit = [child for child in self._children if child.entry.scope == "explicit"]
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_settled(self._children, limits.READY_GRACE))
+            if self._explicit_grace_s > limits.READY_GRACE and explicit:
+                group.create_task(self._wait_patiently(explicit))
+        for child in self._children:
+            if not child.settled.is_set():
+                child.give_up_waiting()
+
+    async def _wait_patiently(self, explicit: Sequence[Child]) -> None:
+        """A path typed by hand is wanted: wait longer for it, and say so."""
+        await _settled(explicit, _SAY_WAITING_S)
+        waiting = [child.name for child in explicit if not child.settled.is_set()]
+        if waiting:
+            self.diagnostics.note(f"waiting for extension {', '.join(waiting)}")
+            await _settled(explicit, self._explicit_grace_s - _SAY_WAITING_S)
+
+    async def _stop_children(self) -> None:
+        for child in self._children:
+            child.ask_to_stop()
+        lives = set(self._lives.values())
+        if lives:
+            await asyncio.wait(lives, timeout=limits.SHUTDOWN_TOTAL)
+        stubborn = [child for child, life in self._lives.items() if not life.done()]
+        await asyncio.gather(*(child.force_to_stop() for child in stubborn))
+        for child in stubborn:
+            self._lives[child].cancel()
+        await asyncio.gather(*self._lives.values(), return_exceptions=True)
+        self._lives = {}
+
+    async def _keep_logs_short(self) -> None:
+        """Children write to their logs themselves; somebody has to look at the size."""
+        while True:
+            await asyncio.sleep(_TRIM_LOGS_S)
+            for child in self._children:
+                child.trim_log()
+
+    def _suppressed(self, extension: str, reason: str) -> None:
+        self._warn(extension, reason or "an answer of the model was withheld")
+
+    def _warn(self, extension: str, text: str) -> None:
+        self._surface.notify(extension, "warn", text)
+
+    def _on_bug(self, error: BaseException) -> None:
+        self.diagnostics.note(f"extension host: {type(error).__name__}: {error}")
+
+
+async def _settled(children: Sequence[Child], seconds: float) -> None:
+    """Until all are ready or have failed, or the time is over."""
+    try:
+        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
+            for child in children:
+                group.create_task(child.settled.wait())
+    except TimeoutError:
+        return

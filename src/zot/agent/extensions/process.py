@@ -1,0 +1,164 @@
+"""One extension process and its three streams, driven by the event loop's own callbacks.
+
+Reading is fair: a callback handles lines for half a millisecond and then lets everybody else run, so that a flood
+slows down nobody but the child that makes it. The process counts as over when it exits or when its stdout ends,
+whichever comes first, even if a grandchild still holds the pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from zot.agent.extensions.frame_writer import FrameWriter
+from zot.agent.extensions.line_reader import LineReader
+from zot.agent.extproto import limits
+from zot.system.processes import ProcessTree, spawn
+
+_READ = 8 * 1024
+_READ_LONG = 256 * 1024
+_TURN_S = 0.0005
+_LAST_READS = 64  # after the exit: what the pipe can still hold, with room to spare
+
+Receive = Callable[[bytes | None], None]
+
+
+class ExtensionProcess:
+    """``receive`` gets each line (None for one that was too long). ``over`` tells why it ended, "" for a plain end."""
+
+    def __init__(self, tree: ProcessTree, stdin: int, stdout: int, receive: Receive) -> None:
+        self.tree = tree
+        self._receive = receive
+        self._stdout: int | None = stdout
+        self._lines = LineReader()
+        self._backlog: deque[bytes | None] = deque()
+        self._at_end = False
+        self._going_on = False
+        self._loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[str] = self._loop.create_future()
+        self._writer = FrameWriter(stdin, self.disconnect)
+        os.set_blocking(stdout, False)
+        self._loop.add_reader(stdout, self._readable)
+
+    def send(self, line: bytes) -> bool:
+        return self._writer.send(line)
+
+    def finish_input(self) -> None:
+        """Close its stdin once everything queued is out."""
+        self._writer.finish()
+
+    def disconnect(self, reason: str) -> None:
+        """Give up on both pipes at once; nothing more is read."""
+        self._writer.close()
+        self._backlog.clear()
+        self._close_stdout()
+        self._end(reason)
+
+    async def watch_exit(self) -> None:
+        """Until the process has exited; then read what it left and end, whoever holds the pipe."""
+        await self.tree.wait()
+        for _ in range(_LAST_READS):
+            if self._stdout is None or not self._read():
+                break
+            await asyncio.sleep(0)
+        self._finish_reading()
+
+    async def exit_code(self, seconds: float) -> int | None:
+        """The exit code if it comes within the time."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.tree.wait()
+        except TimeoutError:
+            return None
+
+    async def reap(self) -> None:
+        """End whatever is left of the process and its descendants."""
+        self.disconnect("")
+        if self.tree.group_is_empty:
+            self.tree.leave()
+        else:
+            await self.tree.stop(limits.TERMINATE_GRACE)
+
+    # --- reading
+
+    def _readable(self) -> None:
+        self._read()
+
+    def _read(self) -> bool:
+        """One read; False when there is nothing to be had now."""
+        assert self._stdout is not None
+        try:
+            data = os.read(self._stdout, _READ_LONG if self._lines.is_inside_a_long_line else _READ)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._finish_reading()
+            return False
+        self._backlog.extend(self._lines.feed(data))
+        self._handle()
+        return True
+
+    def _finish_reading(self) -> None:
+        if not self._at_end:
+            self._at_end = True
+            self._close_stdout()
+            self._backlog.extend(self._lines.end())
+            self._handle()
+
+    def _handle(self) -> None:
+        """Pass lines on for a moment; while some are left, no more are read."""
+        stop = time.perf_counter() + _TURN_S
+        while self._backlog:
+            self._receive(self._backlog.popleft())
+            if self._backlog and time.perf_counter() > stop:
+                self._pause()
+                return
+        if self._at_end:
+            self._end("")
+
+    def _pause(self) -> None:
+        if self._stdout is not None:
+            self._loop.remove_reader(self._stdout)
+        if not self._going_on:
+            self._going_on = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._going_on = False
+        self._handle()
+        if not self._backlog and self._stdout is not None:
+            self._loop.add_reader(self._stdout, self._readable)
+
+    def _close_stdout(self) -> None:
+        if self._stdout is not None:
+            self._loop.remove_reader(self._stdout)
+            os.close(self._stdout)
+            self._stdout = None
+
+    def _end(self, reason: str) -> None:
+        if not self.over.done():
+            self.over.set_result(reason)
+
+
+def start_process(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: int, receive: Receive
+) -> ExtensionProcess:
+    """Start ``argv`` with pipes for stdin and stdout and ``log`` as its stderr; OSError when it cannot run."""
+    stdin_read, stdin_write = os.pipe()
+    stdout_read, stdout_write = os.pipe()
+    try:
+        tree = spawn(argv, cwd=cwd, env=env, stdin=stdin_read, stdout=stdout_write, stderr=log)
+    except BaseException:
+        os.close(stdin_write)
+        os.close(stdout_read)
+        raise
+    finally:
+        os.close(stdin_read)
+        os.close(stdout_write)
+    return ExtensionProcess(tree, stdin_write, stdout_read, receive)

@@ -1,0 +1,131 @@
+"""Who owns which name. The first registration wins; at the start, where all register at once, load order decides.
+
+Command names are matched without regard to case and never cover a built-in one. When a child ends, its names become
+free; a name it had shadowed stays unowned until somebody registers it anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from zot.agent.extensions import schema_check
+from zot.agent.extensions.child import Child
+from zot.agent.extproto import frames
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+BUILTIN_COMMANDS = (
+    *("help", "login", "logout", "model", "sessions", "session", "jump", "compact", "study", "btw", "jail", "unjail"),
+    *("skills", "reload-ext", "yolo", "telegram", "tg", "clear", "exit", "settings", "new", "cd"),
+)
+
+
+class CommandInfo(msgspec.Struct, frozen=True):
+    """A slash command that works; ``name`` as it was registered."""
+
+    name: str
+    description: str
+    extension: str
+
+
+class Registry:
+    def __init__(self, builtin_commands: Collection[str]) -> None:
+        self._builtin = {name.lower() for name in builtin_commands}
+        self._commands: dict[str, Child] = {}
+        self._tools: dict[str, Child] = {}
+        self._open = False
+
+    # --- registering
+
+    def add_command(self, child: Child, frame: frames.RegisterCommand) -> None:
+        key = frame.name.lower()
+        if not frame.name:
+            child.fault("bad command", "registered a command without a name; it was dropped")
+        elif key not in child.commands:
+            child.commands[key] = frame
+            if self._open:
+                self._claim_command(child, key)
+        elif child.commands[key].name != frame.name:
+            child.fault("shadowed", f"command /{frame.name} is hidden by its own /{child.commands[key].name}")
+
+    def add_tool(self, child: Child, frame: frames.RegisterTool) -> bool:
+        """Whether the tools on offer may have changed."""
+        if reason := _unusable(frame):
+            child.fault("bad tool", f"tool {frame.name[:80]!r} was skipped: {reason}")
+            return False
+        if frame.replay and frame.replay not in frames.REPLAYS:
+            child.fault("bad replay", f'tool {frame.name}: unknown replay value {frame.replay[:40]!r} means "never"')
+        if frame.name in child.tools:
+            child.fault("repeated tool", f"tool {frame.name} was registered twice; the first one stays")
+            return False
+        child.tools[frame.name] = frame
+        return self._open and self._claim_tool(child, frame.name)
+
+    def settle(self, children: Iterable[Child]) -> None:
+        """The start is over: names go by load order, from now on to whoever comes first."""
+        for child in children:
+            for key in child.commands:
+                self._claim_command(child, key)
+            for name in child.tools:
+                self._claim_tool(child, name)
+        self._open = True
+
+    def clear(self) -> None:
+        """A reload: nobody owns anything, and nobody does until the next ``settle``."""
+        self._commands.clear()
+        self._tools.clear()
+        self._open = False
+
+    def release(self, child: Child) -> None:
+        self._commands = {key: owner for key, owner in self._commands.items() if owner is not child}
+        self._tools = {name: owner for name, owner in self._tools.items() if owner is not child}
+
+    def _claim_command(self, child: Child, key: str) -> None:
+        name = child.commands[key].name
+        if key in self._builtin:
+            child.fault("shadowed", f"command /{name} is hidden by the built-in /{key}")
+        elif (owner := self._commands.setdefault(key, child)) is not child:
+            child.fault("shadowed", f"command /{name} is hidden by that of extension {owner.name}")
+
+    def _claim_tool(self, child: Child, name: str) -> bool:
+        owner = self._tools.setdefault(name, child)
+        if owner is not child:
+            child.fault("shadowed", f"tool {name} is hidden by that of extension {owner.name}")
+        return owner is child
+
+    # --- looking up
+
+    def command(self, name: str) -> tuple[Child, str] | None:
+        """Who answers to a name, and the name as it was registered."""
+        owner = self._commands.get(name.lower())
+        return (owner, owner.commands[name.lower()].name) if owner and owner.alive else None
+
+    def commands(self) -> list[CommandInfo]:
+        alive = [(child, child.commands[key]) for key, child in self._commands.items() if child.alive]
+        rows = [CommandInfo(frame.name, frame.description or f"({child.name})", child.name) for child, frame in alive]
+        return sorted(rows, key=lambda row: row.name.lower())
+
+    def tools(self) -> list[tuple[Child, frames.RegisterTool]]:
+        return [(child, child.tools[name]) for name, child in self._tools.items() if child.alive]
+
+    def owns(self, child: Child, tool: str) -> bool:
+        return self._tools.get(tool) is child
+
+    def owns_command(self, child: Child, key: str) -> bool:
+        return self._commands.get(key) is child
+
+
+def is_deferred(frame: frames.RegisterTool) -> bool:
+    """Hidden from the model until a result activates it; ``exposure`` overrides the older key."""
+    return frame.exposure == "deferred" if frame.exposure else frame.deferred
+
+
+def _unusable(frame: frames.RegisterTool) -> str:
+    if not _TOOL_NAME.fullmatch(frame.name):
+        return "a tool's name is 1 to 64 letters, digits, _ or -"
+    if frame.exposure and frame.exposure not in frames.EXPOSURES:
+        return f"unknown exposure {frame.exposure[:40]!r}"
+    return schema_check.usable(frame.schema) if frame.schema is not None else ""

@@ -1,0 +1,96 @@
+"""What a child may say of its own accord, and what comes of it. Answers to our questions do not pass here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from zot.agent.extensions.child import Child
+from zot.agent.extensions.nested_calls import NestedCalls
+from zot.agent.extensions.panels import Panels
+from zot.agent.extensions.registry import Registry
+from zot.agent.extensions.surface import Surface
+from zot.agent.extproto import frames
+
+_NOTES_PER_SECOND = 1000
+
+
+class Requests:
+    def __init__(
+        self,
+        surface: Surface,
+        registry: Registry,
+        panels: Panels,
+        nested: NestedCalls,
+        on_tools_changed: Callable[[], None],
+    ) -> None:
+        self._surface = surface
+        self._registry = registry
+        self._panels = panels
+        self._nested = nested
+        self._on_tools_changed = on_tools_changed
+        self._notes: dict[str, tuple[int, int]] = {}
+
+    def heed(self, child: Child, frame: frames.ChildFrame) -> None:
+        match frame:
+            case frames.RegisterCommand():
+                self._registry.add_command(child, frame)
+            case frames.RegisterTool():
+                if self._registry.add_tool(child, frame):
+                    self._on_tools_changed()
+            case frames.Subscribe():
+                _subscribe(child, frame)
+            case frames.CallTool():
+                self._nested.requested(child, frame)
+            case frames.CallToolCancel(id=id):
+                self._nested.cancelled(child, id)
+            case _ if child.alive:  # what is said between `shutdown` and the exit is not shown
+                self._show(child, frame)
+            case _:
+                pass
+
+    def _show(self, child: Child, frame: frames.ChildFrame) -> None:
+        match frame:
+            case frames.Notify(level=level, message=message) if message and self._may_note(child):
+                self._surface.notify(child.name, level, message)
+            case frames.ClearNotes():
+                self._surface.clear_notes(child.name)
+            case frames.PanelRender():
+                self._panels.render(child, frame)
+            case frames.PanelClose(panel_id=panel_id):
+                self._panels.closed_by_child(child, panel_id)
+            case frames.OpenPanel(panel=panel):
+                self._panels.open(child, panel)
+            case frames.Submit(text=text) if text.strip():
+                self._surface.submit(child.name, text)
+            case frames.SubmitSlash(text=text):
+                self._slash(child, text.strip())
+            case _:
+                pass
+
+    def _slash(self, child: Child, text: str) -> None:
+        if text.startswith("/"):
+            self._surface.submit_slash(child.name, text)
+        else:
+            child.fault("bad submit_slash", f"sent submit_slash without a slash; it was refused: {text[:60]!r}")
+
+    def _may_note(self, child: Child) -> bool:
+        """A flood of notes must not drown the screen."""
+        second = int(time.monotonic())
+        at, count = self._notes.get(child.name, (second, 0))
+        count = count + 1 if at == second else 1
+        self._notes[child.name] = (second, count)
+        if count == _NOTES_PER_SECOND + 1:
+            child.fault("too many notes", f"sent more than {_NOTES_PER_SECOND} notes in a second; some were dropped")
+        return count <= _NOTES_PER_SECOND
+
+
+def _subscribe(child: Child, frame: frames.Subscribe) -> None:
+    known = {name for name in frame.intercept if name in frames.INTERCEPTS}
+    unknown = sorted(set(frame.intercept) - known)
+    if unknown:
+        names = ", ".join(name[:40] for name in unknown[:5])
+        child.fault("unknown intercept", f"cannot intercept {names}; possible are {', '.join(frames.INTERCEPTS)}")
+    child.events.update(frame.events)
+    child.intercepts |= known
+    child.guarded |= known

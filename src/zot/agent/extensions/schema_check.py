@@ -1,0 +1,114 @@
+"""JSON Schema as far as a host must know it: is it usable, and do a call's arguments fit?
+
+Only the plain keywords are judged (type, required, properties, items, enum, const, additionalProperties: false);
+what this module does not know it lets pass, so that no sound call is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
+_DEEPEST = 32
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+def usable(schema: Any) -> str:
+    """Why this cannot be the schema of a tool, or ""."""
+    if not isinstance(schema, dict):
+        return "the schema is not a JSON object"
+    fields = cast("dict[str, Any]", schema)
+    if fields.get("type", "object") != "object":
+        return f'the schema\'s "type" is {fields["type"]!r}, not "object"'
+    properties: Any = fields.get("properties", {})
+    if not isinstance(properties, dict):
+        return 'the schema\'s "properties" is not an object'
+    bad = [name for name, inner in cast("dict[str, Any]", properties).items() if not isinstance(inner, dict | bool)]
+    if bad:
+        return f'the schema of "{bad[0]}" is not an object'
+    required: Any = fields.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
+        return 'the schema\'s "required" is not a list of names'
+    return ""
+
+
+def misfit(schema: Any, value: Any, path: str = "", depth: int = 0) -> str:
+    """Where and why the value does not fit, or ""."""
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return ""
+    rules = cast("dict[str, Any]", schema)
+    return (
+        _wrong_type(rules, value, path)
+        or _wrong_choice(rules, value, path)
+        or _wrong_fields(rules, value, path, depth)
+        or _wrong_items(rules, value, path, depth)
+    )
+
+
+def _wrong_type(rules: dict[str, Any], value: Any, path: str) -> str:
+    wanted: Any = rules.get("type")
+    names = cast("list[Any]", wanted if isinstance(wanted, list) else [wanted])
+    if wanted is None or any(_is(name, value) for name in names):
+        return ""
+    return f"{_place(path)} must be {' or '.join(str(name) for name in names)}"
+
+
+def _is(name: Any, value: Any) -> bool:
+    if name == "integer":
+        return not isinstance(value, bool) and (
+            isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        )
+    if name == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return not isinstance(name, str) or name not in _TYPES or isinstance(value, _TYPES[name])
+
+
+def _wrong_choice(rules: dict[str, Any], value: Any, path: str) -> str:
+    choices: Any = rules.get("enum")
+    if isinstance(choices, list) and value not in choices:
+        return f"{_place(path)} must be one of {', '.join(repr(c) for c in cast('list[Any]', choices)[:12])}"
+    if "const" in rules and value != rules["const"]:
+        return f"{_place(path)} must be {rules['const']!r}"
+    return ""
+
+
+def _wrong_fields(rules: dict[str, Any], value: Any, path: str, depth: int) -> str:
+    if not isinstance(value, dict):
+        return ""
+    fields = cast("dict[str, Any]", value)
+    required: Any = rules.get("required", [])
+    for name in cast("list[Any]", required if isinstance(required, list) else []):
+        if name not in fields:
+            return f"{_place(_join(path, name))} is required"
+    properties: Any = rules.get("properties", {})
+    known = cast("dict[str, Any]", properties if isinstance(properties, dict) else {})
+    for name, inner in fields.items():
+        if name in known:
+            if wrong := misfit(known[name], inner, _join(path, name), depth + 1):
+                return wrong
+        elif rules.get("additionalProperties") is False and "patternProperties" not in rules:
+            return f"{_place(_join(path, name))} is not known"
+    return ""
+
+
+def _wrong_items(rules: dict[str, Any], value: Any, path: str, depth: int) -> str:
+    if isinstance(value, list):
+        for place, item in enumerate(cast("list[Any]", value)):
+            if wrong := misfit(rules.get("items"), item, f"{path}[{place}]", depth + 1):
+                return wrong
+    return ""
+
+
+def _join(path: str, name: Any) -> str:
+    return f"{path}.{name}" if path else str(name)
+
+
+def _place(path: str) -> str:
+    return f"'{path}'" if path else "the arguments"
