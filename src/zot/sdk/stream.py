@@ -80,8 +80,9 @@ class Work:
 class EventStream:
     """The events of one prompt, in order, ending after ``done``. Read it with ``async for``.
 
-    Leaving the loop early, or ``aclose``, cancels the prompt. A failure that zot expects (a refused request, a step
-    limit) is an ``error`` event; only the unexpected is raised.
+    Leaving the loop early, cancelling the wait for an event, or ``aclose`` cancels the prompt; a program that keeps
+    the stream or an exception's traceback says so with ``async with zot.prompt(…) as events``. A failure that zot
+    expects (a refused request, a step limit) is an ``error`` event; only the unexpected is raised.
     """
 
     def __init__(self, work: Work) -> None:
@@ -91,10 +92,20 @@ class EventStream:
         return self
 
     async def __anext__(self) -> Event:
-        event = await self._work.next()
+        try:
+            event = await self._work.next()
+        except asyncio.CancelledError:
+            self._drop()  # whoever was waiting is going away, as with any asynchronous generator
+            raise
         if event is None:
             raise StopAsyncIteration
         return event
+
+    async def __aenter__(self) -> EventStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     async def aclose(self) -> None:
         """Cancel the prompt unless it is over, and wait until it is."""

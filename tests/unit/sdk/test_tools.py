@@ -1,0 +1,151 @@
+"""Plain functions as tools, through a real prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from tests.fakes.model_server import CallTools, FakeModelServer, Say
+from zot.errors import UsageError
+from zot.sdk import Runtime, ToolContext, ToolError, ToolProgress, ToolResult, tool
+
+Serve = Callable[..., FakeModelServer]
+Embed = Callable[..., Runtime]
+
+
+def forecast(city: str, days: Annotated[int, "how many"] = 1, unit: Literal["c", "f"] = "c") -> str:
+    """The weather in a city.
+
+    Not part of the description."""
+    return f"{city}: sunny for {days} days in {unit}"
+
+
+async def results(zot: Runtime) -> list[ToolResult]:
+    return [event async for event in zot.prompt("go") if isinstance(event, ToolResult)]
+
+
+def words(result: ToolResult) -> str:
+    return result.content[0].text  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+async def test_a_function_is_a_tool_by_its_annotations_and_docstring(serve: Serve, embed: Embed) -> None:
+    server = serve(CallTools([("forecast", {"city": "Oslo", "days": 3})]), Say("ok"))
+    async with embed(server, tools=[forecast], allowed_tools=()) as zot:
+        (result,) = await results(zot)
+    assert words(result) == "Oslo: sunny for 3 days in c"
+    (offered,) = server.requests[0].json["tools"]
+    assert (offered["name"], offered["description"]) == ("forecast", "The weather in a city.")
+    assert offered["input_schema"]["properties"]["days"] == {"type": "integer", "description": "how many", "default": 1}
+
+
+async def test_your_tools_stand_beside_those_of_zot(serve: Serve, embed: Embed) -> None:
+    server = serve(Say("ok"), Say("ok"))
+    async with embed(server, tools=[forecast]) as zot:
+        await zot.ask("hi")
+    async with embed(server, tools=[forecast], allowed_tools=["read"]) as zot:
+        await zot.ask("hi")
+    offered = [[each["name"] for each in request.json["tools"]] for request in server.requests]
+    assert offered == [["bash", "edit", "forecast", "read", "write"], ["forecast", "read"]]
+
+
+async def test_arguments_that_do_not_fit_are_an_error_the_model_reads(serve: Serve, embed: Embed) -> None:
+    server = serve(CallTools([("forecast", {"days": "many"})]), Say("ok"))
+    async with embed(server, tools=[forecast]) as zot:
+        (result,) = await results(zot)
+    assert result.is_error and words(result) == "bad arguments: missing: city"
+
+
+async def test_what_a_function_raises_is_read_by_the_model_and_ends_nothing(serve: Serve, embed: Embed) -> None:
+    def fail() -> None:
+        "Fails."
+        raise ValueError("no luck")
+
+    def refuse() -> None:
+        "Refuses."
+        raise ToolError("not today")
+
+    server = serve(CallTools([("fail", {}), ("refuse", {})]), Say("ok"))
+    async with embed(server, tools=[fail, refuse]) as zot:
+        failed, refused = await results(zot)
+    assert (words(failed), failed.is_error) == ("fail failed: ValueError: no luck", True)
+    assert (words(refused), refused.is_error) == ("not today", True)
+
+
+async def test_a_coroutine_runs_on_the_loop_and_a_plain_function_in_a_thread(serve: Serve, embed: Embed) -> None:
+    threads: dict[str, int] = {}
+
+    async def on_loop() -> None:
+        "Async."
+        await asyncio.sleep(0)
+        threads["loop"] = threading.get_ident()
+
+    def in_thread() -> None:
+        "Sync."
+        threads["thread"] = threading.get_ident()
+
+    server = serve(CallTools([("on_loop", {}), ("in_thread", {})]), Say("ok"))
+    async with embed(server, tools=[on_loop, in_thread]) as zot:
+        await zot.ask("go")
+    assert threads["loop"] == threading.get_ident() != threads["thread"]
+
+
+async def test_a_function_may_report_progress(serve: Serve, embed: Embed) -> None:
+    async def count(upto: int, context: ToolContext) -> dict[str, int]:
+        "Counts."
+        for number in range(upto):
+            context.progress(f"{number}\n")
+        return {"counted": upto}
+
+    server = serve(CallTools([("count", {"upto": 2})]), Say("ok"))
+    async with embed(server, tools=[count]) as zot:
+        events = [event async for event in zot.prompt("go")]
+    assert [event.text for event in events if isinstance(event, ToolProgress)] == ["0\n", "1\n"]
+    assert [words(event) for event in events if isinstance(event, ToolResult)] == ['{"counted":2}']
+
+
+async def test_cancelling_ends_a_running_function(serve: Serve, embed: Embed) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def forever() -> None:
+        "Never ends."
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    server = serve(CallTools([("forever", {})]), Say("ok"))
+    async with embed(server, tools=[forever]) as zot, asyncio.TaskGroup() as group:
+        work = group.create_task(results(zot))
+        await started.wait()
+        await zot.cancel()
+        assert ended.is_set()
+        assert (await work)[0].is_error
+
+
+def test_a_schema_of_ones_own_replaces_the_annotations() -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+
+    @tool(name="look_up", schema=schema, description="Looks up.", read_only=True)
+    def search(**anything: Any) -> str:
+        return str(anything)
+
+    assert (search.name, search.schema, search.read_only, search(q="x")) == ("look_up", schema, True, "{'q': 'x'}")
+
+
+def test_what_cannot_be_a_tool_is_refused_by_name() -> None:
+    def silent(x: int) -> None: ...
+
+    def odd(x: complex) -> None:
+        "Odd."
+
+    with pytest.raises(UsageError, match="silent needs a docstring"):
+        Runtime(tools=[silent])
+    with pytest.raises(UsageError, match="no JSON Schema"):
+        Runtime(tools=[odd])
+    with pytest.raises(UsageError, match="allowed_tools"):
+        Runtime(tools=["read"])  # pyright: ignore[reportArgumentType]  the mistake itself
