@@ -8,6 +8,7 @@ only what they cannot clear goes through the exact reader.
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -21,6 +22,9 @@ MAX_INTEGER = 2**64 - 1
 
 _MARK_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 _LONG_RUN = b"0" * 19  # the shortest number that may not fit into 64 bits
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_ONE_BRACKET = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _CONTAINERS = (dict, list)
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -30,7 +34,7 @@ def loads(data: bytes) -> Any:
     """The value in ``data``; ValueError says why there is none."""
     try:
         value = _decode(data)
-        if plain(data) and (_no_duplicates(data, value) or _encode(value) == data):
+        if plain(data) and (_encode(value) == data or _no_duplicates(data, value)):
             return value
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass  # the exact reader below names the reason
@@ -38,10 +42,21 @@ def loads(data: bytes) -> Any:
 
 
 def plain(data: bytes) -> bool:
-    """Whether ``data`` is too flat to be too deep and has no digits enough for a huge integer."""
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+    """Whether well-formed ``data`` is flat enough and has no digits enough for a huge integer."""
+    return _LONG_RUN not in data.translate(_MARK_DIGITS) and not too_deep(data)
+
+
+def too_deep(data: bytes) -> bool:
+    """Whether it nests deeper than 64: take the innermost pairs away 64 times and see what is left."""
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
-    return _LONG_RUN not in data.translate(_MARK_DIGITS)
+    left = _STRINGS.sub(b"", data).translate(_ONE_BRACKET, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        fewer = left.replace(b"[]", b"")
+        if fewer == left:
+            break
+        left = fewer
+    return bool(left)
 
 
 def _no_duplicates(data: bytes, value: Any) -> bool:
@@ -67,9 +82,12 @@ def exact(data: bytes) -> Any:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start}") from error
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+    try:
+        value = _read(text)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
+    if too_deep(data):
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
-    value = _read(text)
     if "\\u" in text:
         _refuse_lone_surrogates(value)
     return value
@@ -82,16 +100,6 @@ def _read(text: str) -> Any:
         return _reader().decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from error
-
-
-def _depth(text: str) -> int:
-    import re  # only for input with more than 64 brackets
-
-    deepest = depth = 0
-    for bracket in re.sub(r'"(?:[^"\\]|\\.)*"|[^][{}"]+', "", text):
-        depth += 1 if bracket in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
 
 
 @functools.cache

@@ -156,7 +156,7 @@ class SdkSuite:
         assert b"[everything] logged x" in host.log
 
     def test_a_command_registered_while_running_is_announced_at_once(self, host: PipeHost) -> None:
-        """ext-041, child side."""
+        """The child's half of line 41."""
         host.send(frames.CommandInvoked(id="1", name="more"))
         assert host.line() == b'{"type":"register_command","name":"fresh","description":"late"}\n'
         assert host.frame().id == "1"
@@ -189,7 +189,7 @@ class SdkSuite:
         assert host.frame() == frames.ToolResult(id="t1", content=(text("nothing"),))
 
     def test_a_cancelled_tool_sends_no_result(self, host: PipeHost) -> None:
-        """ext-111, child side."""
+        """The child's half of line 111."""
         host.send(frames.ToolCall(id="t1", name="slow", args={}))
         assert host.frame().message == "slow started"
         host.send(frames.ToolCancel(id="t1"))
@@ -202,7 +202,7 @@ class SdkSuite:
         assert codec.encode(frames.ShutdownAck()) == host.rest()[-1]
 
     def test_a_waiting_tool_does_not_hold_up_others(self, host: PipeHost) -> None:
-        """ext-057, child side: answers come in any order, matched by id."""
+        """The child's half of line 57: answers come in any order, matched by id."""
         host.send(frames.ToolCall(id="t1", name="slow", args={}), frames.ToolCall(id="t2", name="wrong", args={}))
         assert {host.line(), host.line()} == {
             codec.encode(frames.Notify(level="info", message="slow started")),
@@ -210,14 +210,14 @@ class SdkSuite:
         }
 
     def test_call_tool_inside_a_tool_names_its_parent(self, host: PipeHost) -> None:
-        """ext-125, child side."""
+        """The child's half of line 125."""
         host.send(frames.ToolCall(id="t1", name="nested", args={}))
         assert host.line() == b'{"type":"call_tool","id":"call-1","name":"hosted","args":{"a":1},"parent_id":"t1"}\n'
         host.send(frames.HostToolResult(id="call-1", name="hosted", content=(text("from the host"),)))
         assert host.frame() == frames.ToolResult(id="t1", content=(text("from the host hosted"),))
 
     def test_call_tool_fails_at_once_when_the_host_does_not_offer_it(self, fresh: PipeHost) -> None:
-        """ext-110, child side."""
+        """The child's half of line 110."""
         fresh.line()
         fresh.send(b'{"type":"hello_ack","protocol_version":1,"zot_version":"old"}\n')
         fresh.registrations()
@@ -259,7 +259,7 @@ class SdkSuite:
         assert [host.frame().message for _ in range(3)] == ["turn 1", "turn 2", "bash ok"]
 
     def test_panel_keys_and_closing_reach_their_handlers(self, host: PipeHost) -> None:
-        """ext-089 ext-090 ext-091, child side."""
+        """The child's half of lines 89 to 91."""
         host.send(
             frames.PanelKey(panel_id="p", key="rune", text="x"),
             frames.PanelKey(panel_id="other", key="up"),

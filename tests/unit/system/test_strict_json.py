@@ -22,7 +22,10 @@ DEEPEST = b"[" * 64 + b"]" * 64
         (b"1e400", "number out of range"),
         (b"[" + DEEPEST + b"]", "nested deeper than 64"),
         (b'{"a":' * 65 + b"1" + b"}" * 65, "nested deeper than 64"),
+        (b'[{"a":' * 33 + b"1" + b"}]" * 33, "nested deeper than 64"),
+        (b'["]",' + DEEPEST + b"]", "nested deeper than 64"),
         (b"[" * 200_000, "nested deeper than 64"),
+        (b"[" * 200 + b"1", "not JSON"),
         (b"18446744073709551616", "integer beyond 64 bits"),
         (b'{"a":-9223372036854775809}', "integer beyond 64 bits"),
         (b"9" * 100_000, "integer beyond 64 bits"),
@@ -64,6 +67,7 @@ def test_what_is_refused_names_its_reason(data: bytes, reason: str) -> None:
         (b'{"a":"{\\"b\\":1,\\"b\\":2}"}', {"a": '{"b":1,"b":2}'}),
         (b" [1.5, 1e3, -0, true, null] ", [1.5, 1000.0, 0, True, None]),
         (b"[" + b"[]," * 100 + b"[]]", [[]] * 101),
+        (b'["\\"[[",' + b"[]," * 100 + b'"]]"]', ['"[[', *[[]] * 100, "]]"]),
     ],
 )
 def test_what_only_looks_dangerous_passes(data: bytes, value: Any) -> None:
