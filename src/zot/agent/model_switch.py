@@ -45,4 +45,6 @@ def exchange_model(runtime: Runtime, flags: Flags, model_id: str, environ: Mappi
     runtime.workspace.exported["ZOT_MODEL"] = resolved.model.id
     if runtime.session is not None:
         runtime.session.set_model(provider.id, resolved.model.id)
+    if runtime.extensions is not None:
+        runtime.extensions.model = resolved.model.id
     return before

@@ -10,6 +10,7 @@ import asyncio
 
 from zot.agent.build import build
 from zot.agent.console import say
+from zot.agent.embedding import Embedding
 from zot.agent.flags import Flags
 from zot.agent.rpc.approvals import Approvals
 from zot.agent.rpc.commands import Commands
@@ -32,28 +33,29 @@ def run_rpc(flags: Flags, door: EarlyDoor) -> int:
 
 
 async def _run(flags: Flags, door: EarlyDoor) -> int:
-    stopped = _Stopped()
+    task = asyncio.current_task()
+    assert task is not None
+    stopped = _Stopped(task)
     writer = Writer()
     try:
-        async with build(flags) as runtime:
-            for notice in runtime.notices:
-                say(notice)
-            runtime.notices.clear()
-            if runtime.session is not None:
-                runtime.session.on_failure = say
-            code = await _serve(flags, door, runtime, writer, stopped)
+        code = await _serve(flags, door, writer, stopped)
         await _say_last_words(writer, code)
         return code
+    except asyncio.CancelledError:
+        if stopped.code:  # while extensions were starting
+            return stopped.code
+        raise
     finally:
         writer.close()
 
 
-async def _serve(flags: Flags, door: EarlyDoor, runtime: Runtime, writer: Writer, stopped: _Stopped) -> int:
+async def _serve(flags: Flags, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
     surface = RpcSurface(writer, announced)
-    runtime.agent.interceptors.insert(0, Pace(writer))
-    queue, approvals = WorkQueue(runtime.agent, writer), Approvals(runtime.agent, writer)
-    async with asyncio.TaskGroup() as tasks:
+    async with build(flags, Embedding(surface=surface)) as runtime, asyncio.TaskGroup() as tasks:
+        _tell_notices(runtime)
+        runtime.agent.interceptors.insert(0, Pace(writer))
+        queue, approvals = WorkQueue(runtime.agent, writer), Approvals(runtime.agent, writer)
         commands = Commands(runtime, flags, queue, approvals, announced, tasks)
         server = Server(
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
@@ -61,6 +63,14 @@ async def _serve(flags: Flags, door: EarlyDoor, runtime: Runtime, writer: Writer
         door.close()
         stopped.watch(server)
         return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
+
+
+def _tell_notices(runtime: Runtime) -> None:
+    for notice in runtime.notices:
+        say(notice)
+    runtime.notices.clear()
+    if runtime.session is not None:
+        runtime.session.on_failure = say
 
 
 async def _say_last_words(writer: Writer, code: int) -> None:
@@ -73,10 +83,11 @@ async def _say_last_words(writer: Writer, code: int) -> None:
 
 
 class _Stopped:
-    """The first signal ends the server, or keeps it from beginning."""
+    """The first signal ends the server, or what is being done to begin."""
 
-    def __init__(self) -> None:
-        self._code = 0
+    def __init__(self, beginning: asyncio.Task[int]) -> None:
+        self.code = 0
+        self._beginning = beginning
         self._server: Server | None = None
         loop = asyncio.get_running_loop()
         for number, code in EXIT_CODES.items():
@@ -84,10 +95,10 @@ class _Stopped:
 
     def watch(self, server: Server) -> None:
         self._server = server
-        if self._code:
-            server.end(self._code, at_once=True)
 
     def _stop(self, code: int) -> None:
-        self._code = self._code or code
         if self._server is not None:
-            self._server.end(self._code, at_once=True)
+            self._server.end(code, at_once=True)
+        elif not self.code:
+            self._beginning.cancel()
+        self.code = self.code or code

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
@@ -19,13 +19,16 @@ from zot.agent.flags import Flags
 from zot.agent.model_switch import exchange_model
 from zot.agent.rpc.approvals import Approvals
 from zot.agent.rpc.queue import Work, WorkQueue
+from zot.agent.rpc.reply import Reply
 from zot.agent.runtime import Runtime
 from zot.errors import AgentBusy, UsageError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.provider.model import Reasoning
 
-Reply = Callable[[Any], None]
+if TYPE_CHECKING:
+    from zot.agent.rpc.extension_commands import ExtensionCommands
+
 LATER: Any = object()  # the data of a command that answers by itself
 
 
@@ -45,6 +48,7 @@ class Commands:
         self._approvals = approvals
         self._announced = announced
         self._tasks = tasks
+        self._extensions = _extension_commands(runtime, queue, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
@@ -58,11 +62,20 @@ class Commands:
             wire.SetReasoning: self._set_reasoning,
             wire.GetModels: self._get_models,
             wire.Approve: self._approve,
+            wire.GetCommands: self._get_commands,
+            wire.RunCommand: self._run_command,
+            wire.PanelKey: self._panel_key,
+            wire.PanelClose: self._panel_close,
         }
 
     def do(self, command: wire.AnyCommand, reply: Reply) -> Any:
         """The data to answer with, or LATER when ``reply`` will be called with it."""
         return self._doers[type(command)](command, reply)
+
+    def stop(self) -> None:
+        """Give up what extensions have not answered."""
+        if self._extensions is not None:
+            self._extensions.stop()
 
     # --- at once
 
@@ -155,6 +168,33 @@ class Commands:
         self._queue.submit(Work(lambda: reply(_STARTED), compact=True))
         return LATER
 
+    # --- extensions, for a client that announced the capability
+
+    def _get_commands(self, command: wire.GetCommands, reply: Reply) -> wire.Commands:
+        self._must_be_announced("commands")
+        return wire.Commands(commands=self._extensions.all() if self._extensions else ())
+
+    def _run_command(self, command: wire.RunCommand, reply: Reply) -> Any:
+        self._must_be_announced("commands")
+        if self._extensions is None:
+            raise UsageError(f"unknown command /{command.name.removeprefix('/')}")
+        self._extensions.start(command, reply)
+        return LATER
+
+    def _panel_key(self, command: wire.PanelKey, reply: Reply) -> Any:
+        self._must_be_announced("panels")
+        if self._runtime.extensions is not None:
+            self._runtime.extensions.panel_key(command.extension, command.panel_id, command.key, command.text)
+        return msgspec.UNSET
+
+    def _panel_close(self, command: wire.PanelClose, reply: Reply) -> Any:
+        self._must_be_announced("panels")
+        if self._runtime.extensions is not None:
+            self._runtime.extensions.panel_closed(command.extension, command.panel_id)
+        return msgspec.UNSET
+
+    # --- conditions
+
     def _must_be_idle(self) -> None:
         if self._queue.busy or self._runtime.agent.busy:
             raise AgentBusy("agent is busy")
@@ -162,6 +202,15 @@ class Commands:
     def _must_be_announced(self, capability: Literal["approvals", "commands", "panels"]) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')
+
+
+def _extension_commands(runtime: Runtime, queue: WorkQueue, tasks: asyncio.TaskGroup) -> ExtensionCommands | None:
+    """Imported only where extensions run: most servers have none."""
+    if runtime.extensions is None:
+        return None
+    from zot.agent.rpc.extension_commands import ExtensionCommands
+
+    return ExtensionCommands(runtime.extensions, queue, tasks)
 
 
 _PONG = wire.Pong()

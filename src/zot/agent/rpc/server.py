@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
-
-import msgspec
 
 from zot.agent.console import say
 from zot.agent.extproto import rpc_frames as wire
@@ -19,6 +16,7 @@ from zot.agent.rpc.commands import LATER, Commands
 from zot.agent.rpc.decode import BadCommand, decode
 from zot.agent.rpc.lines import Lines
 from zot.agent.rpc.queue import WorkQueue
+from zot.agent.rpc.reply import Reply
 from zot.agent.rpc.surface import RpcSurface
 from zot.agent.rpc.writer import Writer
 from zot.errors import ZotError
@@ -76,6 +74,7 @@ class Server:
         self._ended = True
         self._approvals.close()
         if at_once:
+            self._commands.stop()
             self._queue.stop()
         else:
             self._queue.close()
@@ -119,7 +118,7 @@ class Server:
         for line in self._lines.feed(data):
             self._handle(line)
         if self._lines.too_long and not self._ended:
-            self._respond("", "", error=_TOO_LONG)
+            self._deny("", "", _TOO_LONG)
             say(f"the client sent {_TOO_LONG}")
             self.end(1)
         self._writer.flush()
@@ -153,28 +152,23 @@ class Server:
             self._surface.open()
 
     def _do(self, command: wire.AnyCommand) -> None:
-        name = command.__struct_config__.tag
-        assert isinstance(name, str)
-
-        def reply(data: Any) -> None:
-            self._respond(command.id, name, data)
-
+        reply = Reply(self._writer, command)
         try:
             data = self._commands.do(command, reply)
-        except (ZotError, ValueError) as error:
-            self._respond(command.id, name, error=str(error))
+        except ZotError as error:
+            reply.fail(str(error))
             return
         if data is not LATER:
-            self._respond(command.id, name, data)
+            reply(data)
 
-    def _respond(self, id: str, command: str, data: Any = msgspec.UNSET, error: str = "") -> None:
-        self._writer.respond(wire.Response(id=id, command=command, success=not error, data=data, error=error))
+    def _deny(self, id: str, command: str, error: str) -> None:
+        self._writer.respond(wire.Response(id=id, command=command, success=False, error=error))
 
     def _refuse(self, bad: BadCommand) -> None:
         if self._token:
             self._shut_out(bad.id, bad.command, _HELLO_FIRST)
         else:
-            self._respond(bad.id, bad.command, error=str(bad))
+            self._deny(bad.id, bad.command, str(bad))
 
     # --- authentication
 
@@ -193,7 +187,7 @@ class Server:
         return True
 
     def _shut_out(self, id: str, command: str, error: str) -> None:
-        self._respond(id, command, error=error)
+        self._deny(id, command, error)
         say(error)
         self.end(1)
 
