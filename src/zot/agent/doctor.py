@@ -16,10 +16,11 @@ from zot.agent import context_files
 from zot.agent.docs import check_index, index_path
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import discover
+from zot.agent.tools.workspace import Workspace
 from zot.errors import UsageError, ZotError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
-from zot.provider.providers import Provider
+from zot.provider.providers import Provider, credential_variables
 from zot.system.home import zot_home
 
 
@@ -49,6 +50,8 @@ def _facts(home: Path) -> Iterator[tuple[str, str]]:
     catalog = Catalog(home)
     yield "models", f"{len(catalog.rows())} known, {len(catalog.providers())} providers"
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"
+    if withheld := _withheld(home, catalog):
+        yield "withheld", f"{', '.join(withheld)}: programs zot starts do not get them, unless named in env_passthrough"
 
 
 def _credentials(catalog: Catalog, store: AuthStore) -> Iterator[str]:
@@ -58,6 +61,13 @@ def _credentials(catalog: Catalog, store: AuthStore) -> Iterator[str]:
             yield f"{provider.id} ({variable})"
         elif _stored(provider, store):
             yield f"{provider.id} (auth.json)"
+
+
+def _withheld(home: Path, catalog: Catalog) -> list[str]:
+    credentials = credential_variables(catalog.providers().values())
+    return Workspace(
+        Path.cwd(), credentials=credentials, passthrough=Settings(home).values.env_passthrough
+    ).removed_credentials()
 
 
 def _stored(provider: Provider, store: AuthStore) -> bool:
@@ -79,8 +89,33 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from store.notices
     yield from discover(cwd, home, Path(os.path.expanduser("~"))).problems
     yield from context_files.load(cwd, home).problems
+    yield from _extension_problems(home, cwd)
     yield from (f"documentation: {problem}" for problem in check_index())
     yield from (f"set aside: {path}" for path in _set_aside(home))
+
+
+def _extension_problems(home: Path, cwd: Path) -> Iterator[str]:
+    """What can be told without starting one; `zot ext doctor` starts them and tells the rest."""
+    from zot.agent.extensions.discover import discover as find_extensions
+    from zot.agent.extensions.skill_files import skill_files
+    from zot.agent.extensions.trust import TrustStore
+
+    trust = TrustStore(home)
+    try:
+        found = find_extensions(explicit=(), cwd=cwd, home=home, scan=True, trust=trust, trust_project=False)
+    except ZotError as error:
+        yield str(error)
+        return
+    yield from (f"extension {problem.directory}: {problem.reason}" for problem in found.problems)
+    yield from found.notes
+    yield from skill_files(found.entries)[1]
+    path = os.environ.get("PATH", "")
+    for entry in found.entries:
+        try:
+            if entry.manifest.has_process:
+                entry.manifest.argv(path)
+        except ZotError as error:
+            yield f"extension {entry.manifest.directory}: {error}"
 
 
 def _set_aside(home: Path) -> list[Path]:
