@@ -21,6 +21,7 @@ $(STAMP)-core: $(STAMP)-venv requirements/core.txt requirements/build.txt pyproj
 	@$(PIP) install --progress-bar on -r requirements/core.txt | grep -v '^Requirement already' || true
 	@$(PIP) install --quiet -r requirements/build.txt
 	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src/zot
 	@touch $@
 
 $(STAMP)-dev: $(STAMP)-core requirements/dev.txt
@@ -30,6 +31,10 @@ $(STAMP)-dev: $(STAMP)-core requirements/dev.txt
 
 $(STAMP)-system: tests/setup/system-packages.sh $(STAMP)-venv
 	@bash tests/setup/system-packages.sh
+	@touch $@
+
+$(STAMP)-sdks: $(STAMP)-system sdks/setup.sh sdks/typescript/package-lock.json
+	@sh sdks/setup.sh
 	@touch $@
 
 $(STAMP)-fixtures: $(STAMP)-dev tests/fixtures.toml tests/fetch_fixtures.py
@@ -51,7 +56,7 @@ check: $(STAMP)-dev ## lint, types, layers, generated files
 generate: $(STAMP)-dev ## write the generated reference pages
 	@$(BIN)/python -m tests.generated
 
-test: $(STAMP)-system $(STAMP)-fixtures check ## everything CI runs
+test: $(STAMP)-sdks $(STAMP)-fixtures check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: $(STAMP)-dev ## budgets as ratios measured in one run
