@@ -213,7 +213,7 @@ def _extension_host(
     from zot.agent.extensions.headless_surface import HeadlessSurface
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.extensions.trust import TrustStore
-    from zot.agent.extproto.limits import READY_GRACE, READY_GRACE_EXPLICIT
+    from zot.agent.extproto.limits import READY_GRACE_EXPLICIT
 
     headless = flags.mode in ("print", "json", "stream")
     return ExtensionHost(
@@ -231,7 +231,7 @@ def _extension_host(
         trust_project=flags.trust_project,
         tool_timeout_s=settings.values.extension_tool_timeout_s,
         session_id=lambda: session.id if session else "",
-        explicit_grace_s=READY_GRACE_EXPLICIT if headless else READY_GRACE,
+        explicit_grace_s=READY_GRACE_EXPLICIT if headless else 0,
     )
 
 

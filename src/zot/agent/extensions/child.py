@@ -189,11 +189,14 @@ class Child:
             reason = await process.over
             greeted, stopping = self.state != "starting", self.state == "stopping"
             self._leave()
-            code = await process.exit_code(limits.EXIT_AFTER_EOF)
             if stopping:
                 return False
+            if reason and not greeted:
+                self._load_error(self._refused or reason)
+                return False
+            code = await process.exit_code(limits.EXIT_AFTER_EOF)
             if not greeted:
-                self._load_error(self._refused or reason or _before_hello(code))
+                self._load_error(_before_hello(code))
                 return False
             return await self._ended(process, reason, code)
         finally:
@@ -201,6 +204,7 @@ class Child:
 
     async def _ended(self, process: ExtensionProcess, reason: str, code: int | None) -> bool:
         """Tell how it ended; whether that was a crash."""
+        self.settled.set()
         if reason:
             self._tell_end(f"was disconnected: it {reason}")
             return True
@@ -225,7 +229,6 @@ class Child:
         self.events, self.intercepts = set(), set()
         self.log("end of its stdout")
         self._owner.ended(self)
-        self.settled.set()
 
     def _tell_end(self, text: str) -> None:
         self.faults.append(text)
@@ -288,7 +291,11 @@ class Child:
         self.guard = self.guard or "guard" in self.capabilities
         self.state = "greeting"
         self._write(encode(self._owner.acknowledge(self.entry)))
-        self._after(limits.IDLE_READY, lambda: self._look(self._lines))
+        self._look_again()
+
+    def _look_again(self) -> None:
+        lines = self._lines
+        self._after(limits.IDLE_READY, lambda: self._look(lines))
 
     def _look(self, lines_before: int) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""
@@ -296,8 +303,7 @@ class Child:
             self.log("readiness assumed: it was silent and sent no ready frame")
             self.make_ready("idle")
         elif self.state == "greeting":
-            lines = self._lines
-            self._after(limits.IDLE_READY, lambda: self._look(lines))
+            self._look_again()
 
     def make_ready(self, how: ReadyHow) -> None:
         if self.state == "greeting":

@@ -54,6 +54,7 @@ class ExtensionHost:
     """``provider`` and ``model`` are what children are told; whoever switches the model sets them.
 
     ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
+    ``explicit_grace_s`` is how long ``start`` waits for what was named by hand, where that is longer than for others.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class ExtensionHost:
         tool_timeout_s: float = limits.TOOL_REPLY,
         session_id: Callable[[], str],
         trace: FrameTap | None = None,
-        explicit_grace_s: float = limits.READY_GRACE,
+        explicit_grace_s: float = 0,
         builtin_commands: Collection[str] = BUILTIN_COMMANDS,
     ) -> None:
         self.home = home

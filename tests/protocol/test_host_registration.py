@@ -1,0 +1,174 @@
+"""Who gets which name (extension-protocol.md §6.4–6.6, §22.1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.fakes.client import calls, says
+from tests.fakes.extension_host import Kit, hosting, until
+from tests.fakes.extensions import events_seen, seen_of
+from tests.fakes.tools import FakeTool
+
+COMMAND = """
+hello(); send(type="register_command", name="{name}", description="d"); ready()
+serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action="display", display=NAME))
+"""
+TOOL = 'hello(); tool("{name}", description=NAME); ready(); serve(tool_call=lambda f: text(f["id"], "by " + NAME))'
+
+
+async def test_a_command_registered_after_ready_works_at_once(kit: Kit) -> None:
+    """ext-041"""
+    kit.add("late", "hello(); ready()\n" + COMMAND.format(name="later").split(";", 1)[1].strip())
+    host = await kit.start()
+    await until(host.commands)
+    assert (await host.run_command("later", "")).error == "" and kit.surface.of("display") == [("late", "late")]
+
+
+async def test_the_second_registration_of_a_command_is_shadowed_and_shown_once(kit: Kit) -> None:
+    """ext-042, ext-108: names that differ only in case conflict; load order decides, not speed."""
+    kit.add("one", "time.sleep(0.2)\n" + COMMAND.format(name="Weather"))
+    kit.add("two", COMMAND.format(name="weather"))
+    host = await kit.start()
+    assert [(command.name, command.extension) for command in host.commands()] == [("Weather", "one")]
+    assert "hidden by that of extension one" in kit.fault("extension two") and "hidden" in kit.log("two")
+    assert host.statuses()[1].shadowed_commands == ("weather",)
+
+
+async def test_a_command_is_found_whatever_its_case_and_invoked_as_registered(kit: Kit) -> None:
+    """ext-107"""
+    directory = kit.add("w", COMMAND.format(name="weather"))
+    host = await kit.start()
+    assert (await host.run_command("Weather", "")).error == ""
+    assert seen_of(directory, "command_invoked")[0]["name"] == "weather"
+
+
+async def test_a_builtin_command_is_never_taken_over(kit: Kit) -> None:
+    """ext-043"""
+    directory = kit.add("h", COMMAND.format(name="Help"))
+    host = await kit.start()
+    assert host.commands() == [] and "built-in" in kit.fault("extension h")
+    assert "unknown command" in (await host.run_command("help", "")).error
+    assert seen_of(directory, "command_invoked") == []
+
+
+async def test_an_active_builtin_tool_wins_and_an_inactive_one_shadows_nothing(kit: Kit) -> None:
+    """ext-044"""
+    kit.add("b", TOOL.format(name="bash"))
+    kit.add("g", TOOL.format(name="grep"))
+    host = await kit.start()
+    bash = FakeTool("bash")
+    agent, client = kit.agent(calls(("bash", {}), ("grep", {})), says("ok"), tools=[bash])
+    await agent.prompt("go")
+    assert len(bash.ran) == 1 and "built-in" in kit.fault("extension b")
+    results = [result.content[0].text for result in client.requests[1].messages[-1].tool_results()]  # pyright: ignore
+    assert results == ["bash ok", "by g"]
+    assert [(status.tools, status.shadowed_tools) for status in host.statuses()] == [((), ("bash",)), (("grep",), ())]
+
+
+async def test_of_two_extensions_with_one_tool_the_first_describes_and_runs_it(kit: Kit) -> None:
+    """ext-045: the slower one is first in load order and wins."""
+    kit.add("first", "time.sleep(0.2)\n" + TOOL.format(name="t"))
+    kit.add("second", TOOL.format(name="t"))
+    await kit.start()
+    agent, client = kit.agent(calls(("t", {})), says("ok"))
+    await agent.prompt("go")
+    assert [spec.description for spec in client.requests[0].tools] == ["first"]
+    assert client.requests[1].messages[-1].tool_results()[0].content[0].text == "by first"  # pyright: ignore
+    assert "hidden" in kit.fault("extension second")
+
+
+async def test_unknown_intercepts_are_ignored_with_one_diagnostic(kit: Kit) -> None:
+    """ext-046"""
+    kit.add("i", 'hello(); subscribe(intercept=["nonsense", "turn_end", "turn_start"]); ready(); serve()')
+    host = await kit.start()
+    assert "nonsense" in kit.fault("intercept") and host.statuses()[0].intercepts == ("turn_start",)
+
+
+async def test_subscriptions_add_up(kit: Kit) -> None:
+    """ext-047"""
+    directory = kit.add("s", 'hello(); subscribe(["turn_start"]); subscribe(["turn_end"]); ready(); serve()')
+    await kit.start()
+    agent, _ = kit.agent(says("ok"))
+    await agent.prompt("go")
+    await until(lambda: events_seen(directory) == ["turn_start", "turn_end"])
+
+
+async def test_a_bad_tool_is_skipped_alone(kit: Kit) -> None:
+    """ext-114, ext-115"""
+    kit.add(
+        "t",
+        """
+hello()
+tool("a", exposure="sideways"); tool("b", schema=[1]); tool("c", schema={"type": "string"}); tool("bad name")
+tool("d", schema={"type": "object", "properties": {"x": 5}}); tool("e", replay="maybe"); tool("f")
+ready(); serve()
+""",
+    )
+    host = await kit.start()
+    agent, _ = kit.agent()
+    assert [tool.name for tool in agent.tools] == ["e", "f"]
+    assert "sideways" in kit.fault("was skipped") and "never" in kit.fault("replay")
+    assert kit.log("t").count("was skipped") == 5 and host.statuses()[0].state == "ready"
+
+
+async def test_a_deferred_tool_appears_after_a_result_names_it(kit: Kit) -> None:
+    """ext-116"""
+    kit.add(
+        "d",
+        """
+hello(); tool("open_box"); tool("inside", deferred=True); tool("other", exposure="deferred"); ready()
+serve(tool_call=lambda f: text(f["id"], "ok", activate_tools=["inside", "nobody"]))
+""",
+    )
+    await kit.start()
+    agent, client = kit.agent(calls(("open_box", {})), calls(("inside", {})), says("ok"))
+    await agent.prompt("go")
+    assert [[spec.name for spec in request.tools] for request in client.requests] == [
+        ["open_box"],
+        ["inside", "open_box"],
+        ["inside", "open_box"],
+    ]
+
+
+async def test_names_of_a_dead_child_are_free_and_come_back_with_its_restart(kit: Kit) -> None:
+    """§11, §1"""
+    directory = kit.add(
+        "phoenix",
+        """
+open(HERE + "/lives", "a").write("x")
+hello(); tool("t"); send(type="register_command", name="c"); ready()
+def die(f): os._exit(1)
+serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
+""",
+    )
+    host = await kit.start()
+    agent, _ = kit.agent(calls(("t", {})), says("ok"))
+    assert "disconnected" in (await host.run_command("c", "")).error
+    assert agent.tools == () and host.commands() == []
+    assert "unknown command" in (await host.run_command("c", "")).error
+    await until(lambda: [tool.name for tool in agent.tools] == ["t"])
+    assert (directory / "lives").read_text() == "xx"
+    await agent.prompt("go")
+    assert agent.messages[2].tool_results()[0].content[0].text == "alive"  # pyright: ignore
+
+
+async def test_skills_of_an_extension_need_no_process(tmp_path: Path) -> None:
+    """ext-109"""
+    from zot.agent.extensions.skill_files import skill_files
+    from zot.agent.skills.discover import discover
+
+    async with hosting(tmp_path) as kit:
+        directory = kit.root / "extensions" / "Dev Kit"
+        for place in ("skills/commit", "skills/deep/review", "one"):
+            (directory / place).mkdir(parents=True)
+            (directory / place / "SKILL.md").write_text(f"---\ndescription: {place}\n---\nbody")
+        (directory / "extension.json").write_text(
+            '{"name":"Dev Kit","skills":["skills","one/SKILL.md","../out","missing"]}'
+        )
+        kit.directories.append(directory)
+        host = await kit.start()
+        files, problems = skill_files(host.plan().entries)
+        found = discover(kit.cwd, kit.home, tmp_path, files)
+        labels = {skill.name: skill.label for skill in found.visible}
+        assert labels == dict.fromkeys(["dev-kit:commit", "dev-kit:one", "dev-kit:review"], "extension Dev Kit")
+        assert len(problems) == 2 and "../out" in problems[0] and host.statuses() == []
