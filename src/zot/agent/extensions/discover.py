@@ -190,19 +190,23 @@ def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: D
 
 
 def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
-    """Stage two, by manifest name: the first wins, but a project entry never wins over the user's own guard."""
-    guards = {entry.manifest.name for entry in entries if entry.scope == "global" and entry.manifest.guard}
+    """Stage two, by manifest name: the first wins, except that some of the user's own do not yield to a project."""
+    own = {entry.manifest.name: entry.manifest for entry in reversed(entries) if entry.scope == "global"}
     winners: dict[str, Entry] = {}
     for entry in entries:
         name = entry.manifest.name
-        if entry.scope == "project" and name in guards:
-            result.notes.append(f"project extension {name} was skipped: your guard of that name stays")
+        if entry.scope == "project" and name in own and _keeps_its_name(own[name], entry.manifest):
+            result.notes.append(f"project extension {name} was skipped: your own extension of that name stays")
         elif name in winners:
             first = winners[name].manifest.directory
             result.notes.append(f"extension {name} in {entry.manifest.directory} was skipped: {first} has that name")
         else:
             winners[name] = entry
     return list(winners.values())
+
+
+def _keeps_its_name(own: Manifest, project: Manifest) -> bool:
+    return own.guard or (own.has_process and not project.has_process)
 
 
 def _find(directory: Path) -> _Found:

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.unit.agent.extensions.places import Places, extension
+
+
+def test_load_order_is_explicit_then_project_then_global_each_by_directory(places: Places) -> None:
+    second, first = places.explicit("z"), places.explicit("a")
+    places.own("m")
+    places.own("b")
+    places.project("n")
+    places.project("c")
+    assert places.names(second, first) == [
+        ("explicit", "z"),
+        ("explicit", "a"),
+        ("project", "c"),
+        ("project", "n"),
+        ("global", "b"),
+        ("global", "m"),
+    ]
+
+
+def test_a_broken_extension_concerns_only_itself(places: Places) -> None:
+    """ext-012"""
+    places.own("a", name="")
+    places.own("b")
+    found = places.discover()
+    assert [entry.manifest.name for entry in found.entries] == ["b"]
+    assert [(problem.directory.name, problem.guard) for problem in found.problems] == [("a", False)]
+
+
+def test_nothing_installed_is_no_error(places: Places) -> None:
+    found = places.discover()
+    assert (found.entries, found.problems, found.notes, found.quiet) == ([], [], [], [])
+
+
+def test_a_disabled_one_is_skipped_quietly_when_discovered_and_with_a_line_when_named(places: Places) -> None:
+    """ext-014"""
+    named = places.explicit("x", enabled=False)
+    places.own("y", enabled=False)
+    found = places.discover(named)
+    assert found.entries == []
+    assert len(found.notes) == 1
+    assert "x is disabled" in found.notes[0]
+    assert len(found.quiet) == 1
+    assert "y is disabled" in found.quiet[0]
+
+
+def test_a_trusted_project_copy_hides_the_global_one_by_directory_name(places: Places) -> None:
+    """ext-022"""
+    places.own("x", name="theirs")
+    places.project("x", name="ours")
+    assert places.names() == [("project", "ours")]
+    assert "is hidden by" in places.discover().quiet[0]
+
+
+def test_a_global_guard_is_never_hidden_by_directory_name(places: Places) -> None:
+    """ext-022"""
+    places.own("x", name="theirs", guard=True)
+    places.project("x", name="ours")
+    assert places.names() == [("project", "ours"), ("global", "theirs")]
+
+
+def test_a_global_guard_wins_over_a_project_entry_of_its_name(places: Places) -> None:
+    """ext-022"""
+    places.own("x", name="guard", guard=True)
+    places.project("y", name="guard")
+    assert places.names() == [("global", "guard")]
+    assert any("your own extension of that name stays" in note for note in places.discover().notes)
+
+
+def test_a_broken_global_guard_is_not_hidden_either_and_fails_closed(places: Places) -> None:
+    directory = places.own("x")
+    (directory / "extension.json").write_text('{"name":"x","guard":true,')
+    places.project("x")
+    found = places.discover()
+    assert [(problem.directory, problem.guard) for problem in found.problems] == [(directory, True)]
+
+
+def test_an_untrusted_project_entry_does_not_run_and_hides_nothing(places: Places) -> None:
+    """ext-022"""
+    places.own("x")
+    places.project("x", trusted=False)
+    assert places.names() == [("global", "x")]
+    notes = places.discover().notes
+    assert len(notes) == 1
+    assert "is not trusted" in notes[0]
+    assert "zot ext trust" in notes[0]
+
+
+def test_trust_project_runs_it_for_once(places: Places) -> None:
+    places.project("x", trusted=False)
+    assert places.names(trust_project=True) == [("project", "x")]
+    assert places.names() == []
+
+
+def test_a_disabled_trusted_project_copy_still_hides_the_global_one_unless_that_is_a_guard(places: Places) -> None:
+    """ext-023"""
+    places.own("x")
+    places.project("x", enabled=False)
+    places.own("y", guard=True)
+    places.project("y", enabled=False)
+    assert places.names() == [("global", "y")]
+
+
+def test_a_disabled_global_guard_protects_nothing(places: Places) -> None:
+    places.own("x", guard=True, enabled=False)
+    places.project("x")
+    assert places.names() == [("project", "x")]
+
+
+def test_an_explicit_path_wins_over_installed_ones_of_the_same_name(places: Places) -> None:
+    """ext-024"""
+    mine = places.explicit("dev", name="x")
+    places.project("x")
+    places.own("x")
+    assert places.names(mine) == [("explicit", "x")]
+    assert [note for note in places.discover(mine).notes if "was skipped" in note]
+
+
+def test_without_a_scan_only_explicit_paths_load(places: Places) -> None:
+    """ext-025"""
+    mine = places.explicit("mine")
+    places.project("p")
+    places.own("g")
+    assert places.names(mine, scan=False) == [("explicit", "mine")]
+    assert places.names(scan=False) == []
+
+
+def test_a_relative_explicit_path_belongs_to_the_process_directory(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ext-026"""
+    mine = places.explicit("mine")
+    monkeypatch.chdir(mine)
+    assert [entry.manifest.directory for entry in places.discover(Path(".")).entries] == [mine]
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_an_explicit_path_without_a_manifest_is_an_error(places: Places, present: bool) -> None:
+    path = places.cwd.parent / "nothing"
+    if present:
+        path.mkdir()
+    [problem] = places.discover(path).problems
+    assert problem.reason == ("no extension.json" if present else "no such directory")
+
+
+def test_a_directory_without_a_manifest_is_ignored_and_hides_nothing(places: Places) -> None:
+    """ext-105"""
+    (places.cwd / ".zot" / "extensions" / "x").mkdir(parents=True)
+    places.own("x")
+    found = places.discover()
+    assert [entry.scope for entry in found.entries] == ["global"]
+    assert (found.problems, found.notes) == ([], [])
+
+
+def test_links_to_directories_load_and_dangling_ones_and_files_are_skipped(places: Places) -> None:
+    """ext-106"""
+    target = places.explicit("real")
+    parent = places.home / "extensions"
+    parent.mkdir()
+    (parent / "linked").symlink_to(target)
+    (parent / "dangling").symlink_to(places.home / "nowhere")
+    (parent / "file").write_text("x")
+    found = places.discover()
+    assert [entry.manifest.directory for entry in found.entries] == [parent / "linked"]
+    assert found.problems == []
+
+
+def test_what_an_install_builds_is_not_an_extension(places: Places) -> None:
+    extension(places.home / "extensions" / ".installing-1234", name="half")
+    assert places.names() == []
+
+
+def test_bundles_without_a_process_need_no_trust(places: Places) -> None:
+    """ext-098 ext-109"""
+    theme = places.project("theme", trusted=False, exec=None)
+    (theme / "theme.json").write_text("{}")
+    places.project("skills", trusted=False, exec=None, skills=["s"])
+    theme_manifest = (theme / "extension.json").read_text()
+    assert "exec" not in theme_manifest
+    assert places.names() == [("project", "skills"), ("project", "theme")]
+
+
+def test_what_needed_no_trust_hides_only_what_runs_nothing(places: Places) -> None:
+    """A cloned repository must not switch off a user's extension with an empty bundle."""
+    places.own("redactor")
+    places.project("redactor", trusted=False, exec=None, skills=["s"], name="harmless")
+    places.own("bundle", exec=None, skills=["s"], name="mine")
+    places.project("bundle", trusted=False, exec=None, skills=["s"], name="ours")
+    assert places.names() == [("project", "ours"), ("project", "harmless"), ("global", "redactor")]
+
+
+def test_what_needed_no_trust_does_not_take_the_name_of_something_that_runs(places: Places) -> None:
+    places.own("mine", name="redactor")
+    places.project("p", trusted=False, exec=None, skills=["s"], name="redactor")
+    assert places.names() == [("global", "redactor")]
+
+
+def test_state_lives_beside_the_manifest_but_outside_a_project(places: Places) -> None:
+    """ext-031"""
+    mine, own = places.explicit("mine"), places.own("own")
+    project = places.project("ours")
+    by_name = {entry.manifest.name: entry for entry in places.discover(mine).entries}
+    assert by_name["mine"].data_dir == mine
+    assert by_name["own"].data_dir == own
+    place = by_name["ours"].data_dir
+    assert not place.is_relative_to(places.cwd)
+    assert (place.name, place.parent.parent) == ("ours", places.home / "data")
+    assert len(place.parent.name) == 16
+    assert project.is_dir()
+
+
+def test_discovery_writes_nothing(places: Places) -> None:
+    places.project("x", trusted=False)
+    before = sorted(os.listdir(places.home))
+    places.discover()
+    assert sorted(os.listdir(places.home)) == before
+
+
+def test_a_changed_guard_of_the_project_fails_closed_instead_of_vanishing(places: Places) -> None:
+    """The model could edit the guard's own files: that must not switch it off."""
+    directory = places.project("watch", guard=True)
+    (directory / "extension.json").write_text('{"name":"watch","exec":"true"}')
+    [problem] = places.discover().problems
+    assert problem.guard
+    assert "extension.json changed" in problem.reason
+    assert "zot ext trust" in problem.reason
+
+
+def test_a_trusted_guard_that_is_gone_is_told(places: Places) -> None:
+    directory = places.project("watch", guard=True)
+    (directory / "extension.json").unlink()
+    assert any("the guard watch is gone" in note for note in places.discover().notes)
+
+
+def test_a_broken_untrusted_guard_in_a_project_cannot_block_everything(places: Places) -> None:
+    directory = places.project("x", trusted=False)
+    (directory / "extension.json").write_text('{"guard": true,')
+    [problem] = places.discover().problems
+    assert not problem.guard
