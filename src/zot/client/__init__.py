@@ -1,1 +1,122 @@
-"""Drives `zot rpc` from Python."""
+"""Drive ``zot rpc`` from Python. This module is the whole public surface; everything behind it may move.
+
+>>> import asyncio, tempfile
+>>> from pathlib import Path
+>>> from zot.client import Client, TextDelta
+>>> script = Path(tempfile.mkdtemp(), "script.json")  # the scripted model needs no key; name a real one instead
+>>> _ = script.write_text('{"turns": [{"text": "Hello."}]}')
+>>> async def main():
+...     async with Client(provider="script", args=["--script", str(script)]) as zot:
+...         async for event in zot.prompt("Say hello."):
+...             if isinstance(event, TextDelta):
+...                 print(event.delta)
+>>> asyncio.run(main())
+Hello.
+
+``SyncClient`` is the same without ``async``. Events and data are the structs of the wire, as in ``zot.sdk``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zot.agent.extproto.rpc_events import Event, Unknown, decode, text_of
+    from zot.agent.extproto.rpc_frames import (
+        ApprovalRequest,
+        AssistantMessage,
+        AssistantStart,
+        CommandInfo,
+        CommandRun,
+        CompactDone,
+        Done,
+        Error,
+        ExtClearNotes,
+        ExtDisplay,
+        ExtNotify,
+        ExtPanel,
+        ExtPanelClose,
+        HelloData,
+        Message,
+        ModelInfo,
+        State,
+        TextDelta,
+        ToolCall,
+        ToolProgress,
+        ToolResult,
+        ToolUseArgs,
+        ToolUseEnd,
+        ToolUseStart,
+        TurnEnd,
+        TurnStart,
+        Usage,
+        UsageTotals,
+        UserMessage,
+    )
+    from zot.client.client import Client
+    from zot.client.options import ClientOptions
+    from zot.client.sync import SyncClient
+    from zot.errors import ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
+
+__all__ = [
+    "ApprovalRequest",
+    "AssistantMessage",
+    "AssistantStart",
+    "Client",
+    "ClientError",
+    "ClientOptions",
+    "CommandFailed",
+    "CommandInfo",
+    "CommandRun",
+    "CompactDone",
+    "Done",
+    "Error",
+    "Event",
+    "ExtClearNotes",
+    "ExtDisplay",
+    "ExtNotify",
+    "ExtPanel",
+    "ExtPanelClose",
+    "HelloData",
+    "Message",
+    "ModelInfo",
+    "NoAnswer",
+    "ProcessGone",
+    "State",
+    "SyncClient",
+    "TextDelta",
+    "ToolCall",
+    "ToolProgress",
+    "ToolResult",
+    "ToolUseArgs",
+    "ToolUseEnd",
+    "ToolUseStart",
+    "TurnEnd",
+    "TurnStart",
+    "Unknown",
+    "Usage",
+    "UsageTotals",
+    "UserMessage",
+    "ZotError",
+    "decode",
+    "text_of",
+]
+
+_ROOMS = (
+    ("zot.agent.extproto.rpc_events", ("Event", "Unknown", "decode", "text_of")),
+    ("zot.client.client", ("Client",)),
+    ("zot.client.options", ("ClientOptions",)),
+    ("zot.client.sync", ("SyncClient",)),
+    ("zot.errors", ("ClientError", "CommandFailed", "NoAnswer", "ProcessGone", "ZotError")),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a name when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    room = next((room for room, names in _ROOMS if name in names), "zot.agent.extproto.rpc_frames")
+    value = globals()[name] = getattr(import_module(room), name)
+    return value

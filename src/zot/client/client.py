@@ -1,0 +1,210 @@
+"""``zot rpc`` from Python: the process is started, watched, restarted and ended here; nothing waits for ever.
+
+Prompts sent while one runs wait their turn in zot. A process that died takes its conversation along, unless a
+session keeps it (``args=["--session", FILE]``); the next command starts another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from types import TracebackType
+from typing import Self, Unpack, cast
+
+from zot.agent.extproto import rpc_frames as rpc
+from zot.agent.extproto.rpc_events import Event, text_of
+from zot.client.child import Child
+from zot.client.connection import Connection, Inbox
+from zot.client.options import ClientOptions, argv_of, capabilities_of, environment_of
+from zot.errors import CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
+from zot.sdk.approvals import answer_of
+from zot.sdk.images import PromptImage, image_block
+
+
+class Client:
+    """``async with Client(model=…) as zot: async for event in zot.prompt("…"): …``
+
+    Entering raises ProcessGone with zot's own words when it cannot start. All keyword arguments are in
+    ``ClientOptions``.
+    """
+
+    def __init__(self, **options: Unpack[ClientOptions]) -> None:
+        for name in options:
+            if name not in ClientOptions.__annotations__:
+                raise TypeError(f"Client() got an unexpected keyword argument {name!r}")
+        self._options = options
+        self._connection: Connection | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self.starts = 0  # processes started so far; above 1 means that one died
+        self.hello: rpc.HelloData | None = None
+
+    # --- the process
+
+    async def __aenter__(self) -> Self:
+        await self._connected()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Abort what runs and end the process; harmless the second time."""
+        self._closed = True
+        if self._connection is not None:
+            await self._connection.close(self._options.get("exit_timeout", 5.0))
+
+    @property
+    def pid(self) -> int | None:
+        return self._connection.pid if self._connection and self._connection.alive else None
+
+    @property
+    def stderr(self) -> str:
+        """The end of what zot said on stderr."""
+        return self._connection.stderr if self._connection else ""
+
+    async def _connected(self) -> Connection:
+        async with self._opening:
+            if self._closed:
+                raise RuntimeClosed("client is closed")
+            if self._connection is not None and self._connection.alive:
+                return self._connection
+            if self._connection is not None and not self._options.get("restart", True):
+                raise ProcessGone("zot is gone and restart is off", self.stderr)
+            self._connection = await self._open()
+            return self._connection
+
+    async def _open(self) -> Connection:
+        options = self._options
+        self.starts += 1
+        child = await Child.spawn(argv_of(options), env=environment_of(options), heard_stderr=options.get("on_stderr"))
+        connection = Connection(
+            child,
+            answer_timeout=options.get("answer_timeout", 10.0),
+            silence=options.get("silence", 30.0),
+            unclaimed=options.get("on_event"),
+            approve=self._approve if options.get("approve") else None,
+        )
+        hello = rpc.Hello(token=options.get("token", ""), capabilities=capabilities_of(options))
+        try:
+            self.hello = cast("rpc.HelloData", await connection.request(hello, options.get("start_timeout", 30.0)))
+        except BaseException:
+            await connection.close(0)
+            raise
+        return connection
+
+    async def _approve(self, request: rpc.ApprovalRequest) -> rpc.Approve:
+        """The caller's decision; one that fails has said no."""
+        ask = self._options.get("approve")
+        assert ask is not None
+        try:
+            decision = ask(request)
+            answer = answer_of(await decision if isinstance(decision, Awaitable) else decision)
+        except Exception as error:
+            reason = f"refused: asking for approval failed: {error or type(error).__name__}"
+            return rpc.Approve(request_id=request.request_id, decision="deny", reason=reason)
+        return rpc.Approve(request_id=request.request_id, decision=answer.decision, reason=answer.reason)
+
+    # --- working
+
+    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> AsyncIterator[Event]:
+        """The events, in order, ending after ``done``; sent when first read. Leaving the loop aborts the prompt.
+
+        Raises CommandFailed (an image that is none), ProcessGone, or NoAnswer when zot is there but silent."""
+        blocks = [image_block(image) for image in images]
+        pictures = tuple(rpc.Image(mime_type=block.mime_type, data=block.data) for block in blocks)
+        return self._run(rpc.Prompt(message=text, images=pictures))
+
+    async def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
+        """Say something and wait; the text of the last message. An ``error`` event is raised as CommandFailed."""
+        answer, failure = "", ""
+        async for event in self.prompt(text, images):
+            if isinstance(event, rpc.AssistantMessage):
+                answer = text_of(event)
+            elif isinstance(event, rpc.Error):
+                failure = event.message
+        if failure:
+            raise CommandFailed(failure, self.stderr)
+        return answer
+
+    async def compact(self) -> str:
+        """Replace the transcript by a summary, and return it. It ends with ``compact_done``, without ``done``."""
+        summary, failure = None, ""
+        async for event in self._run(rpc.Compact()):
+            if isinstance(event, rpc.CompactDone):
+                summary = event.summary
+            elif isinstance(event, rpc.Error):
+                failure = event.message
+        if summary is None:
+            raise CompactionFailed(failure) if failure else CompactionAborted("compaction aborted")
+        return summary
+
+    async def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, AsyncIterator[Event]]:
+        """Run an extension's command (capability ``commands``). The events are those of the prompt it started, if it
+        did; read them."""
+        connection = await self._connected()
+        inbox = await connection.begin(rpc.RunCommand(name=name, args=args))
+        ran = cast("rpc.CommandRun", await connection.started(inbox))
+        return ran, self._events(connection, inbox)
+
+    async def _run(self, command: rpc.Command) -> AsyncIterator[Event]:
+        connection = await self._connected()
+        inbox = await connection.begin(command)
+        try:
+            while (event := await connection.next(inbox)) is not None:
+                yield event
+        finally:
+            connection.drop(inbox)
+
+    async def _events(self, connection: Connection, inbox: Inbox) -> AsyncIterator[Event]:
+        try:
+            while (event := await connection.next(inbox)) is not None:
+                yield event
+        finally:
+            connection.drop(inbox)
+
+    # --- commands answered at once
+
+    async def abort(self) -> None:
+        """End the running prompt or compaction; queued ones stay. Harmless when idle."""
+        await self._request(rpc.Abort())
+
+    async def ping(self) -> None:
+        await self._request(rpc.Ping())
+
+    async def state(self) -> rpc.State:
+        return cast("rpc.State", await self._request(rpc.GetState()))
+
+    async def messages(self) -> tuple[rpc.Message, ...]:
+        return cast("rpc.Messages", await self._request(rpc.GetMessages())).messages
+
+    async def models(self) -> tuple[rpc.ModelInfo, ...]:
+        """The models of the current provider."""
+        return cast("rpc.Models", await self._request(rpc.GetModels())).models
+
+    async def commands(self) -> tuple[rpc.CommandInfo, ...]:
+        """The commands of the extensions (capability ``commands``)."""
+        return cast("rpc.Commands", await self._request(rpc.GetCommands())).commands
+
+    async def clear(self) -> None:
+        """Drop the transcript. Needs an idle agent, as do the next two."""
+        await self._request(rpc.Clear())
+
+    async def set_model(self, model: str) -> None:
+        await self._request(rpc.SetModel(model=model))
+
+    async def set_reasoning(self, level: str) -> None:
+        await self._request(rpc.SetReasoning(reasoning=level))
+
+    async def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
+        """A key pressed in a panel (capability ``panels``)."""
+        await self._request(rpc.PanelKey(extension=extension, panel_id=panel_id, key=key, text=text))
+
+    async def panel_close(self, extension: str, panel_id: str) -> None:
+        """The user closed a panel (capability ``panels``)."""
+        await self._request(rpc.PanelClose(extension=extension, panel_id=panel_id))
+
+    async def _request(self, command: rpc.Command) -> object:
+        return await (await self._connected()).request(command)

@@ -1,0 +1,275 @@
+"""One life of the child: commands and their responses by id, events to the command they belong to.
+
+Everything between a ``started`` response and ``done`` (or ``compact_done``) belongs to that command. A caller that
+reads slowly makes us read slowly, and zot then merges what it streams; responses are never held up by that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from zot.agent.extproto import rpc_frames
+from zot.agent.extproto.rpc_events import Event, decode
+from zot.client.child import Child
+from zot.errors import ClientError, CommandFailed, NoAnswer
+
+_ENDS = (rpc_frames.Done, rpc_frames.CompactDone)
+_HIGH_WATER = 1000  # events waiting for a reader
+_LAST_WORDS = 1.0  # for stderr and the exit code, once stdout has ended
+
+Approve = Callable[[rpc_frames.ApprovalRequest], Awaitable[rpc_frames.Approve]]
+
+
+class Inbox:
+    """What belongs to one command: its response, then its events."""
+
+    def __init__(self) -> None:
+        self.response: rpc_frames.Response | None = None
+        self.events: deque[Event] = deque()
+        self.failure: ClientError | None = None
+        self.over = False  # nothing more will come
+        self.dropped = False  # nobody reads any more
+        self._news = asyncio.Event()
+
+    def put(self, event: Event) -> None:
+        if not self.dropped:
+            self.events.append(event)
+        self.over = self.over or isinstance(event, _ENDS)
+        self._news.set()
+
+    def answer(self, response: rpc_frames.Response) -> None:
+        self.response = response
+        self._news.set()
+
+    def end(self, failure: ClientError | None = None) -> None:
+        self.failure = self.failure or failure
+        self.over = True
+        self._news.set()
+
+    async def news(self, seconds: float) -> bool:
+        """Whether something came within so many seconds."""
+        self._news.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class Connection:
+    """``answer_timeout`` is for commands answered at once, ``silence`` for how long a prompt may be quiet before zot
+    is asked whether it is still there."""
+
+    def __init__(
+        self,
+        child: Child,
+        *,
+        answer_timeout: float,
+        silence: float,
+        unclaimed: Callable[[Event], None] | None,
+        approve: Approve | None,
+    ) -> None:
+        self._child = child
+        self._answer_timeout = answer_timeout
+        self._silence = silence
+        self._unclaimed = unclaimed
+        self._approve = approve
+        self._ids = count(1)
+        self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
+        self._inboxes: dict[str, Inbox] = {}
+        self._current: Inbox | None = None
+        self._room = asyncio.Event()
+        self._over = False
+        self._group: asyncio.TaskGroup | None = None
+        self._life = asyncio.get_running_loop().create_task(self._live())
+
+    @property
+    def alive(self) -> bool:
+        return self._child.alive and not self._over
+
+    @property
+    def stderr(self) -> str:
+        return self._child.stderr
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    # --- asking
+
+    async def request(self, command: rpc_frames.Command, timeout: float | None = None) -> Any:
+        """The data of the response; CommandFailed, NoAnswer or ProcessGone."""
+        id = str(next(self._ids))
+        answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        self._room.set()  # a reader that waits for room must not hold up the answer
+        limit = self._answer_timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(limit):
+                await self._send(command, id)
+                response = await answer
+        except TimeoutError:
+            name = command.__struct_config__.tag
+            raise NoAnswer(f"zot did not answer {name} within {limit:g} s", self.stderr) from None
+        finally:
+            self._waiting.pop(id, None)
+        return _data(response)
+
+    async def begin(self, command: rpc_frames.Command) -> Inbox:
+        """Send a command whose events follow when its turn comes."""
+        id = str(next(self._ids))
+        inbox = self._inboxes[id] = Inbox()
+        try:
+            async with asyncio.timeout(self._answer_timeout):
+                await self._send(command, id)
+        except TimeoutError:
+            del self._inboxes[id]
+            raise NoAnswer("zot does not read its input", self.stderr) from None
+        return inbox
+
+    async def started(self, inbox: Inbox) -> Any:
+        """The data of its response, once its turn has come."""
+        while inbox.response is None and not inbox.over:
+            await self._news(inbox)
+        if inbox.response is None:
+            raise inbox.failure or self._child.gone()
+        return _data(inbox.response)
+
+    async def next(self, inbox: Inbox) -> Event | None:
+        """The next event, None after the last; raises what ended it."""
+        while not inbox.events and not inbox.over:
+            await self._news(inbox)
+        if len(inbox.events) < _HIGH_WATER:
+            self._room.set()
+        if inbox.events:
+            return inbox.events.popleft()
+        if inbox.failure is not None:
+            raise inbox.failure
+        return None
+
+    def drop(self, inbox: Inbox) -> None:
+        """Nobody reads it any more: abort it, now or when its turn comes."""
+        inbox.dropped = True
+        inbox.events.clear()
+        self._room.set()
+        if inbox is self._current and not inbox.over:
+            self._child.post(_line(rpc_frames.Abort(), ""))
+
+    async def _news(self, inbox: Inbox) -> None:
+        if await inbox.news(self._silence):
+            return
+        try:
+            await self.request(rpc_frames.Ping())
+        except NoAnswer:  # it is there, but it is not alive
+            inbox.end(NoAnswer(f"zot was silent for {self._silence:g} s and answers no ping", self.stderr))
+            self._child.kill()
+
+    async def _send(self, command: rpc_frames.Command, id: str) -> None:
+        if not self.alive:
+            raise self._child.gone()
+        await self._child.write(_line(command, id))
+
+    # --- listening
+
+    async def _live(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self._group.create_task(self._child.read_stderr())
+                await self._read()
+                self._over = True
+                await self._child.last_words(_LAST_WORDS)
+                self._lose_all()
+        finally:
+            self._over = True
+            self._child.kill()
+            self._lose_all()
+
+    async def _read(self) -> None:
+        async for line in self._child.lines():
+            try:
+                frame = decode(line)
+            except msgspec.DecodeError:
+                continue  # not ours: something else wrote to its stdout
+            if isinstance(frame, rpc_frames.Response):
+                self._answered(frame)
+            else:
+                self._heard(frame)
+            while self._crowded():
+                self._room.clear()
+                await self._room.wait()
+
+    def _crowded(self) -> bool:
+        current = self._current
+        return current is not None and len(current.events) >= _HIGH_WATER and not self._waiting
+
+    def _answered(self, response: rpc_frames.Response) -> None:
+        if answer := self._waiting.get(response.id):
+            if not answer.done():
+                answer.set_result(response)
+        elif inbox := self._inboxes.pop(response.id, None):
+            inbox.answer(response)
+            if not response.success:
+                inbox.end(CommandFailed(response.error))
+            elif not _starts(response):
+                inbox.end()
+            else:
+                self._current = inbox
+                if inbox.dropped:
+                    self.drop(inbox)
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, rpc_frames.ApprovalRequest) and self._approve and self._group:
+            self._group.create_task(self._decide(self._approve, event))
+        if self._current is not None:
+            self._current.put(event)
+            self._current = None if self._current.over else self._current
+        elif self._unclaimed is not None:
+            self._unclaimed(event)
+
+    async def _decide(self, approve: Approve, request: rpc_frames.ApprovalRequest) -> None:
+        self._child.post(_line(await approve(request), ""))
+
+    def _lose_all(self) -> None:
+        gone = self._child.gone()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(gone)
+        for inbox in (*self._inboxes.values(), *([self._current] if self._current else ())):
+            inbox.end(gone)
+        self._waiting.clear()
+        self._inboxes.clear()
+        self._current = None
+
+    async def close(self, grace: float) -> None:
+        """Abort what runs, close its stdin, and wait until it is gone."""
+        if self.alive:
+            self._child.post(_line(rpc_frames.Abort(), ""))
+        for inbox in self._inboxes.values():
+            inbox.dropped = True
+        if self._current is not None:
+            self._current.dropped = True
+            self._current.events.clear()
+        self._room.set()
+        await self._child.end(grace)
+        await asyncio.wait([self._life])
+
+
+def _starts(response: rpc_frames.Response) -> bool:
+    return isinstance(response.data, dict) and bool(response.data.get("started"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]  JSON
+
+
+def _line(command: rpc_frames.Command, id: str) -> bytes:
+    return msgspec.json.encode(msgspec.structs.replace(command, id=id)) + b"\n"
+
+
+def _data(response: rpc_frames.Response) -> Any:
+    if not response.success:
+        raise CommandFailed(response.error)
+    kind = rpc_frames.DATA.get(response.command)
+    return None if kind is None else msgspec.convert(response.data, kind)

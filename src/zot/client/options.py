@@ -1,0 +1,68 @@
+"""What a Client can be told, in one table, and the command line and environment it makes of that."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypedDict
+
+from zot.agent.extproto.rpc_events import Event
+from zot.agent.extproto.rpc_frames import ApprovalRequest
+from zot.sdk.approvals import Decision
+
+TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
+
+PathLike = str | os.PathLike[str]
+
+
+class ClientOptions(TypedDict, total=False):
+    """The keyword arguments of ``Client`` and ``SyncClient``."""
+
+    command: Sequence[str]  # how zot is started; this Python's own zot when left out
+    args: Sequence[str]  # more flags, such as "--session", "FILE"
+    env: Mapping[str, str]  # added to the process's own environment: keys belong here, not into args
+    provider: str
+    model: str
+    base_url: str
+    cwd: PathLike
+    extensions: Sequence[PathLike]
+    token: str  # a shared secret: zot serves nobody else
+    approve: Callable[[ApprovalRequest], Awaitable[Decision] | Decision] | None  # asked before each tool call
+    capabilities: Sequence[str]  # "commands", "panels"
+    on_event: Callable[[Event], None]  # hears events that belong to no prompt
+    on_stderr: Callable[[str], None]  # hears zot's stderr, line by line
+    restart: bool  # start another process when the last one died; on unless said otherwise
+    start_timeout: float  # 30 s
+    answer_timeout: float  # 10 s, for commands that are answered at once
+    silence: float  # 30 s without an event, then zot is asked whether it is there
+    exit_timeout: float  # 5 s between closing its stdin and killing it
+
+
+def argv_of(options: ClientOptions) -> list[str]:
+    argv = [*options.get("command", (sys.executable, "-m", "zot")), "rpc"]
+    for flag, value in (
+        ("--provider", options.get("provider", "")),
+        ("--model", options.get("model", "")),
+        ("--base-url", options.get("base_url", "")),
+        ("--cwd", os.fspath(options.get("cwd", ""))),
+    ):
+        argv += [flag, value] if value else []
+    for path in options.get("extensions", ()):
+        argv += ["--ext", os.fspath(path)]
+    if options.get("approve"):
+        argv.append("--no-yolo")
+    return [*argv, *options.get("args", ())]
+
+
+def environment_of(options: ClientOptions) -> dict[str, str]:
+    environment = {**os.environ, **options.get("env", {})}
+    environment.pop(TOKEN_VARIABLE, None)
+    if token := options.get("token", ""):
+        environment[TOKEN_VARIABLE] = token
+    return environment
+
+
+def capabilities_of(options: ClientOptions) -> tuple[str, ...]:
+    asked = ("approvals",) if options.get("approve") else ()
+    return (*asked, *(name for name in options.get("capabilities", ()) if name not in asked))
