@@ -28,6 +28,7 @@ from zot.sdk.history import transcript_of
 from zot.sdk.images import PromptImage, image_block
 from zot.sdk.options import Options, check, embedding_of, flags_of
 from zot.sdk.stream import EventStream, Job, Work
+from zot.sdk.surface import EventSurface
 
 
 class Runtime:
@@ -40,7 +41,8 @@ class Runtime:
     def __init__(self, **options: Unpack[Options]) -> None:
         check(options)
         self._flags = flags_of(options)
-        self._embedding = embedding_of(options)
+        self._surface = EventSurface(self._deliver)
+        self._embedding = msgspec.structs.replace(embedding_of(options), surface=self._surface)
         self._built: agent_runtime.Runtime | None = None
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
@@ -127,7 +129,14 @@ class Runtime:
         if before is not None and before.running and not before.over:
             raise AgentBusy("runtime is busy")
         self._work = Work(job, self._abort, before)
+        self._surface.release()
         return self._work
+
+    def _deliver(self, event: rpc_frames.ExtensionEvent) -> bool:
+        if not self.busy or self._work is None:
+            return False
+        self._work.push(event)
+        return True
 
     def _abort(self) -> bool:
         """Whether something was running that an abort can end."""
@@ -152,9 +161,13 @@ class Runtime:
         self._open().agent.reasoning = level
 
     async def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
-        """Another transcript, none by default; the cost stays. A session goes on with the next prompt."""
+        """Another transcript, none by default; the cost stays, and so does a session: the next one begins."""
+        transcript = transcript_of(messages)
         await self._settle()
-        self._open().agent.set_messages(transcript_of(messages))
+        runtime = self._open()
+        runtime.start_over()
+        for message in transcript:
+            runtime.agent.append(message)
 
     async def _settle(self) -> None:
         """Wait for work whose last event was read already; AgentBusy for other work."""
@@ -183,8 +196,8 @@ class Runtime:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What zot has to say about settings, skills and the session; one line each."""
-        return tuple(self._entered().notices)
+        """What zot has to say about settings, skills, extensions and the session; one line each."""
+        return (*self._entered().notices, *self._surface.diagnosed)
 
     def state(self) -> rpc_frames.State:
         agent = self._entered().agent
