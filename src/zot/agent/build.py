@@ -13,6 +13,7 @@ from zot.agent import context_files
 from zot.agent.docs import index_path
 from zot.agent.embedding import ALONE, Embedding
 from zot.agent.flags import Flags
+from zot.agent.logged_out import LoggedOut
 from zot.agent.model_refresh import ModelRefresh
 from zot.agent.resolve import Query, Resolved, require_credential, resolve
 from zot.agent.runtime import Runtime, ToolChoice
@@ -29,7 +30,7 @@ from zot.core.confirm import ConfirmGate
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
 from zot.core.tool import Tool
-from zot.errors import NotLoggedIn, UsageError
+from zot.errors import UsageError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.connect import connect, connect_script
@@ -68,7 +69,8 @@ def _assemble(flags: Flags, embedding: Embedding) -> Runtime:
     try:
         environ = os.environ if embedding.environ is None else embedding.environ
         resolved = resolve(_query(flags, session), settings, catalog, auth, environ)
-        require_credential(resolved)
+        if not embedding.may_log_in:
+            require_credential(resolved)
     except Exception:
         if session is not None:
             session.close()
@@ -270,7 +272,7 @@ def _connect(resolved: Resolved, pool: HttpPool) -> Client:
     if resolved.script:
         return connect_script(Path(resolved.script))
     if resolved.endpoint is None:
-        raise NotLoggedIn(resolved.missing or f"no credential for {resolved.provider.id}")
+        return LoggedOut(resolved.provider.id, resolved.missing)
     return connect(resolved.endpoint, resolved.api, pool)
 
 

@@ -89,7 +89,9 @@ def _mode(flags: Flags) -> int:
         return run_headless(flags)
     if not sys.stdout.isatty():
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
-    raise ZotError('the interactive mode is not available in this version; use zot -p "PROMPT"')
+    from zot.agent.modes.interactive.lifecycle import run as run_interactive
+
+    return run_interactive(flags)
 
 
 def _rpc(flags: Flags) -> int:

@@ -20,7 +20,8 @@ class Embedding(msgspec.Struct, frozen=True):
     """``home`` and ``environ`` stand in for the process's own, which stays untouched.
 
     ``tools`` are offered whatever the flags choose among zot's own; ``sessions`` is a directory to keep sessions in;
-    ``surface`` is where extensions may show things, without one their notes and faults are lines on stderr.
+    ``surface`` is where extensions may show things, without one their notes and faults are lines on stderr. With
+    ``may_log_in`` a missing credential is no error: the agent is built and refuses to talk until there is one.
     """
 
     home: Path | None = None
@@ -30,6 +31,7 @@ class Embedding(msgspec.Struct, frozen=True):
     confirmer: Confirmer | None = None
     sessions: Path | None = None
     surface: Surface | None = None
+    may_log_in: bool = False
 
 
 ALONE = Embedding()

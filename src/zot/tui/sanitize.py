@@ -20,9 +20,7 @@ _SGR = re.compile(r"[0-9;:]*m")
 # C0 except tab, newline and carriage return before a newline; DEL; C1; bidi embeddings, overrides and isolates.
 _CONTROL = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\x1b")
 _NEEDS_WORK = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_HOLD = (
-    8192  # a sequence longer than this is not waited for: only its beginning is kept, so the rest is dropped too
-)
+_HOLD = 8192  # a sequence longer than this is not waited for: only its beginning is kept, so the rest is dropped too
 
 
 class Sanitizer:

@@ -1,0 +1,52 @@
+"""Messages as blocks of rows: the user's tinted panel, the assistant's markdown, notes of the transcript."""
+
+from __future__ import annotations
+
+from zot.tui import markdown
+from zot.tui.markdown import Painter
+from zot.tui.sanitize import sanitize
+from zot.tui.theme import Theme
+from zot.tui.width import RESET, pad, visible, wrap
+
+INDENT = "  "
+
+
+def text_width(width: int) -> int:
+    """Cells for the assistant's text: two of indent, two of margin."""
+    return max(width - 4, 1)
+
+
+def indented(rows: list[str]) -> list[str]:
+    return [INDENT + row if row else row for row in rows]
+
+
+def user_panel(text: str, images: tuple[tuple[str, int], ...], theme: Theme, width: int) -> list[str]:
+    """Full width, tinted, a bar in front; ``images`` are (mime type, bytes)."""
+    clean = visible(sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))).replace("\t", "    ").strip("\n")
+    rows = [row for line in clean.split("\n") for row in wrap(line, max(width - 4, 1))] if clean else []
+    rows += [f"[{mime}, {size:,} bytes]" for mime, size in images]
+    return [_panel_row(row, theme, width) for row in ("", *rows, "")]
+
+
+def _panel_row(row: str, theme: Theme, width: int) -> str:
+    ground = theme.sgr("user_bubble_bg")
+    bar = f"{ground}{theme.sgr('accent')}▌ "
+    body = f"{theme.sgr('user_bubble_fg')}{pad(row, max(width - 2, 1))}"
+    reset = RESET if ground or theme.sgr("accent") else ""
+    return f"{bar}{body}{reset}"
+
+
+def assistant(text: str, painter: Painter, width: int) -> list[str]:
+    return indented(markdown.render(sanitize_markdown(text), painter, text_width(width)))
+
+
+def sanitize_markdown(text: str) -> str:
+    """A model's colours are not ours."""
+    return visible(sanitize(text))
+
+
+def note(text: str, role: str, mark: str, theme: Theme, width: int) -> list[str]:
+    """A line of the transcript that nobody said: an error, a diagnostic."""
+    clean = visible(sanitize(text)).strip()
+    lead = f"{mark} " if mark else ""
+    return [theme.paint(role, row) for line in clean.split("\n") for row in wrap(f"{lead}{line}", width, "  ")]

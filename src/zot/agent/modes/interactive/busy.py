@@ -1,0 +1,177 @@
+"""One thing at a time: a turn, a compaction or a shell command runs; what is typed meanwhile waits in the queue.
+
+Enter queues, ``steer`` joins the running turn. Cancelling gives queued texts back to the editor; a failure keeps the
+queue. Nothing that was typed is ever lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from zot.tui.sanitize import sanitize
+from zot.tui.theme import Theme
+from zot.tui.width import cut, visible
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+    from zot.agent.runtime import Runtime
+    from zot.core.agent import FirstCall, Outcome
+    from zot.core.inputs import Prompt
+    from zot.provider.messages import ImageBlock
+
+STOP_S = 2.0
+
+
+class Turns:
+    """``on_failure`` is told of a turn that ended in an error; the rescue picker hangs there."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._task: asyncio.Task[None] | None = None
+        self._early: list[tuple[str, tuple[ImageBlock, ...]]] = []  # sent before the agent was there
+        self.on_failure: Callable[[Outcome], None] = lambda outcome: None
+        self.ended: Callable[[float], None] = lambda seconds: None
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    # --- saying something
+
+    def submit(self, text: str, images: Sequence[ImageBlock] = (), *, first_call: FirstCall | None = None) -> None:
+        """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
+        app, runtime = self._app, self._app.runtime
+        if runtime is None:
+            self._early.append((text, tuple(images)))
+        elif runtime.resolved.missing:
+            app.status.error(f"{runtime.resolved.missing}; or type /login")
+            app.editor.set_text(text)
+        elif self.busy:
+            runtime.agent.enqueue(text, images)
+        else:
+            app.begin_turn()
+            self._start(lambda: self._converse(runtime, text, tuple(images), first_call))
+        app.redraw()
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Join the running turn before its next model call."""
+        runtime = self._app.runtime
+        if runtime is not None and self.busy:
+            runtime.agent.steer(text, images)
+            self._app.redraw()
+        else:
+            self.submit(text, images)
+
+    def ready(self) -> None:
+        """The agent is there: what was sent before is said now."""
+        early, self._early = self._early, []
+        for text, images in early:
+            self.submit(text, images)
+
+    # --- running
+
+    def run(self, work: Callable[[], Awaitable[None]], doing: str = "") -> bool:
+        """Occupy the busy state with something else (a compaction, a shell command); False when it is taken."""
+        if self.busy:
+            return False
+        self._start(work, doing)
+        return True
+
+    def proceed(self) -> None:
+        """Work on from the transcript as it stands (rescue, retry after compaction)."""
+        runtime = self._app.runtime
+        if runtime is not None and not self.busy:
+            self._app.begin_turn()
+            self._start(lambda: self._converse(runtime, None, ()))
+
+    def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
+        self._app.status.spinner.start(doing)
+        self._task = self._app.spawn(self._run(work))
+
+    async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
+        started = asyncio.get_running_loop().time()
+        try:
+            await work()
+        except Exception as error:
+            self._app.transcript.error(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+        finally:
+            self._task = None
+            self._app.status.doing = ""
+            self.ended(asyncio.get_running_loop().time() - started)
+            self._app.redraw()
+
+    async def _converse(
+        self, runtime: Runtime, text: str | None, images: tuple[ImageBlock, ...], first: FirstCall | None = None
+    ) -> None:
+        agent, hear = runtime.agent, self._app.transcript.hear
+        asked = agent.proceed(hear) if text is None else agent.prompt(text, images, hear, first_call=first)
+        outcome = await asked
+        while self._concluded(outcome) and (queued := agent.take_queued()) is not None:
+            self._app.begin_turn()
+            outcome = await agent.prompt(queued.text, queued.images, hear, queued=True)
+
+    def _concluded(self, outcome: Outcome) -> bool:
+        """Tell how it ended; whether queued prompts may follow."""
+        status = self._app.status
+        if outcome.stop == "aborted":
+            self.give_back()
+            status.ok("cancelled")
+            return False
+        if outcome.refused:
+            status.error(f"blocked: {outcome.refused}")
+            return True
+        if outcome.error is not None:
+            self.on_failure(outcome)
+            return False
+        if outcome.stop == "length":
+            status.error("the answer was cut at the model's output limit")
+        return True
+
+    # --- ending
+
+    def cancel(self) -> None:
+        """End what runs; it says so itself when it has ended."""
+        runtime = self._app.runtime
+        if runtime is not None and runtime.agent.busy:
+            runtime.agent.abort()
+        elif self._task is not None:
+            self._task.cancel()
+
+    async def stop(self) -> bool:
+        """Cancel and wait a moment; whether nothing runs any more."""
+        task = self._task
+        if task is None:
+            return True
+        self.cancel()
+        await asyncio.wait([task], timeout=STOP_S)
+        return not self.busy
+
+    # --- the queue
+
+    @property
+    def queued(self) -> tuple[Prompt, ...]:
+        runtime = self._app.runtime
+        return runtime.agent.inputs.queued if runtime is not None else ()
+
+    def give_back(self) -> None:
+        """Everything queued returns to the editor, before what is there."""
+        runtime = self._app.runtime
+        if runtime is None:
+            return
+        runtime.agent.inputs.requeue_steering()
+        texts = [prompt.text for prompt in runtime.agent.inputs.take_all()]
+        if texts:
+            draft = self._app.editor.text
+            self._app.editor.set_text("\n".join([*texts, *([draft] if draft else [])]))
+
+    def queue_lines(self, theme: Theme, width: int) -> list[str]:
+        rows: list[str] = []
+        texts = [text for text, _ in self._early] + [prompt.text for prompt in self.queued]
+        for text in texts:
+            shown = visible(sanitize(text)).replace("\n", "↩")
+            rows.append(
+                f"  {theme.paint('accent', 'sliding in:')} {theme.paint('muted', cut(shown, max(width - 17, 1)))}"
+            )
+        return rows

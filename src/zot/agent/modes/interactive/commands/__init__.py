@@ -1,0 +1,1 @@
+"""Slash commands: one file each, listed once in ``registry.py``."""

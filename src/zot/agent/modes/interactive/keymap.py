@@ -1,0 +1,146 @@
+"""Which key does what: one table for what acts, one for what help shows, and they are the same.
+
+Order of a key: replies of the terminal; the dialog on top; an open popup of the editor; this table; the editor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.tui.keys import Key
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+
+TWICE_S = 2.0
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """``run`` returns False to let the editor have the key."""
+
+    keys: tuple[str, ...]
+    help: str
+    run: Callable[[App], bool]
+
+
+class ExitArm:
+    """A second ctrl+c within two seconds leaves; any other key disarms."""
+
+    def __init__(self) -> None:
+        self._armed = 0.0
+        self.hint = ""
+
+    @property
+    def armed(self) -> bool:
+        return bool(self._armed) and time.monotonic() - self._armed <= TWICE_S
+
+    def arm(self, hint: str) -> None:
+        self._armed, self.hint = time.monotonic(), hint
+
+    def disarm(self) -> None:
+        self._armed, self.hint = 0.0, ""
+
+
+def dispatch(app: App, key: Key) -> None:
+    """Give a key to whoever it belongs to."""
+    if key.name == "reply":
+        app.replied(key.text)
+        return
+    if key.name != "ctrl+c":
+        app.exit_arm.disarm()
+    app.redraw()
+    if app.dialogs.key(key) or app.editor.popup_key(key):
+        return
+    binding = _BY_KEY.get(key.name)
+    if binding is None or not binding.run(app):
+        app.editor.key(key)
+
+
+def _escape(app: App) -> bool:
+    if app.editor.escape():
+        return True
+    if app.help_shown or app.notes:
+        app.help_shown = False
+        app.notes.clear()
+    elif app.turns.busy:
+        app.turns.cancel()
+    else:
+        app.editor.clear()
+        app.status.clear()
+    return True
+
+
+def _interrupt(app: App) -> bool:
+    if app.exit_arm.armed or app.runtime is None:
+        app.leave()
+    elif app.turns.busy:
+        app.exit_arm.arm("ctrl+c again leaves zot; esc cancels the turn")
+    else:
+        app.editor.clear()
+        app.turns.give_back()
+        app.editor.clear()
+        app.exit_arm.arm("ctrl+c again leaves zot")
+    return True
+
+
+def _end_of_input(app: App) -> bool:
+    if not app.editor.empty:
+        app.editor.key(Key("delete"))
+    elif not app.turns.busy:
+        app.leave()
+    return True
+
+
+def _redraw(app: App) -> bool:
+    app.screen.repaint()
+    return True
+
+
+def _suspend(app: App) -> bool:
+    app.suspend()
+    return True
+
+
+def _steer(app: App) -> bool:
+    text = app.editor.text.strip("\n")
+    if not app.turns.busy or not text.strip():
+        return True
+    app.editor.steer()
+    return True
+
+
+def _expand(app: App) -> bool:
+    app.toggle_expanded()
+    return True
+
+
+def _take_back(app: App) -> bool:
+    runtime = app.runtime
+    prompt = runtime.agent.inputs.take_back() if runtime is not None else None
+    if prompt is not None:
+        app.editor.set_text(prompt.text)
+    return True
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor", _escape),
+    Binding(("ctrl+c",), "clear the editor; twice: leave", _interrupt),
+    Binding(("ctrl+d",), "leave when idle and the editor is empty", _end_of_input),
+    Binding(("ctrl+s",), "steer: join the running turn with what is typed", _steer),
+    Binding(("alt+up",), "take the newest queued prompt back into the editor", _take_back),
+    Binding(("ctrl+o",), "show long results in full, and fold them again", _expand),
+    Binding(("ctrl+l",), "draw the bottom of the screen again", _redraw),
+    Binding(("ctrl+z",), "suspend zot", _suspend),
+)
+
+_BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}
+
+
+def key_help(app: App) -> list[tuple[str, str]]:
+    """Rows for help: the editor's own keys, then these."""
+    own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
+    return [*app.editor.key_help(), *own]

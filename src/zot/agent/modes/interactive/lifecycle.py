@@ -1,0 +1,132 @@
+"""From the first byte on the terminal to the last: entering, building the agent, signals, suspending, leaving.
+
+However zot ends (a command, an exception, SIGTERM, SIGHUP, a closed terminal), the turn is cancelled, the session is on
+disk, children are gone and the terminal is as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from zot.errors import ZotError
+from zot.tui.terminal import ASK_BACKGROUND, Terminal
+
+if TYPE_CHECKING:
+    from zot.agent.flags import Flags
+    from zot.agent.modes.interactive.app import App
+
+_EXIT_CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
+
+
+def run(flags: Flags) -> int:
+    from zot.agent.modes.interactive.app import App
+
+    terminal = Terminal()
+    with terminal.raw():
+        terminal.write(ASK_BACKGROUND)
+        app, failure = asyncio.run(_main(flags, terminal, App))
+    if failure is not None:
+        raise failure
+    _farewell(app)
+    return app.exit_code
+
+
+async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[App, ZotError | None]:
+    app = make(flags, terminal)
+    loop = asyncio.get_running_loop()
+    terminal.attach(loop)
+    terminal.on_closed = lambda: app.leave(129)
+    for number, code in _EXIT_CODES.items():
+        loop.add_signal_handler(number, app.leave, code)
+    loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
+    loop.add_signal_handler(signal.SIGCONT, lambda: _continued(app))
+    loop.add_reader(0, app.typed)
+    app.screen.paint()
+    try:
+        await _live(app)
+        return app, None
+    except ZotError as error:
+        return app, error
+    finally:
+        loop.remove_reader(0)
+        await _end_tasks(app)
+        app.screen.close()
+
+
+async def _live(app: App) -> None:
+    app.spawn(app.looks.settle_in())
+    app.spawn(app.screen.tick())
+    # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
+    build, embedding = await asyncio.to_thread(_import_build, app)
+    async with build(app.flags, embedding) as runtime:
+        app.runtime = runtime
+        app.cwd = runtime.workspace.cwd
+        if runtime.extensions is not None:
+            app.panels.owner = runtime.extensions
+        _welcome(app)
+        await app.leaving.wait()
+        await app.turns.stop()
+
+
+def _import_build(app: App) -> tuple[Any, Any]:
+    from zot.agent.build import build
+    from zot.agent.embedding import Embedding
+
+    return build, Embedding(surface=app.surface, may_log_in=True)
+
+
+def _welcome(app: App) -> None:
+    """The agent is there: show what it knows, say what was typed meanwhile."""
+    runtime = app.runtime
+    assert runtime is not None
+    if runtime.agent.messages:
+        app.transcript.show(runtime.agent.messages)
+    for notice in runtime.notices:
+        app.transcript.diagnose(notice)
+    runtime.notices.clear()
+    if app.flags.prompt:
+        app.editor.insert(app.flags.prompt)
+    app.turns.ready()
+    app.redraw()
+
+
+def start(app: App, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task whose expected failures end up on the screen."""
+
+    async def guarded() -> None:
+        try:
+            await work
+        except ZotError as error:
+            app.status.error(str(error))
+
+    return asyncio.get_running_loop().create_task(guarded())
+
+
+async def _end_tasks(app: App) -> None:
+    tasks = list(app.tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def suspend(app: App) -> None:
+    """Give the terminal back and stop; ``_continued`` takes it again."""
+    app.screen.pause()
+    app.terminal.leave()
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _continued(app: App) -> None:
+    app.terminal.enter()
+    app.screen.resume()
+
+
+def _farewell(app: App) -> None:
+    session = app.runtime.session if app.runtime is not None else None
+    if app.terminal.closed or session is None or not session.path.exists():
+        return
+    print(f"to go on: zot --session {session.path}")

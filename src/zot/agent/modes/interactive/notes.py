@@ -1,0 +1,99 @@
+"""Notes of extensions: one-shot lines under the transcript, each with its extension's name.
+
+They disappear with the next prompt, on esc and on ``/clear``; ``clear_notes`` takes away those of one extension.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.tui.sanitize import sanitize
+from zot.tui.theme import Theme
+from zot.tui.width import visible, wrap
+
+if TYPE_CHECKING:
+    from zot.agent.extproto.frames import Panel
+    from zot.agent.modes.interactive.app import App
+
+_MOST = 20
+_ROLES = {"info": "note_info", "success": "note_success", "warn": "note_warn", "error": "note_error"}
+
+
+class Note(msgspec.Struct, frozen=True):
+    extension: str
+    level: str
+    text: str
+
+
+class Notes:
+    def __init__(self) -> None:
+        self._notes: list[Note] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._notes)
+
+    def add(self, extension: str, level: str, text: str) -> None:
+        """One note for each line; the oldest of an extension go when there are too many."""
+        clean = sanitize(text).strip("\n")
+        if not clean:
+            return
+        level = level if level in _ROLES else "info"
+        self._notes += [Note(extension, level, line.replace("\t", "    ")) for line in clean.split("\n")]
+        own = [note for note in self._notes if note.extension == extension]
+        for note in own[:-_MOST]:
+            self._notes.remove(note)
+
+    def clear(self, extension: str = "") -> None:
+        self._notes = [note for note in self._notes if extension and note.extension != extension]
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        rows: list[str] = []
+        for note in self._notes:
+            label = theme.paint("accent", f"[{visible(sanitize(note.extension))}]")
+            text = note.text if "\x1b" in note.text else theme.paint(_ROLES[note.level], note.text)
+            rows += wrap(f"{label} {text}", width)
+        return rows
+
+
+class InteractiveSurface:
+    """What extensions may do to the screen; implements ``extensions.surface.Surface``."""
+
+    interactive = True
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def notify(self, extension: str, level: str, message: str) -> None:
+        self._app.notes.add(extension, level, message)
+        self._app.redraw()
+
+    def display(self, extension: str, text: str) -> None:
+        self.notify(extension, "info", text)
+
+    def clear_notes(self, extension: str) -> None:
+        self._app.notes.clear(extension)
+        self._app.redraw()
+
+    def submit(self, extension: str, text: str) -> None:
+        self._app.turns.submit(text)
+
+    def submit_slash(self, extension: str, text: str) -> None:
+        self._app.run_command(text)
+
+    def insert(self, extension: str, text: str) -> None:
+        self._app.editor.insert(text)
+        self._app.redraw()
+
+    def open_panel(self, extension: str, panel: Panel) -> None:
+        self._app.panels.open(extension, panel)
+
+    def render_panel(self, extension: str, panel: Panel) -> None:
+        self._app.panels.render(extension, panel)
+
+    def close_panel(self, extension: str, panel_id: str) -> None:
+        self._app.panels.close(extension, panel_id)
+
+    def diagnose(self, text: str) -> None:
+        self._app.transcript.diagnose(text)

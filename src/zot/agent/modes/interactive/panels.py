@@ -1,0 +1,165 @@
+"""An extension's panel: its lines in a frame, every key to the extension, esc and ctrl+c close it.
+
+One panel at a time; a confirmation or a dialog stands above it. The extension never learns the width: long lines are
+wrapped here, and a panel taller than the room is shown through a window that follows the selected line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from zot.agent.modes.interactive.dialogs.dialog import PANEL, Dialog
+from zot.tui.keys import Key
+from zot.tui.sanitize import sanitize
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import window
+from zot.tui.width import RESET, visible, wrap
+
+if TYPE_CHECKING:
+    from zot.agent.extproto.frames import Panel
+    from zot.agent.modes.interactive.app import App
+
+_NAMED = frozenset(
+    {"up", "down", "left", "right", "enter", "tab", "backspace", "delete", "home", "end", "pageup", "pagedown"}
+)
+_SELECTED = re.compile("^ *(▸ |● |\u200b)")
+
+
+class PanelOwner(Protocol):
+    """Who speaks to extensions: the host, once it runs."""
+
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str) -> None: ...
+
+    def panel_closed(self, extension: str, panel_id: str) -> None: ...
+
+
+class NoOwner:
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str) -> None: ...
+
+    def panel_closed(self, extension: str, panel_id: str) -> None: ...
+
+
+class PanelDialog(Dialog[bool]):
+    """Ends with True when the user closed it."""
+
+    rank = PANEL
+
+    def __init__(self, extension: str, panel: Panel, panels: Panels) -> None:
+        super().__init__()
+        self.extension = extension
+        self.panel = panel
+        self._panels = panels
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        self.title = visible(sanitize(self.panel.title)).replace("\n", " ") or self.extension
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        footer = _footer(theme, self.panel.footer, width)
+        room = max(height - len(footer), 1)
+        rows, selected = panel_rows(theme, self.panel.lines, width)
+        first, last = window(len(rows), selected, room)
+        return [*rows[first:last], *footer[: max(height - 1, 0)]]
+
+    def key(self, key: Key) -> bool:
+        if key.name in ("esc", "ctrl+c"):
+            self.finish(True)
+            return True
+        for name, text in panel_keys(key):
+            self._panels.owner.panel_key(self.extension, self.panel.id, name, text)
+        return True
+
+
+class Panels:
+    """``owner`` gets the keys; the host sets it when it starts."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self.owner: PanelOwner = NoOwner()
+        self._open: PanelDialog | None = None
+
+    def open(self, extension: str, panel: Panel) -> None:
+        old = self._open
+        if old is not None and (old.extension, old.panel.id) != (extension, panel.id):
+            self.owner.panel_closed(old.extension, old.panel.id)
+        if old is not None:
+            old.finish(False)
+        self._open = PanelDialog(extension, panel, self)
+        self._app.spawn(self._show(self._open))
+
+    async def _show(self, dialog: PanelDialog) -> None:
+        if await self._app.dialogs.ask(dialog):
+            self.owner.panel_closed(dialog.extension, dialog.panel.id)
+        if self._open is dialog:
+            self._open = None
+
+    def render(self, extension: str, panel: Panel) -> None:
+        if (dialog := self._of(extension, panel.id)) is not None:
+            title = panel.title or dialog.panel.title
+            dialog.panel = msgspec.structs.replace(panel, title=title)
+            self._app.redraw()
+
+    def close(self, extension: str, panel_id: str) -> None:
+        if (dialog := self._of(extension, panel_id)) is not None:
+            dialog.finish(False)
+            self._app.redraw()
+
+    def extension_gone(self, extension: str) -> None:
+        """Its process died or was stopped: nobody is there to close the panel."""
+        if self._open is not None and self._open.extension == extension:
+            self._open.finish(False)
+            self._app.redraw()
+
+    def _of(self, extension: str, panel_id: str) -> PanelDialog | None:
+        dialog = self._open
+        if dialog is None or dialog.done or (dialog.extension, dialog.panel.id) != (extension, panel_id):
+            return None
+        return dialog
+
+
+def panel_keys(key: Key) -> list[tuple[str, str]]:
+    """What a key is called on the wire; a paste is one ``rune`` for each character."""
+    if key.name == "paste" or key.printable:
+        return [("rune", character) for character in key.text]
+    return [(key.name, "")] if key.name in _NAMED else [("unknown", "")]
+
+
+def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[str], int]:
+    """Wrapped rows, and the number of the first selected one."""
+    rows: list[str] = []
+    selected = 0
+    for line in lines:
+        clean = sanitize(line).replace("\t", "    ").replace("\n", " ")
+        marker = _SELECTED.match(visible(clean))
+        if marker:
+            selected = len(rows)
+            rows += _selected_rows(theme, visible(clean), width)
+        else:
+            rows += [_ticks(theme, row) for row in wrap(_styled(theme, clean), width)]
+    return rows, selected
+
+
+def _styled(theme: Theme, line: str) -> str:
+    return f"{line}{RESET}" if "\x1b" in line else theme.paint("muted", line)
+
+
+def _selected_rows(theme: Theme, line: str, width: int) -> list[str]:
+    """Full-width; the marker stands on the first row alone."""
+    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
+    return [theme.selected(row.replace("\u200b", ""), width) for row in wrap(line, width, indent)]
+
+
+def _ticks(theme: Theme, row: str) -> str:
+    """A tick is green whatever stands around it, which goes on in its own colour."""
+    if "✓" not in row:
+        return row
+    opening = "".join(re.findall(r"\x1b\[[0-9;:]*m", row.partition("✓")[0].rpartition(RESET)[2]))
+    return row.replace("✓", f"{RESET}{theme.paint('tool', '✓')}{opening}")
+
+
+def _footer(theme: Theme, footer: str, width: int) -> list[str]:
+    clean = visible(sanitize(footer)).strip()
+    return ["", *(theme.paint("muted", row) for row in wrap(clean, width))] if clean else []

@@ -1,0 +1,64 @@
+"""A stored conversation as blocks: rendered from its end until the screens are full, so that length costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive import blocks
+from zot.agent.modes.interactive.tool_view import ToolView
+from zot.core.events import ToolResultEvent
+from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+
+
+def resumed_blocks(messages: Sequence[Message], app: App, wanted: int) -> list[list[str]]:
+    """The newest blocks with at least ``wanted`` rows together, oldest first; a first line says what is left out."""
+    made: list[list[str]] = []
+    rows, number = 0, len(messages)
+    calls: dict[str, ToolCallBlock] = {}
+    while number and rows < wanted:
+        number -= 1
+        message = messages[number]
+        if message.role == "tool" and number:
+            calls = {call.id: call for call in messages[number - 1].tool_calls()}
+        new = message_blocks(message, calls, app)
+        made[:0] = new
+        rows += sum(len(block) + 1 for block in new)
+    if number:
+        made.insert(0, [app.theme.paint("muted", f"  … {number:,} earlier messages")])
+    return made
+
+
+def message_blocks(
+    message: Message, calls: dict[str, ToolCallBlock], app: App, *, expanded: bool = False
+) -> list[list[str]]:
+    """One message as it was shown when it was new; ``calls`` are those its results answer."""
+    if message.role == "tool":
+        return [_box(result, calls.get(result.call_id), app, expanded) for result in message.tool_results()]
+    if message.role == "assistant":
+        return [rows] if (rows := blocks.assistant(message.text(), app.painter, app.columns)) else []
+    if message.meta.get("compaction") or message.meta.get("synthetic"):
+        return _summary(message, app) if expanded else []
+    images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
+    return [blocks.user_panel(message.text(), images, app.theme, app.columns)]
+
+
+def _summary(message: Message, app: App) -> list[list[str]]:
+    head = app.theme.paint("muted", "  summary of what was said before")
+    return [[head, *blocks.assistant(message.text(), app.painter, app.columns)]]
+
+
+def _box(result: ToolResultBlock, call: ToolCallBlock | None, app: App, expanded: bool) -> list[str]:
+    name, arguments = (call.name, call.arguments) if call else ("tool", "")
+    view = ToolView(result.call_id, name, arguments, app.extension_of(name))
+    view.ends(ToolResultEvent(result.call_id, result.is_error, result.content, _details(call)))
+    return view.lines(app.painter, app.columns, expanded=expanded)
+
+
+def _details(call: ToolCallBlock | None) -> dict[str, object] | None:
+    """Details are not stored; what the call itself says stands in for them."""
+    arguments = call.parsed() if call is not None and call.name == "write" else None
+    return {"content": arguments["content"]} if isinstance(arguments, dict) and "content" in arguments else None

@@ -1,0 +1,143 @@
+"""What is where: settled rows above, the live region below, at most 30 frames a second.
+
+The live region is composed of sections, top to bottom. When they are taller than the screen, the live area gives way
+first, then the dialog's rows, never the editor. A key is painted at once when the last frame is old enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.tui.live_region import LiveRegion, Place
+from zot.tui.settled import Settled
+from zot.tui.terminal import Size, Terminal
+from zot.tui.width import cut
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+
+FRAME_S = 1 / 30
+TICK_S = 0.12
+
+
+class Screen:
+    def __init__(self, app: App, terminal: Terminal) -> None:
+        self._app = app
+        self._terminal = terminal
+        self._region = LiveRegion(reflows=terminal.reflows)
+        self.settled = Settled()
+        self.holding = True  # settled rows wait until the colours are known
+        self._scheduled: asyncio.TimerHandle | None = None
+        self._last = 0.0
+        self._paused = False
+
+    # --- when
+
+    def invalidate(self) -> None:
+        """Paint soon; many calls make one frame."""
+        if self._scheduled is None and not self._paused:
+            loop = asyncio.get_running_loop()
+            delay = max(self._last + FRAME_S - loop.time(), 0)
+            self._scheduled = loop.call_later(delay, self._due)
+
+    def _due(self) -> None:
+        self._scheduled = None
+        if self._terminal.congested:  # it is slow: this frame is skipped, the next will show it all
+            self._scheduled = asyncio.get_running_loop().call_later(FRAME_S, self._due)
+            return
+        self.paint()
+
+    async def tick(self) -> None:
+        """While something turns, repaint; otherwise leave the cursor to blink."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            if self._app.animated:
+                self.invalidate()
+
+    # --- what
+
+    def paint(self) -> None:
+        if self._paused or self._terminal.closed:
+            return
+        self._last = asyncio.get_running_loop().time()
+        size = self._terminal.size()
+        self._app.transcript.advance(size.columns)
+        settled = [] if self.holding else [cut(row, size.columns) for row in self.settled.take()]
+        live, cursor = self.compose(size)
+        self._terminal.write(self._region.frame(settled, live, cursor, size.columns, size.rows))
+
+    def compose(self, size: Size) -> tuple[list[str], Place | None]:
+        """The rows of the live region and the place of the cursor."""
+        app, theme = self._app, self._app.theme
+        columns, height = size.columns, max(size.rows - 1, 1)
+        dialog = app.dialogs.top
+        view = app.editor.view(theme, columns, max(height // 3, 1))
+        foot = [*app.status.bar(theme, columns), "", *view.lines] if height >= 6 else list(view.lines)
+        room = height - len(foot)
+        sections: list[list[str]] = []
+        queue = self._fit(app.turns.queue_lines(theme, columns), room, sections)
+        room -= queue
+        popup = 0
+        if dialog is None:
+            popup = self._fit(app.editor.popup(theme, columns, max(room - 1, 1)), room, sections)
+        else:
+            popup = self._fit(dialog.lines(theme, columns, max(room - 1, 3)), room, sections)
+        room -= popup
+        above = app.live_lines(columns, room)
+        rows = above[-room:] if room > 0 else []
+        for section in reversed(sections):
+            rows += ["", *section] if rows or self.settled.begun else section
+        if foot and (rows or self.settled.begun) and height >= 6:
+            rows.append("")
+        start = len(rows)
+        rows += foot
+        cursor = Place(start + len(foot) - len(view.lines) + view.row, min(view.column, columns - 1))
+        if dialog is not None:
+            cursor = self._dialog_cursor(rows, start, dialog)
+        return [cut(row, columns) for row in rows], cursor
+
+    @staticmethod
+    def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
+        """Add a section if there is room for it and its blank row; how many rows it takes."""
+        if not rows or room < 2:
+            return 0
+        kept = rows if len(rows) < room else [*rows[: max(room - 2, 0)], rows[-1]]
+        sections.append(kept)
+        return len(kept) + 1
+
+    def resized(self) -> None:
+        """The terminal has another size: repaint at once."""
+        if not self._paused:
+            self.paint()
+
+    def _dialog_cursor(self, rows: list[str], end: int, dialog: object) -> Place | None:
+        return None
+
+    # --- leaving it to others
+
+    def pause(self) -> None:
+        """Somebody else writes to the terminal (an external editor, a suspended zot): take the region away."""
+        self._terminal.write(self._region.erase())
+        self._paused = True
+
+    def resume(self) -> None:
+        self._region.forget()
+        self._paused = False
+        self.invalidate()
+
+    def repaint(self) -> None:
+        """Write the whole live region again (ctrl+l)."""
+        self._terminal.write(self._region.erase())
+        self.invalidate()
+
+    def close(self) -> None:
+        """Print what is left, take the region away, end on a fresh row under the transcript."""
+        if self._terminal.closed or self._paused:
+            return
+        self.holding = False
+        size = self._terminal.size()
+        self._app.transcript.advance(size.columns)
+        rows = [cut(row, size.columns) for row in self.settled.take()]
+        self._terminal.write(self._region.frame(rows, [""], None, size.columns, size.rows))
+        self._terminal.write(self._region.erase())

@@ -1,0 +1,83 @@
+"""Differences as rows: sign and true line number in one coloured gutter, code highlighted by language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from zot.tui.highlight import Highlighter
+from zot.tui.theme import Theme
+from zot.tui.width import cells, cut
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}
+
+
+class DiffLine(msgspec.Struct, frozen=True):
+    """``sign`` is ``+``, ``-``, a space, or empty for a row that is no line (a skip, a header)."""
+
+    sign: str
+    number: int
+    text: str
+
+
+def numbered(rows: Sequence[str], starts: Sequence[tuple[int, int]]) -> list[DiffLine]:
+    """Rows of `` line``, ``-line``, ``+line`` and ``...``; ``starts`` are (old, new) first lines of each run."""
+    remaining = list(starts)
+    old, new = remaining.pop(0) if remaining else (1, 1)
+    lines: list[DiffLine] = []
+    for row in rows:
+        if row == "...":
+            lines.append(DiffLine("", 0, row))
+            old, new = remaining.pop(0) if remaining else (old, new)
+        else:
+            line, old, new = _numbered(row, old, new)
+            lines.append(line)
+    return lines
+
+
+def unified(text: str) -> list[DiffLine] | None:
+    """A unified diff numbered from its hunk headers; None when the text is none."""
+    if not ("\n+++ " in text and _HUNK.search(text)):
+        return None
+    return list(_unified(text.rstrip("\n").split("\n")))
+
+
+def _unified(rows: Sequence[str]) -> Iterator[DiffLine]:
+    old = new = 0
+    inside = False
+    for row in rows:
+        if hunk := _HUNK.match(row):
+            old, new, inside = int(hunk[1]), int(hunk[2]), True
+            yield DiffLine("", 0, row)
+        elif inside and row[:1] in ("+", "-", " ") and not row.startswith(("+++ ", "--- ")):
+            line, old, new = _numbered(row, old, new)
+            yield line
+        else:
+            inside = inside and row.startswith("\\")
+            yield DiffLine("", 0, row)
+
+
+def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
+    sign, text = (row[:1] or " "), row[1:]
+    if sign == "-":
+        return DiffLine("-", old, text), old + 1, new
+    return DiffLine(sign, new, text), old + (sign == " "), new + 1
+
+
+def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language: str, width: int) -> list[str]:
+    """One row for each line, cut to the width."""
+    digits = max(3, *(len(str(line.number)) for line in lines)) if lines else 3
+    plain = [line.text.expandtabs(4) for line in lines]
+    styled = code.lines("\n".join(plain), language) if language else plain
+    rows: list[str] = []
+    for line, text, bare in zip(lines, styled, plain, strict=True):
+        if not line.sign:
+            rows.append(theme.paint("muted", cut(bare, width)))
+            continue
+        gutter = theme.paint(_ROLES[line.sign], f"{line.sign}{line.number:>{digits}} ")
+        body = text if language else theme.paint(_ROLES[line.sign], bare)
+        rows.append(gutter + cut(body, max(width - cells(gutter), 1)))
+    return rows

@@ -1,0 +1,150 @@
+"""Code in colours: text and a language become one styled line for each line of code. Never a background.
+
+pygments is loaded at the first highlighted line. Results of small pieces are kept, because a screen asks again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from zot.tui import palette
+from zot.tui.colour import parse
+from zot.tui.theme import Theme
+from zot.tui.width import RESET
+
+_KEPT = 512
+_LARGEST = 200_000  # characters; larger pieces are shown plain
+
+# Our syntax roles by pygments token name, the finest first in the walk upwards.
+_TOKENS = {
+    "Keyword": "keyword",
+    "Keyword.Constant": "keyword_constant",
+    "Keyword.Declaration": "keyword_declaration",
+    "Keyword.Namespace": "keyword_namespace",
+    "Keyword.Reserved": "keyword_reserved",
+    "Keyword.Type": "keyword_type",
+    "Name.Builtin": "name_builtin",
+    "Name.Function": "name_function",
+    "Name.Class": "name_class",
+    "Name.Decorator": "name_decorator",
+    "Name.Tag": "keyword",
+    "Name.Attribute": "name_function",
+    "Name.Namespace": "name_class",
+    "Literal.String": "literal_string",
+    "Literal.String.Escape": "literal_string_escape",
+    "Literal.Number": "literal_number",
+    "Comment": "comment",
+    "Comment.Preproc": "comment_preproc",
+    "Operator": "operator",
+    "Operator.Word": "keyword",
+    "Punctuation": "punctuation",
+    "Generic.Inserted": "literal_string",
+    "Generic.Deleted": "literal_string_escape",
+    "Generic.Heading": "keyword",
+}
+_FOLLOWS = {role.key: role.follows for role in palette.SYNTAX}
+_ALIASES = {"sh": "bash", "zsh": "bash", "shell": "bash", "console": "console", "py": "python", "js": "javascript"}
+
+
+class Highlighter:
+    """One for a screen; changing the theme means a new one."""
+
+    def __init__(self, theme: Theme) -> None:
+        self._theme = theme
+        self._kept: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
+        self._openings: dict[Any, str] = {}
+
+    def lines(self, code: str, language: str) -> list[str]:
+        """One styled line per line of code; in the code colour when the language is not known."""
+        key = (language, code)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        made = self._make(code, language)
+        if len(code) < 20_000:
+            self._kept[key] = made
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+    def _make(self, code: str, language: str) -> list[str]:
+        lexer = lexer_for(language) if language and len(code) <= _LARGEST else None
+        if lexer is None:
+            return [self._theme.paint("code", line) for line in code.split("\n")]
+        rows: list[list[str]] = [[]]
+        for token, text in lexer.get_tokens(code):
+            opening = self._opening(token)
+            first, *rest = text.split("\n")
+            _put(rows[-1], opening, first)
+            for line in rest:
+                rows.append([])
+                _put(rows[-1], opening, line)
+        wanted = code.count("\n") + 1  # the lexer ends its text with a newline of its own
+        lines = ["".join(parts) for parts in rows[:wanted]]
+        return lines + [""] * (wanted - len(lines))
+
+    def _opening(self, token: Any) -> str:
+        if token not in self._openings:
+            self._openings[token] = self._sgr(_role_of(token))
+        return self._openings[token]
+
+    def _sgr(self, role: str) -> str:
+        while role and role not in self._theme.syntax:
+            role = _FOLLOWS.get(role, "")
+        return style_sgr(self._theme, self._theme.syntax.get(role or "text", ""))
+
+
+def style_sgr(theme: Theme, style: str) -> str:
+    """``bold #81a1c1`` as an opening sequence."""
+    codes: list[str] = []
+    for word in style.split():
+        if word in _WORDS:
+            codes.append(_WORDS[word])
+        elif (found := parse(word)) is not None and (code := found.sgr(theme.depth)):
+            codes.append(code)
+    return f"\x1b[{';'.join(codes)}m" if codes else ""
+
+
+_WORDS = {"bold": "1", "italic": "3", "underline": "4"}
+
+
+def _put(row: list[str], opening: str, text: str) -> None:
+    if text:
+        row.append(f"{opening}{text}{RESET}" if opening and not text.isspace() else text)
+
+
+def _role_of(token: Any) -> str:
+    while token is not None:
+        role = _TOKENS.get(str(token).removeprefix("Token."))
+        if role:
+            return role
+        token = token.parent
+    return "text"
+
+
+@cache
+def lexer_for(language: str) -> Any | None:
+    from pygments.lexers import find_lexer_class_by_name  # behind this door: 30 ms
+    from pygments.util import ClassNotFound
+
+    name = language.strip().lower()
+    try:
+        return find_lexer_class_by_name(_ALIASES.get(name, name))(stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+@cache
+def language_of(path: str) -> str:
+    """The language of a file by its name; empty when it is not known."""
+    from pygments.lexers import find_lexer_class_for_filename
+
+    try:
+        found = find_lexer_class_for_filename(path.rpartition("/")[2])
+    except Exception:  # a name that is no pattern's business
+        return ""
+    aliases: Sequence[str] = getattr(found, "aliases", ()) if found else ()
+    return aliases[0] if aliases else ""

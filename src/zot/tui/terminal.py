@@ -1,0 +1,170 @@
+"""The terminal as a device: raw mode, size, what it can do, and its state restored on every way out.
+
+Writing never blocks the program: output goes to a descriptor of our own, what the terminal does not take at once waits
+here, and ``congested`` tells painters to skip frames. A terminal that went away is told once through ``on_closed``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import termios
+import time
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, NamedTuple
+
+ENTER = "\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"  # bracketed paste, kitty keyboard, modifyOtherKeys for xterm
+LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?25h"
+ASK_BACKGROUND = "\x1b]11;?\x1b\\"
+
+_LARGEST = (1000, 500)
+_FLUSH_S = 1.0
+
+
+class Size(NamedTuple):
+    columns: int
+    rows: int
+
+
+class Terminal:
+    """``enter`` and ``leave`` may be called again, as suspending does; ``leave`` never raises."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self.term = environ.get("TERM", "")
+        self.multiplexed = bool(environ.get("TMUX") or environ.get("STY")) or self.term.startswith(("screen", "tmux"))
+        self.reflows = not (environ.get("XTERM_VERSION") or environ.get("STY") or self.term == "linux")
+        self.hyperlinks = _links(environ, self.term)
+        self.on_closed: Callable[[], None] = lambda: None
+        self.closed = False
+        self._in, self._out, self._own = 0, 1, False
+        self._modes: list[Any] | None = None
+        self._waiting = bytearray()
+        self._loop: Any = None
+
+    # --- entering and leaving
+
+    @contextlib.contextmanager
+    def raw(self) -> Generator[Terminal]:
+        """Raw mode inside the block; the state before it is restored whatever happens."""
+        self._open()
+        try:
+            self.enter()
+            yield self
+        finally:
+            self.leave()
+            if self._own:
+                os.close(self._out)
+            self._out, self._own = 1, False
+
+    def _open(self) -> None:
+        """A description of our own, so that making it non-blocking does not reach the shell that shares ours."""
+        with contextlib.suppress(OSError):
+            self._out = os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._own = True
+
+    def enter(self) -> None:
+        with contextlib.suppress(termios.error, OSError):
+            self._modes = termios.tcgetattr(self._in)
+            termios.tcsetattr(self._in, termios.TCSADRAIN, _raw_modes(self._modes))
+        self.write(ENTER)
+
+    def leave(self) -> None:
+        """Give the terminal back as it was."""
+        self.write(LEAVE)
+        self._flush()
+        if self._modes is not None:
+            with contextlib.suppress(termios.error, OSError):
+                termios.tcsetattr(self._in, termios.TCSADRAIN, self._modes)
+            self._modes = None
+
+    # --- reading
+
+    def size(self) -> Size:
+        """Columns and rows; 80 by 24 when the terminal does not know, never absurdly large."""
+        try:
+            columns, rows = os.get_terminal_size(self._out)
+        except OSError:
+            columns, rows = 0, 0
+        if columns <= 0 or rows <= 0:
+            return Size(80, 24)
+        return Size(min(columns, _LARGEST[0]), min(rows, _LARGEST[1]))
+
+    def read(self) -> bytes:
+        """What was typed; empty when the terminal is gone."""
+        try:
+            data = os.read(self._in, 1 << 16)
+        except InterruptedError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            self._gone()
+        return data
+
+    # --- writing
+
+    @property
+    def congested(self) -> bool:
+        return bool(self._waiting)
+
+    def attach(self, loop: Any) -> None:
+        """Let an event loop drain what waits."""
+        self._loop = loop
+
+    def write(self, text: str) -> None:
+        if not text or self.closed:
+            return
+        self._waiting += text.encode("utf-8", "replace")
+        self._drain()
+
+    def _drain(self) -> None:
+        try:
+            while self._waiting:
+                del self._waiting[: os.write(self._out, memoryview(self._waiting)[: 1 << 16].tobytes())]
+        except BlockingIOError:
+            self._wait_for_room()
+            return
+        except OSError:
+            self._gone()
+        if self._loop is not None:
+            self._loop.remove_writer(self._out)
+
+    def _wait_for_room(self) -> None:
+        if self._loop is not None:
+            self._loop.add_writer(self._out, self._drain)
+
+    def _flush(self) -> None:
+        """Write what waits, but not for ever: a stopped terminal must not keep us alive."""
+        deadline = time.monotonic() + _FLUSH_S
+        while self._waiting and not self.closed and time.monotonic() < deadline:
+            with contextlib.suppress(OSError, ValueError):
+                select.select([], [self._out], [], 0.1)
+            self._drain()
+        if self._loop is not None:
+            self._loop.remove_writer(self._out)
+
+    def _gone(self) -> None:
+        self._waiting.clear()
+        if not self.closed:
+            self.closed = True
+            self.on_closed()
+
+
+def _raw_modes(modes: list[Any]) -> list[Any]:
+    """No echo, no line editing, no signals from keys; output is left alone, a child's text looks right."""
+    iflag, oflag, cflag, lflag, ispeed, ospeed, cc = modes
+    iflag &= ~(termios.IGNBRK | termios.BRKINT | termios.PARMRK | termios.ISTRIP)
+    iflag &= ~(termios.INLCR | termios.IGNCR | termios.ICRNL | termios.IXON)
+    lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.ISIG | termios.IEXTEN)
+    cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
+    cc = list(cc)
+    cc[termios.VMIN], cc[termios.VTIME] = 1, 0
+    return [iflag, oflag, cflag, lflag, ispeed, ospeed, cc]
+
+
+def _links(environ: Mapping[str, str], term: str) -> bool:
+    """Whether OSC 8 links are understood; most terminals that are not merely skip them, the console does not."""
+    if term in ("linux", "dumb", "") or environ.get("TERM_PROGRAM") == "Apple_Terminal":
+        return False
+    return not environ.get("STY")

@@ -1,0 +1,229 @@
+"""Text being edited: lines of units and a cursor. A unit is what the cursor steps over: one user-perceived character
+(an emoji with its modifiers is one), or a ``Token`` that stands for something longer.
+
+Every change is one ``replace``, so that every change can be undone. Neighbours that form one character once they
+touch become one unit. Lines are never changed in place, only exchanged: what was computed for one stays true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from zot.tui.undo import Edit, UndoStack
+from zot.tui.width import clusters
+
+_NEIGHBOURS = 32  # how far a new character can change how its surroundings are read; flags come in pairs
+
+
+class Position(NamedTuple):
+    """Between two units: ``column`` units of ``line`` stand before it."""
+
+    line: int
+    column: int
+
+
+class Token(str):
+    """A text the cursor takes as one unit; subclasses carry what it stands for."""
+
+    __slots__ = ()
+
+
+class Line(list[str]):
+    """The units of one line. ``layout`` belongs to whoever lays the line out."""
+
+    layout: tuple[int, list[tuple[int, int]]] | None = None
+
+
+class TextBuffer:
+    def __init__(self) -> None:
+        self.lines: list[Line] = [Line()]
+        self.cursor = Position(0, 0)
+        self._undo = UndoStack()
+
+    @property
+    def text(self) -> str:
+        """Everything, tokens as they are shown."""
+        return "\n".join("".join(line) for line in self.lines)
+
+    @property
+    def empty(self) -> bool:
+        return len(self.lines) == 1 and not self.lines[0]
+
+    @property
+    def end(self) -> Position:
+        return Position(len(self.lines) - 1, len(self.lines[-1]))
+
+    @property
+    def line(self) -> Line:
+        """The line of the cursor."""
+        return self.lines[self.cursor.line]
+
+    def units(self, start: Position | None = None, end: Position | None = None) -> list[str]:
+        """What stands between two places, newlines as units of their own."""
+        start, end = start or Position(0, 0), end or self.end
+        if start.line == end.line:
+            return self.lines[start.line][start.column : end.column]
+        found = self.lines[start.line][start.column :]
+        for number in range(start.line + 1, end.line):
+            found += ["\n", *self.lines[number]]
+        return [*found, "\n", *self.lines[end.line][: end.column]]
+
+    # --- moving
+
+    def move(self, position: Position) -> None:
+        """Put the cursor somewhere; places outside the text become its nearest one."""
+        self._undo.pause()
+        line = min(max(position.line, 0), len(self.lines) - 1)
+        self.cursor = Position(line, min(max(position.column, 0), len(self.lines[line])))
+
+    # --- changing
+
+    def insert(self, units: Sequence[str], *, typed: bool = False) -> None:
+        """At the cursor, which stands behind it afterwards. ``typed`` units are undone by the word."""
+        self.replace(self.cursor, self.cursor, units, typed=typed)
+
+    def replace(self, start: Position, end: Position, units: Sequence[str], *, typed: bool = False) -> None:
+        """Put ``units`` where ``start`` to ``end`` was; the cursor stands behind them."""
+        if start == end and not units:
+            return
+        before = self.cursor
+        start, removed, inserted, after = self._healed(start, end, list(units))
+        self._splice(start, end_of(start, removed), inserted)
+        self.cursor = after
+        self._undo.add(Edit(start, removed, inserted, before, after), typed=typed)
+
+    def reset(self, units: Sequence[str] = ()) -> None:
+        """A new text with nothing to undo."""
+        self.lines = [Line()]
+        self.cursor = self._splice(Position(0, 0), Position(0, 0), list(units))
+        self._undo = UndoStack()
+
+    def undo(self) -> bool:
+        """Take the last change back; whether there was one."""
+        edit = self._undo.undo()
+        if edit is not None:
+            self._splice(Position(*edit.start), end_of(edit.start, edit.inserted), edit.removed)
+            self.cursor = Position(*edit.before)
+        return edit is not None
+
+    def redo(self) -> bool:
+        edit = self._undo.redo()
+        if edit is not None:
+            self._splice(Position(*edit.start), end_of(edit.start, edit.removed), edit.inserted)
+            self.cursor = Position(*edit.after)
+        return edit is not None
+
+    def _splice(self, start: Position, end: Position, units: Iterable[str]) -> Position:
+        """Exchange without a record; the place behind what was put in."""
+        head, tail = self.lines[start.line][: start.column], self.lines[end.line][end.column :]
+        fresh = [Line(part) for part in _split(units)]
+        after = Position(
+            start.line + len(fresh) - 1, len(fresh[-1]) + (len(head) if len(fresh) == 1 else 0)
+        )
+        fresh[0][:0] = head
+        fresh[-1].extend(tail)
+        self.lines[start.line : end.line + 1] = fresh
+        return after
+
+    def _healed(
+        self, start: Position, end: Position, units: list[str]
+    ) -> tuple[Position, list[str], list[str], Position]:
+        """The same change with characters that now touch read anew: where, what goes, what comes, the cursor."""
+        left, right = self.lines[start.line], self.lines[end.line]
+        edges = [*left[start.column - 1 : start.column], *units[:1], *units[-1:], *right[end.column : end.column + 1]]
+        removed = self.units(start, end)
+        if all(unit.isascii() for unit in edges):
+            return start, removed, units, end_of(start, units)
+        before = _touching(reversed(left[max(start.column - _NEIGHBOURS, 0) : start.column]))[::-1]
+        after = _touching(right[end.column : end.column + _NEIGHBOURS])
+        start = Position(start.line, start.column - len(before))
+        mark = sum(map(len, before)) + sum(map(len, units))
+        inserted = list(segmented([*before, *units, *after]))
+        cursor = end_of(start, list(_up_to(inserted, mark)))
+        start, removed, inserted = _trimmed(start, [*before, *removed, *after], inserted)
+        return start, removed, inserted, cursor
+
+
+def units_of(text: str) -> list[str]:
+    """A text as units, newlines among them."""
+    if text.isascii():
+        return list(text)
+    found: list[str] = []
+    for number, line in enumerate(text.split("\n")):
+        if number:
+            found.append("\n")
+        found.extend(cluster for cluster, _ in clusters(line))
+    return found
+
+
+def end_of(start: tuple[int, int], units: Sequence[str]) -> Position:
+    """Where a text that begins at ``start`` ends."""
+    breaks = units.count("\n")
+    if not breaks:
+        return Position(start[0], start[1] + len(units))
+    last = next(i for i, unit in enumerate(reversed(units)) if unit == "\n")
+    return Position(start[0] + breaks, last)
+
+
+def segmented(units: Iterable[str]) -> Iterator[str]:
+    """The same text, its characters read anew; tokens and newlines stay what they are."""
+    run: list[str] = []
+    for unit in units:
+        if isinstance(unit, Token) or unit == "\n":
+            yield from units_of("".join(run))
+            run = []
+            yield unit
+        else:
+            run.append(unit)
+    yield from units_of("".join(run))
+
+
+def _split(units: Iterable[str]) -> list[list[str]]:
+    lines: list[list[str]] = [[]]
+    for unit in units:
+        if unit == "\n":
+            lines.append([])
+        else:
+            lines[-1].append(unit)
+    return lines
+
+
+def _touching(units: Iterable[str]) -> list[str]:
+    """The units up to the first token."""
+    found: list[str] = []
+    for unit in units:
+        if isinstance(unit, Token):
+            break
+        found.append(unit)
+    return found
+
+
+def _up_to(units: Iterable[str], length: int) -> Iterator[str]:
+    """As many units as it takes to cover ``length`` code points."""
+    for unit in units:
+        if length <= 0:
+            return
+        length -= len(unit)
+        yield unit
+
+
+def _trimmed(
+    start: Position, removed: list[str], inserted: list[str]
+) -> tuple[Position, list[str], list[str]]:
+    """Without what is the same on both sides, so that a record is as small as its change."""
+    same, shorter = 0, min(len(removed), len(inserted))
+    while same < shorter and removed[same] is inserted[same] or (
+        same < shorter and removed[same] == inserted[same] and not _is_token(removed[same], inserted[same])
+    ):
+        same += 1
+    start = end_of(start, removed[:same])
+    removed, inserted = removed[same:], inserted[same:]
+    same, shorter = 0, min(len(removed), len(inserted))
+    while same < shorter and removed[-1 - same] == inserted[-1 - same] and not _is_token(removed[-1 - same]):
+        same += 1
+    return start, removed[: len(removed) - same], inserted[: len(inserted) - same]
+
+
+def _is_token(*units: str) -> bool:
+    return any(isinstance(unit, Token) for unit in units)

@@ -1,0 +1,155 @@
+"""Where a motion leads, from a place in a text: plain functions that change nothing.
+
+A word is letters, digits, ``_`` and everything outside ASCII; a token is a word of its own. Motions by character and
+word run on over the ends of lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zot.tui.text_buffer import Position, TextBuffer, Token
+
+Motion = Callable[[TextBuffer, Position], Position]
+
+
+def left(buffer: TextBuffer, at: Position) -> Position:
+    if at.column:
+        return Position(at.line, at.column - 1)
+    return Position(at.line - 1, len(buffer.lines[at.line - 1])) if at.line else at
+
+
+def right(buffer: TextBuffer, at: Position) -> Position:
+    if at.column < len(buffer.lines[at.line]):
+        return Position(at.line, at.column + 1)
+    return Position(at.line + 1, 0) if at.line + 1 < len(buffer.lines) else at
+
+
+def line_start(buffer: TextBuffer, at: Position) -> Position:
+    return Position(at.line, 0)
+
+
+def line_end(buffer: TextBuffer, at: Position) -> Position:
+    return Position(at.line, len(buffer.lines[at.line]))
+
+
+def text_start(buffer: TextBuffer, at: Position) -> Position:
+    return Position(0, 0)
+
+
+def text_end(buffer: TextBuffer, at: Position) -> Position:
+    return buffer.end
+
+
+def first_letter(buffer: TextBuffer, at: Position) -> Position:
+    """The first place of the line that is no space."""
+    line = buffer.lines[at.line]
+    return Position(at.line, next((i for i, unit in enumerate(line) if not unit.isspace()), 0))
+
+
+def is_word(unit: str) -> bool:
+    return unit.isalnum() or unit == "_" or not unit.isascii() or isinstance(unit, Token)
+
+
+def word_left(buffer: TextBuffer, at: Position) -> Position:
+    """The beginning of the word before this place."""
+    return _skip(buffer, at, left, lambda at: buffer.lines[at.line][at.column - 1] if at.column else "\n")
+
+
+def word_right(buffer: TextBuffer, at: Position) -> Position:
+    """The end of the word after this place."""
+
+    def ahead(at: Position) -> str:
+        line = buffer.lines[at.line]
+        return line[at.column] if at.column < len(line) else "\n"
+
+    return _skip(buffer, at, right, ahead)
+
+
+def _skip(buffer: TextBuffer, at: Position, step: Motion, facing: Callable[[Position], str]) -> Position:
+    while not is_word(facing(at)):
+        if (onward := step(buffer, at)) == at:
+            return at
+        at = onward
+    token = isinstance(facing(at), Token)
+    while is_word(facing(at)):
+        if isinstance(facing(at), Token) is not token or (onward := step(buffer, at)) == at:
+            return at
+        at = onward
+        if token:
+            return at
+    return at
+
+
+def deletes_word_left(buffer: TextBuffer, at: Position) -> Position:
+    """How far back ctrl+w reaches: the previous word of this line; at its beginning, the line before."""
+    if not at.column:
+        return left(buffer, at)
+    start = word_left(buffer, at)
+    return start if start.line == at.line else Position(at.line, 0)
+
+
+# --- as vi sees words: letters, punctuation and spaces are three kinds
+
+
+def kind_of(unit: str) -> int:
+    if unit.isspace():
+        return 0
+    return 2 if is_word(unit) else 1
+
+
+def next_word(buffer: TextBuffer, at: Position) -> Position:
+    """vi's ``w``: where the next word or run of punctuation begins."""
+    line = buffer.lines[at.line]
+    column = at.column
+    if column < len(line):
+        here = kind_of(line[column])
+        while column < len(line) and kind_of(line[column]) == here:
+            column += 1
+    else:
+        column = len(line)
+    return _first_of_word(buffer, Position(at.line, column))
+
+
+def _first_of_word(buffer: TextBuffer, at: Position) -> Position:
+    """The first place from here that is no space; an empty line counts as a word."""
+    number, column = at
+    while True:
+        line = buffer.lines[number]
+        while column < len(line) and line[column].isspace():
+            column += 1
+        if column < len(line) or (number > at.line and not line):
+            return Position(number, column)
+        if number + 1 == len(buffer.lines):
+            return Position(number, len(line))
+        number, column = number + 1, 0
+
+
+def previous_word(buffer: TextBuffer, at: Position) -> Position:
+    """vi's ``b``: where the word or punctuation before begins."""
+    number, column = at
+    while True:
+        line = buffer.lines[number]
+        while column and line[column - 1].isspace():
+            column -= 1
+        if column:
+            break
+        if not number or (not line and number < at.line):
+            return Position(number, 0)
+        number, column = number - 1, len(buffer.lines[number - 1])
+    line, here = buffer.lines[number], kind_of(buffer.lines[number][column - 1])
+    while column and kind_of(line[column - 1]) == here:
+        column -= 1
+    return Position(number, column)
+
+
+def word_last(buffer: TextBuffer, at: Position) -> Position:
+    """vi's ``e``: the last character of this word, or of the next when already there."""
+    start = right(buffer, at)
+    if start == at:
+        return at
+    number, column = _first_of_word(buffer, start)
+    line = buffer.lines[number]
+    while column + 1 < len(line) and kind_of(line[column + 1]) == kind_of(line[column]):
+        column += 1
+    return Position(number, column)

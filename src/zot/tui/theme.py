@@ -1,0 +1,88 @@
+"""A theme answers one question: with which SGR is this role painted?
+
+``paint`` and ``on`` close what they open, so painted texts can be joined but not nested: paint the leaves. Without
+colours (``NO_COLOR``) bold and reverse remain, so that a selected row is still recognisable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from zot.tui import colour, palette
+from zot.tui.colour import Colour, Depth
+from zot.tui.palette import Background
+from zot.tui.width import RESET, pad, visible
+
+
+class Spinner(msgspec.Struct, frozen=True):
+    frames: tuple[str, ...] = palette.SPINNER_FRAMES
+    messages: tuple[str, ...] = palette.SPINNER_MESSAGES
+    interval_ms: int = palette.SPINNER_INTERVAL_MS
+
+
+class Theme:
+    """``colours`` by role, ``syntax`` by syntax role as style strings (``bold #81a1c1``)."""
+
+    def __init__(
+        self,
+        colours: Mapping[str, Colour],
+        syntax: Mapping[str, str],
+        *,
+        background: Background = "dark",
+        depth: Depth = "256",
+        spinner: Spinner | None = None,
+        name: str = "",
+        syntax_base: str = "",
+    ) -> None:
+        self.colours = dict(colours)
+        self.syntax = dict(syntax)
+        self.background: Background = background
+        self.depth: Depth = depth
+        self.spinner = spinner or Spinner()
+        self.name = name or background
+        self.syntax_base = syntax_base
+        self._sgr: dict[tuple[str, bool], str] = {}
+
+    def colour_of(self, role: str) -> Colour | None:
+        """Its colour, or that of the role it follows."""
+        while role not in self.colours and role in palette.DERIVED:
+            role = palette.DERIVED[role]
+        return self.colours.get(role)
+
+    def sgr(self, role: str, *, bold: bool = False) -> str:
+        """The opening sequence of a role; empty when it has none."""
+        key = (role, bold)
+        if key not in self._sgr:
+            found = self.colour_of(role)
+            codes = ["1"] if bold else []
+            if found is not None and (code := found.sgr(self.depth, background=role in palette.BACKGROUND_ROLES)):
+                codes.append(code)
+            self._sgr[key] = f"\x1b[{';'.join(codes)}m" if codes else ""
+        return self._sgr[key]
+
+    def paint(self, role: str, text: str, *, bold: bool = False) -> str:
+        """A text without styles in the colour of a role."""
+        opening = self.sgr(role, bold=bold)
+        return f"{opening}{text}{RESET}" if opening and text else text
+
+    def on(self, ground: str, role: str, text: str, width: int) -> str:
+        """A text on a background role, filled to the width."""
+        opening = self.sgr(ground) + self.sgr(role)
+        if not opening:
+            opening = "\x1b[7m" if ground == "selection_bg" else ""
+        row = pad(visible(text), width)
+        return f"{opening}{row}{RESET}" if opening else row
+
+    def selected(self, text: str, width: int) -> str:
+        """The row a list stands on."""
+        return self.on("selection_bg", "selection_fg", text, width)
+
+
+def built_in(background: Background = "dark", depth: Depth = "256") -> Theme:
+    """The palette everything starts from."""
+    values = {role.key: getattr(role, background) for role in palette.ROLES}
+    colours = {key: parsed for key, value in values.items() if (parsed := colour.parse(value)) is not None}
+    syntax = {role.key: style for role in palette.SYNTAX if (style := getattr(role, background))}
+    return Theme(colours, syntax, background=background, depth=depth)

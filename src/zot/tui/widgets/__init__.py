@@ -1,0 +1,1 @@
+"""Small pieces of a screen, one file each: state in, styled rows out."""

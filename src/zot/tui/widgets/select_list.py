@@ -1,0 +1,133 @@
+"""A list to choose from: it moves, pages, filters by fuzzy match and shows a window around the selected row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from zot.tui.keys import Key
+from zot.tui.theme import Theme
+from zot.tui.width import cells, cut, pad
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """One row. ``detail`` stands muted in a second column; a ``divider`` cannot be chosen."""
+
+    value: str
+    label: str
+    detail: str = ""
+    divider: bool = False
+
+
+class SelectList:
+    """``key`` says whether it used the key; ``chosen`` is the selected row, None when nothing matches."""
+
+    def __init__(self, choices: Sequence[Choice], *, filterable: bool = True, selected: str = "") -> None:
+        self.filter = ""
+        self._all = list(choices)
+        self._filterable = filterable
+        self._shown = self._all
+        self._position = 0
+        self.select(selected)
+
+    def set_choices(self, choices: Sequence[Choice]) -> None:
+        kept = self.chosen.value if self.chosen else ""
+        self._all = list(choices)
+        self._refilter()
+        self.select(kept)
+
+    def select(self, value: str) -> None:
+        found = (i for i, choice in enumerate(self._shown) if choice.value == value and not choice.divider)
+        self._position = next(found, self._first())
+
+    @property
+    def chosen(self) -> Choice | None:
+        if 0 <= self._position < len(self._shown) and not self._shown[self._position].divider:
+            return self._shown[self._position]
+        return None
+
+    def key(self, key: Key, page: int = 10) -> bool:
+        steps = {"up": -1, "down": 1, "pageup": -page, "pagedown": page, "ctrl+p": -1, "ctrl+n": 1}
+        if key.name in steps:
+            self._move(steps[key.name])
+        elif key.name in ("home", "end"):
+            self._move(len(self._shown) * (1 if key.name == "end" else -1))
+        elif self._filterable and key.name == "backspace" and self.filter:
+            self.filter = self.filter[:-1]
+            self._refilter()
+        elif self._filterable and key.printable and not (key.text == " " and not self.filter):
+            self.filter += key.text
+            self._refilter()
+        else:
+            return False
+        return True
+
+    def _move(self, step: int) -> None:
+        places = [i for i, choice in enumerate(self._shown) if not choice.divider]
+        if not places:
+            return
+        nearest = min(range(len(places)), key=lambda i: abs(places[i] - self._position))
+        self._position = places[min(max(nearest + step, 0), len(places) - 1)]
+
+    def _first(self) -> int:
+        return next((i for i, choice in enumerate(self._shown) if not choice.divider), 0)
+
+    def _refilter(self) -> None:
+        if not self.filter:
+            self._shown = self._all
+        else:
+            scored = [(fuzzy(self.filter, f"{c.label} {c.detail}"), c) for c in self._all if not c.divider]
+            ranked = sorted((pair for pair in scored if pair[0] is not None), key=lambda pair: pair[0] or 0)
+            self._shown = [choice for _, choice in ranked]
+        self._position = self._first()
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        """At most ``height`` rows; how many more there are above and below is said."""
+        if not self._shown:
+            return [theme.paint("muted", cut("  nothing matches", width))]
+        first, last = window(len(self._shown), self._position, max(height, 1))
+        column = min(max((cells(c.label) for c in self._shown[first:last]), default=0), max(width * 2 // 3, 8))
+        rows = [self._row(theme, i, width, column) for i in range(first, last)]
+        if first > 0 and height > 2:
+            rows[0] = theme.paint("muted", cut(f"  ↑ {first + 1} more", width))
+        if last < len(self._shown) and height > 2:
+            rows[-1] = theme.paint("muted", cut(f"  ↓ {len(self._shown) - last + 1} more", width))
+        return rows
+
+    def _row(self, theme: Theme, number: int, width: int, column: int) -> str:
+        choice = self._shown[number]
+        if choice.divider:
+            return theme.paint("muted", cut(f"  ── {choice.label} ──", width))
+        label = pad(choice.label, column) if choice.detail else cut(choice.label, width - 2)
+        if number == self._position:
+            return theme.selected(cut(f"  {label}  {choice.detail}".rstrip(), width), width)
+        detail = cut(choice.detail, width - column - 4)
+        return f"  {theme.paint('fg', label)}" + (f"  {theme.paint('muted', detail)}" if detail else "")
+
+
+def window(count: int, position: int, height: int) -> tuple[int, int]:
+    """Which rows of ``count`` to show so that ``position`` is among them, and not under a "more" row."""
+    if count <= height:
+        return 0, count
+    first = min(max(position - height // 2, 0), count - height)
+    return first, first + height
+
+
+def fuzzy(query: str, text: str) -> float | None:
+    """How well the letters of the query occur in order in the text, lower is better; None when they do not.
+
+    Punctuation in the query counts for nothing: ``opus46`` finds ``opus-4-6``."""
+    wanted = [c for c in query.lower() if c.isalnum()] or list(query.lower())
+    haystack = text.lower()
+    position, gaps, first = -1, 0, -1
+    for character in wanted:
+        found = haystack.find(character, position + 1)
+        if found < 0:
+            return None
+        if first < 0:
+            first = found
+        elif found > position + 1:
+            gaps += 1 if not haystack[found - 1].isalnum() else 3
+        position = found
+    return gaps * 10 + first + len(text) / 1000

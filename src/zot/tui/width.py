@@ -1,0 +1,192 @@
+"""How many cells a text takes, and how to cut, pad and wrap it by cells.
+
+A line is a string that may carry SGR colours and OSC 8 links; both take no room. Every row this module returns is
+closed: styles open at its end are reset and opened again on the next row. Clusters (emoji with modifiers, combining
+marks) are never broken, and a wide character never straddles an edge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+RESET = "\x1b[0m"
+LINK_END = "\x1b]8;;\x1b\\"
+STYLE = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
+
+# One cell each, never part of a cluster: what nearly all text is made of, so that the tables stay unloaded.
+_PLAIN = re.compile(
+    "[ -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u03ff\u0400-\u0482\u2010-\u2027\u2030-\u203b\u2190-\u2199"
+    "\u2500-\u25a9\u25b2-\u25b5\u25b8-\u25bf\u25c6-\u25cf\u2713\u2717\u2800-\u28ff]*"
+)
+_WORD = re.compile(r"(?:\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)|[^ \x1b])+| +")
+_RESETS = frozenset({RESET, "\x1b[m"})
+
+
+def visible(text: str) -> str:
+    """The text without colours and links."""
+    return STYLE.sub("", text) if "\x1b" in text else text
+
+
+def cells(text: str) -> int:
+    """The width of one line."""
+    plain = visible(text)
+    if _PLAIN.fullmatch(plain):
+        return len(plain)
+    return sum(width for _, width in clusters(plain))
+
+
+def clusters(plain: str) -> Iterator[tuple[str, int]]:
+    """The user-perceived characters of a text without styles, each with its width."""
+    if _PLAIN.fullmatch(plain):
+        for character in plain:
+            yield character, 1
+        return
+    # Imported here: the tables cost 30 ms, which a session in plain text does not pay.
+    from wcwidth import iter_graphemes, wcswidth
+
+    for cluster in iter_graphemes(plain):
+        # A stray control or combining mark has no width of its own; no cluster is wider than two cells.
+        yield cluster, min(max(wcswidth(cluster), 0), 2)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Styles (width 0) and clusters in order."""
+    position = 0
+    for match in STYLE.finditer(text):
+        yield from clusters(text[position : match.start()])
+        yield match.group(), 0
+        position = match.end()
+    yield from clusters(text[position:])
+
+
+def cut(text: str, width: int, mark: str = "…") -> str:
+    """At most ``width`` cells; what was longer ends in the mark."""
+    if width <= 0:
+        return ""
+    if cells(text) <= width:
+        return text
+    mark = mark if cells(mark) <= width else ""
+    room = width - cells(mark)
+    kept: list[str] = []
+    styled = False
+    for piece, size in _pieces(text):
+        if size > room:
+            break
+        room -= size
+        styled = styled or piece.startswith("\x1b")
+        kept.append(piece)
+    return "".join(kept) + mark + (_closing(kept) if styled else "")
+
+
+def _closing(pieces: list[str]) -> str:
+    """What closes the styles and the link that these pieces leave open."""
+    active: list[str] = []
+    for piece in pieces:
+        if piece.startswith("\x1b"):
+            _follow(active, piece)
+    return _end_of(active)
+
+
+def pad(text: str, width: int) -> str:
+    """Cut or filled with spaces to exactly ``width`` cells."""
+    text = cut(text, width)
+    return text + " " * (width - cells(text))
+
+
+def wrap(text: str, width: int, indent: str = "") -> list[str]:
+    """One logical line as rows of at most ``width`` cells; rows after the first begin with ``indent``.
+
+    Breaks at spaces; a word wider than a row is split where it stands."""
+    width = max(width, 1)
+    if cells(indent) >= width:
+        indent = ""
+    if "\n" in text:
+        return [row for line in text.split("\n") for row in wrap(line, width, indent)]
+    if cells(text) <= width:
+        return [text]
+    return _Wrapping(width, indent).rows(text)
+
+
+class _Wrapping:
+    def __init__(self, width: int, indent: str) -> None:
+        self._width = width
+        self._indent = indent
+        self._indent_cells = cells(indent)
+        self._done: list[str] = []
+        self._row: list[str] = []
+        self._used = 0
+        self._active: list[str] = []  # styles open at this place
+        self._gap = ""
+
+    def rows(self, text: str) -> list[str]:
+        for token in _WORD.findall(text):
+            if token[0] == " ":
+                self._space(token)
+            else:
+                self._word(token)
+        self._break(last=True)
+        return self._done
+
+    def _space(self, token: str) -> None:
+        if not self._done and not self._used:  # the line's own indentation stays
+            token = token[: self._width - 1]
+            self._row.append(token)
+            self._used += len(token)
+        else:
+            self._gap = token
+
+    def _word(self, word: str) -> None:
+        size = cells(word)
+        fresh = self._used <= (self._indent_cells if self._done else 0)
+        room = self._width - self._used - len(self._gap)
+        if size <= room:
+            self._put(self._gap, len(self._gap))
+            self._put(word, size)
+        elif size <= self._width - self._indent_cells and not fresh:
+            self._break()
+            self._put(word, size)
+        else:
+            self._split(word)
+        self._gap = ""
+
+    def _split(self, word: str) -> None:
+        if self._used + len(self._gap) < self._width:
+            self._put(self._gap, len(self._gap))
+        elif self._used:
+            self._break()
+        for piece, size in _pieces(word):
+            if self._used + size > self._width and self._used > (self._indent_cells if self._done else 0):
+                self._break()
+            if size > self._width:
+                piece, size = "…", 1  # a wide character in a one-cell column
+            self._put(piece, size)
+
+    def _put(self, piece: str, size: int) -> None:
+        if not piece:
+            return
+        self._row.append(piece)
+        self._used += size
+        if "\x1b" in piece:
+            for style in STYLE.findall(piece):
+                _follow(self._active, style)
+
+    def _break(self, *, last: bool = False) -> None:
+        self._done.append("".join(self._row) + _end_of(self._active))
+        if not last:
+            self._row = [self._indent, *self._active]
+            self._used = self._indent_cells
+
+
+def _follow(active: list[str], style: str) -> None:
+    if style in _RESETS:
+        active[:] = [s for s in active if s.startswith("\x1b]")]
+    elif style.startswith("\x1b]8;;\x1b") or style.startswith("\x1b]8;;\x07"):
+        active[:] = [s for s in active if not s.startswith("\x1b]")]
+    else:
+        active.append(style)
+
+
+def _end_of(active: list[str]) -> str:
+    link = LINK_END if any(s.startswith("\x1b]") for s in active) else ""
+    return link + (RESET if any(not s.startswith("\x1b]") for s in active) else "")
