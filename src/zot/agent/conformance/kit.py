@@ -130,7 +130,7 @@ class _Checking:
             await handshake.check(run)
             if run.usable:
                 registration.check(run)
-                for group in (commands, tools, events, interception, panels):
+                for group in (commands, tools, interception, panels, events):
                     await group.check(run)
                 await host.settle()
             await lifecycle.check_end(run, "lifecycle.shutdown")

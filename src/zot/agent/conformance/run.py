@@ -64,6 +64,7 @@ class Run:
         self.times = times
         self.usable = False  # greeted, and alive after it
         self.offers_call_tool = False
+        self.behind = False  # it reads too slowly; nothing it does later can be judged
 
     # --- what it registered
 
@@ -135,6 +136,17 @@ class Run:
         if self.host.unfinished:
             self.verdicts.failed("framing.newline", "output without a line feed at its end", self.host.unfinished)
         return f"no answer within {within:g} s"
+
+    async def well(self, id: str, line: bytes = b"") -> bool:
+        """Whether it answers, where it answers anything at all, and otherwise runs; the verdict of ``id``."""
+        if not self.host.alive:
+            self.verdicts.failed(id, self.why_silent(0), line.rstrip())
+            return False
+        asked = self.probe()
+        if asked is not None and await self.answered(asked, id, self.limit(asked)) is None:
+            return False
+        self.verdicts.passed(id)
+        return True
 
     def probe(self) -> Asking | None:
         """A harmless question: one it has to answer if it is well."""

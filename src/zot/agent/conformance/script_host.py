@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -29,6 +30,8 @@ from zot.system.processes import ProcessTree, spawn
 _READ = 256 * 1024
 _SETTLED = 0.12  # silence after which nothing more is expected
 _SETTLE_AT_MOST = 2.0
+_TAKEN_WITHIN = 0.3
+_LOOK_AGAIN = 0.001
 
 Listener = Callable[[Line], None]
 
@@ -71,13 +74,37 @@ class ScriptHost:
             data = msgspec.json.encode({**msgspec.json.decode(data, type=dict[str, object]), **extra}) + b"\n"
         self.send_bytes(data)
 
-    def send_bytes(self, *pieces: bytes) -> None:
-        """One write for each piece, a moment apart; the transcript keeps whole lines."""
-        for line in b"".join(pieces).splitlines(keepends=True):
+    def send_bytes(self, data: bytes) -> None:
+        """Whole lines in one write."""
+        self._keep(data)
+        self._outbox.put_nowait(data)
+
+    async def send_slowly(self, line: bytes) -> None:
+        """Byte by byte: the next one goes out when the child has taken the last one, or did not for a while."""
+        self._keep(line)
+        for byte in line:
+            self._outbox.put_nowait(bytes([byte]))
+            await self._taken()
+
+    async def _taken(self) -> None:
+        waited = 0.0
+        while (not self._outbox.empty() or self._unread()) and waited < _TAKEN_WITHIN:
+            await asyncio.sleep(_LOOK_AGAIN)
+            waited += _LOOK_AGAIN
+
+    def _unread(self) -> int:
+        """Bytes in the pipe that the child has not read yet."""
+        import fcntl  # together with termios used for this one question
+        import termios
+
+        if self._stdin < 0:
+            return 0
+        return int.from_bytes(fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+
+    def _keep(self, data: bytes) -> None:
+        for line in data.splitlines(keepends=True):
             self.transcript.sent(time.monotonic(), line)
             self._tell(self.transcript.lines[-1])
-        for piece in pieces:
-            self._outbox.put_nowait(piece)
 
     def ask(self, frame: Asking, **extra: object) -> Question:
         question = self.note_question(frame)
@@ -234,7 +261,7 @@ class ScriptHost:
         code = await self._tree.wait()
         while self._read():
             pass  # what the pipe still holds
-        self._take(self._lines.end())
+        self._take(self._lines.end(), complete=False)
         self.exit_code = code
         self._wake()
 
@@ -258,9 +285,9 @@ class ScriptHost:
         self._take(self._lines.feed(data))
         return True
 
-    def _take(self, lines: list[bytes | None]) -> None:
+    def _take(self, lines: list[bytes | None], *, complete: bool = True) -> None:
         for data in lines:
-            self._tell(self.transcript.receive(time.monotonic(), data))
+            self._tell(self.transcript.receive(time.monotonic(), data, complete=complete))
         if lines:
             self._wake()
 

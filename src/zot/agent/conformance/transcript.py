@@ -93,14 +93,17 @@ class Transcript:
         question = self.questions[kind, frame.id] = Question(kind, frame.id, name_of(frame), t)
         return question
 
-    def receive(self, t: float, data: bytes | None) -> Line:
-        """Keep a line; None is one that was too long."""
+    def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> Line:
+        """Keep a line; None is one that was too long. The last one of a stream may lack its line feed."""
         if data is None:
             line = Line(t, "in", b"", None, Fault("framing.size", "a line longer than 8 MiB"))
         else:
             frame, fault = read_line(data)
             if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse):
-                fault = self._settle(t, frame, data) or fault
+                stray = self._settle(t, frame, data)
+                fault = fault or stray
+            if fault is not None and not complete:
+                fault = Fault("framing.newline", "the last output has no line feed at its end")
             line = Line(t, "in", data, frame, fault)
         self.lines.append(line)
         return line

@@ -84,6 +84,8 @@ async def check_end(run: Run, id: str, *, shutdown: bool = True) -> None:
     host = run.host
     if host.exit_code is not None and not host.transcript.ending:
         return  # it ended by itself, which some other check has told
+    if run.behind:
+        return  # so has another that it does not read
     took = await host.end(shutdown=shutdown)
     if took is None:
         run.verdicts.failed(id, "still running after 2 s")

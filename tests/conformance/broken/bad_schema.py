@@ -1,0 +1,11 @@
+"""A type that is none."""
+# breaks: registration.schemas
+
+from good import Good
+
+
+class Broken(Good):
+    schema = {"type": "object", "properties": {"text": {"type": "text"}}, "required": "text"}  # noqa: RUF012
+
+
+Broken().run()

@@ -1,0 +1,12 @@
+"""Ends between hello and ready."""
+# breaks: handshake.starts
+
+from good import Good
+
+
+class Broken(Good):
+    def register(self):
+        raise SystemExit("cannot register")
+
+
+Broken().run()

@@ -1,0 +1,4 @@
+"""Ends before hello."""
+# breaks: handshake.starts
+
+raise SystemExit("no configuration found")

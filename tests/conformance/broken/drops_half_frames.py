@@ -1,0 +1,19 @@
+"""Takes what one read returns for whole frames."""
+# breaks: input.split input.long-frame interception.odd-input
+
+import contextlib
+import json
+import os
+
+from good import Good
+
+
+class Broken(Good):
+    def serve(self):
+        while data := os.read(0, 1 << 20):
+            for line in data.splitlines():
+                with contextlib.suppress(ValueError):
+                    self.handle(json.loads(line))
+
+
+Broken().run()

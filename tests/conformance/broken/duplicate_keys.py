@@ -1,0 +1,12 @@
+"""A key twice."""
+# breaks: framing.strict-json commands.answered
+
+from good import Good
+
+
+class Broken(Good):
+    def command(self, frame):
+        self.write(f'{{"type":"command_response","id":"{frame["id"]}","action":"noop","action":"noop"}}\n')
+
+
+Broken().run()

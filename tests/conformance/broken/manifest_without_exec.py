@@ -1,0 +1,3 @@
+"""The manifest has no exec."""
+# breaks: manifest.valid
+# manifest: {"name": "sample"}

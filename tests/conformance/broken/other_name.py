@@ -1,0 +1,11 @@
+"""hello has another name than the manifest."""
+# breaks: handshake.hello-name
+
+from good import Good
+
+
+class Broken(Good):
+    name = "simple"
+
+
+Broken().run()

@@ -1,0 +1,12 @@
+"""Redraws a panel that was never opened."""
+# breaks: panels.ids
+
+from good import Good
+
+
+class Broken(Good):
+    def panel_key(self, frame):
+        self.send("panel_render", panel_id="panel-1", lines=[frame["key"]])
+
+
+Broken().run()

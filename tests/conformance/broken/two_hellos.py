@@ -1,0 +1,12 @@
+"""Says hello again when it is greeted."""
+# breaks: handshake.hello-once
+
+from good import Good
+
+
+class Broken(Good):
+    def on_ack(self, ack):
+        self.start()
+
+
+Broken().run()

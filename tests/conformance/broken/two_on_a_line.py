@@ -1,0 +1,13 @@
+"""Two frames on one line."""
+# breaks: framing.one-line tools.answered
+
+from good import Good, pack
+
+
+class Broken(Good):
+    def tool(self, frame):
+        answer = {"type": "tool_result", "id": frame["id"], "content": [{"type": "text", "text": "x"}]}
+        self.write(pack({"type": "clear_notes"}) + pack(answer) + "\n")
+
+
+Broken().run()

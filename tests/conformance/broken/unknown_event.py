@@ -1,0 +1,11 @@
+"""Subscribes to an event that never comes."""
+# breaks: registration.events
+
+from good import Good
+
+
+class Broken(Good):
+    events = ("turn_finished",)
+
+
+Broken().run()

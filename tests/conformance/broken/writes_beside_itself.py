@@ -1,0 +1,13 @@
+"""Keeps its state in its own directory."""
+# breaks: lifecycle.clean-directory
+
+from good import Good
+
+
+class Broken(Good):
+    def on_ack(self, ack):
+        with open("state.json", "w") as file:
+            file.write("{}")
+
+
+Broken().run()

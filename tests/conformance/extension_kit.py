@@ -1,0 +1,70 @@
+"""Runs the conformance kit over many extensions at once, each in a directory of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from zot.agent.conformance.kit import Report, check_extension
+
+HERE = Path(__file__).parent
+BROKEN = HERE / "broken"
+TIMEOUT = 8.0  # hello and commands 4 s, interceptions 2 s: enough for a loaded machine
+AT_ONCE = 12
+
+_BREAKS = re.compile(r"^# breaks: (.+)$", re.MULTILINE)
+_MANIFEST = re.compile(r"^# manifest: (.+)$", re.MULTILINE)
+
+
+def broken_scripts() -> dict[str, Path]:
+    paths = [*BROKEN.glob("*.py"), *BROKEN.glob("*.sh")]
+    return {path.stem: path for path in sorted(paths) if path.stem != "good"}
+
+
+def meant_for(script: Path) -> set[str]:
+    """The checks that must fail, and no others."""
+    found = _BREAKS.search(script.read_text("utf-8"))
+    assert found, f"{script} does not say what it breaks"
+    return set(found[1].split())
+
+
+def install(script: Path, to: Path) -> Path:
+    """An extension directory made of one script."""
+    to.mkdir(parents=True)
+    shutil.copy(script, to / f"main{script.suffix}")
+    (to / f"main{script.suffix}").chmod(0o644)
+    if script.suffix == ".py":
+        shutil.copy(BROKEN / "good.py", to / "good.py")
+    program = {".py": "python3", ".sh": "sh"}[script.suffix]
+    manifest = {"name": "sample", "exec": program, "args": [f"main{script.suffix}"]}
+    declared = _MANIFEST.search(script.read_text("utf-8"))
+    (to / "extension.json").write_text(declared[1] if declared else json.dumps(manifest))
+    return to
+
+
+def check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str, Report]:
+    """Reports by name."""
+    return asyncio.run(_check_all(directories, scratch))
+
+
+async def _check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str, Report]:
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def check(name: str, directory: Path) -> Report:
+        place = scratch / name
+        place.mkdir(parents=True)
+        async with turn:
+            return await check_extension(directory, place, timeout=TIMEOUT)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = {name: tasks.create_task(check(name, directory)) for name, directory in directories.items()}
+    return {name: task.result() for name, task in running.items()}
+
+
+def told(report: Report) -> str:
+    """The failures, for an assertion's message."""
+    return "\n".join(f"{r.id}: {r.evidence} {r.line}" for r in report.failures) + f"\nstderr: {report.log[-2000:]}"

@@ -1,0 +1,52 @@
+"""The conformance kit proves itself: every check catches an extension that breaks it, and breaks nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.extension_kit import BROKEN, broken_scripts, check_all, install, meant_for, told
+from zot.agent.conformance.checks import ALL
+from zot.agent.conformance.kit import Report
+
+SCRIPTS = broken_scripts()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    place = tmp_path_factory.mktemp("broken")
+    scripts = {**SCRIPTS, "good": BROKEN / "good.py"}
+    directories = {name: install(script, place / name / "extension") for name, script in scripts.items()}
+    return check_all(directories, place / "scratch")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_broken_extension_fails_exactly_the_checks_meant_for_it(name: str, reports: dict[str, Report]) -> None:
+    """ext-006, ext-007, ext-008, ext-033, ext-034, ext-036, ext-037, ext-055, ext-056, ext-061, ext-063, ext-079: the
+    child's side of each."""
+    report = reports[name]
+    assert {result.id for result in report.failures} == meant_for(SCRIPTS[name]), told(report)
+
+
+def test_the_sound_one_they_are_made_from_passes_everything(reports: dict[str, Report]) -> None:
+    report = reports["good"]
+    assert report.passed, told(report)
+
+
+def test_every_check_has_an_extension_that_breaks_it() -> None:
+    covered = {id for script in SCRIPTS.values() for id in meant_for(script)}
+    assert {check.id for check in ALL} - covered == set()
+
+
+def test_every_failure_has_evidence(reports: dict[str, Report]) -> None:
+    for report in reports.values():
+        assert all(result.evidence for result in report.failures)
+
+
+def test_the_evidence_is_the_exact_line(reports: dict[str, Report]) -> None:
+    [failure] = reports["debug_prints"].failures
+    assert failure.line == "called with dict_keys(['text'])"
+    [failure] = reports["numeric_ids"].failures
+    assert failure.line.startswith('{"type":"command_response","id":')
+    assert not Path(failure.line).exists()
