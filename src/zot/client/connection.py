@@ -168,6 +168,7 @@ class Connection:
             await self.request(rpc_frames.Ping())
         except NoAnswer:  # it is there, but it is not alive
             inbox.end(NoAnswer(f"zot was silent for {self._silence:g} s and answers no ping", self.stderr))
+            self._over = True
             self._child.kill()
 
     async def _send(self, command: rpc_frames.Command, id: str) -> None:
