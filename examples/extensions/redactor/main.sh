@@ -13,7 +13,7 @@ redact='
   | gsub("AKIA[0-9A-Z]{16}"; "[redacted key]")
   | gsub("gh[pousr]_[A-Za-z0-9]{36,}"; "[redacted token]")
   | gsub("eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}"; "[redacted token]")
-  | gsub("-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----"; "[redacted private key]"; "s")'
+  | gsub("-----BEGIN [A-Z ]*PRIVATE KEY-----[\\s\\S]*?-----END [A-Z ]*PRIVATE KEY-----"; "[redacted private key]")'
 
 # What cannot be examined is not shown.
 withhold() {
