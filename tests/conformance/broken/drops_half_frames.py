@@ -11,7 +11,7 @@ from good import Good
 class Broken(Good):
     def serve(self):
         while data := os.read(0, 1 << 20):
-            for line in data.splitlines():
+            for line in filter(lambda line: line.startswith(b"{"), data.splitlines()):
                 with contextlib.suppress(ValueError):
                     self.handle(json.loads(line))
 

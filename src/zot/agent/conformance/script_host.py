@@ -88,7 +88,7 @@ class ScriptHost:
 
     async def _taken(self) -> None:
         waited = 0.0
-        while (not self._outbox.empty() or self._unread()) and waited < _TAKEN_WITHIN:
+        while self.alive and (not self._outbox.empty() or self._unread()) and waited < _TAKEN_WITHIN:
             await asyncio.sleep(_LOOK_AGAIN)
             waited += _LOOK_AGAIN
 
