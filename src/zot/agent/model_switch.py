@@ -1,15 +1,18 @@
-"""Another model of the same provider, for an agent that is built already. Transcript and cost stay."""
+"""Another model, of the same provider or of another, for an agent that is built already. Transcript and cost stay."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from zot.agent.flags import Flags
-from zot.agent.resolve import Query, require_credential, resolve
+from zot.agent.logged_out import LoggedOut
+from zot.agent.resolve import Query, Resolved, require_credential, resolve
 from zot.agent.runtime import Runtime
-from zot.errors import AgentBusy, NotLoggedIn, UsageError
-from zot.provider.connect import connect
+from zot.errors import AgentBusy, UsageError
+from zot.provider.connect import connect, connect_script
 from zot.provider.stream import Client
 
 
@@ -25,26 +28,55 @@ def exchange_model(runtime: Runtime, flags: Flags, model_id: str, environ: Mappi
     provider = runtime.resolved.provider
     if runtime.catalog.find(model_id, provider.id) is None and not provider.any_model:
         raise UsageError(f'unknown model "{model_id}" (provider="{provider.id}")')
-    query = Query(
-        provider=provider.id,
-        model=model_id,
+    return adopt(runtime, _resolved(runtime, query_for(flags, provider.id, model_id), environ))
+
+
+async def move_to(runtime: Runtime, query: Query, environ: Mapping[str, str] | None = None) -> list[str]:
+    """Go on with any model of any provider; returns what there is to say about it.
+
+    UsageError for a model nobody has, NotLoggedIn without a credential; nothing changed then."""
+    # In a thread: a key may come from a program that takes its time.
+    resolved = await asyncio.to_thread(_resolved, runtime, query, environ)
+    await adopt(runtime, resolved).aclose()
+    return resolved.notices
+
+
+def query_for(flags: Flags, provider: str, model: str) -> Query:
+    """A model with the address and the key of the command line."""
+    return Query(
+        provider=provider,
+        model=model,
         api_key=flags.api_key,
         base_url=flags.base_url,
         insecure=flags.insecure,
         script=flags.script,
     )
-    resolved = resolve(
-        query, runtime.settings, runtime.catalog, runtime.auth, os.environ if environ is None else environ
-    )
+
+
+def _resolved(runtime: Runtime, query: Query, environ: Mapping[str, str] | None) -> Resolved:
+    environ = os.environ if environ is None else environ
+    resolved = resolve(query, runtime.settings, runtime.catalog, runtime.auth, environ)
     require_credential(resolved)
-    if resolved.endpoint is None:
-        raise NotLoggedIn(f"no credential for {provider.id}")
+    return resolved
+
+
+def adopt(runtime: Runtime, resolved: Resolved) -> Client:
+    """Everything that names the model now names this one; returns the client of before, the caller's to close."""
     before = runtime.agent.client
-    runtime.agent.set_model(connect(resolved.endpoint, resolved.api, runtime.pool), resolved.model)
+    runtime.agent.set_model(_client(runtime, resolved), resolved.model)
     runtime.resolved = resolved
-    runtime.workspace.exported["ZOT_MODEL"] = resolved.model.id
+    provider, model = resolved.provider.id, resolved.model.id
+    runtime.workspace.exported |= {"ZOT_PROVIDER": provider, "ZOT_MODEL": model}
     if runtime.session is not None:
-        runtime.session.set_model(provider.id, resolved.model.id)
+        runtime.session.set_model(provider, model)
     if runtime.extensions is not None:
-        runtime.extensions.model = resolved.model.id
+        runtime.extensions.provider, runtime.extensions.model = provider, model
     return before
+
+
+def _client(runtime: Runtime, resolved: Resolved) -> Client:
+    if resolved.script:
+        return connect_script(Path(resolved.script))
+    if resolved.endpoint is None:
+        return LoggedOut(resolved.provider.id, resolved.missing)
+    return connect(resolved.endpoint, resolved.api, runtime.pool)
