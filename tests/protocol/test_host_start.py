@@ -241,4 +241,5 @@ async def test_ready_releases_the_start_at_once_and_a_slow_one_delays_nobody_els
     began = time.monotonic()
     await kit.start()
     assert 0.5 <= time.monotonic() - began < 1.5
+    await until((slow / "seen.jsonl").exists)
     assert (quick / "seen.jsonl").stat().st_mtime < (slow / "seen.jsonl").stat().st_mtime

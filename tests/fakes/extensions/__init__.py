@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PRELUDE = '''\
+PRELUDE = """\
 import json, os, signal, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -65,7 +65,7 @@ def serve(**handlers):
         if frame["type"] == "shutdown":
             break
 
-'''
+"""
 
 
 def write_extension(

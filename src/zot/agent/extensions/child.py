@@ -75,13 +75,13 @@ class Child:
         self.intercepts: set[str] = set()
         self.guarded: set[str] = set()
         self._owner = owner
+        self._log: LogFile | None = None
         self._restarts = Restarts()
         self._begin()
 
     def _begin(self) -> None:
         self._process: ExtensionProcess | None = None
         self._pending = Pending()
-        self._log: LogFile | None = None
         self._refused = ""
         self._lines = 0
         self._fault_counts: dict[str, int] = {}
@@ -161,13 +161,11 @@ class Child:
             process = self._process = self._start()
         except (ExtensionError, OSError) as error:
             self._load_error(str(error) if isinstance(error, ExtensionError) else f"cannot start: {error}")
-            self._close_log()
             return False
         try:
             return await self._serve(process)
         finally:
             await process.reap()
-            self._close_log()
 
     def _start(self) -> ExtensionProcess:
         manifest = self.entry.manifest
@@ -175,6 +173,7 @@ class Child:
             raise ExtensionError(refusal)
         environment = self._owner.environment(self.entry)
         argv = manifest.argv(environment.get("PATH", ""))
+        self.close_log()
         log = self._log = LogFile(self._owner.home, self.name, manifest.version)
         self.log_path = log.path
         if removed := self._owner.removed_credentials():
@@ -246,7 +245,8 @@ class Child:
         self._owner.diagnostics.load_error(manifest.directory, f"{reason} ({', '.join(facts)})")
         self.settled.set()
 
-    def _close_log(self) -> None:
+    def close_log(self) -> None:
+        """Only when nothing more can be said: whoever waited for the child may write last."""
         if self._log is not None:
             self._log.close()
             self._log = None

@@ -331,6 +331,8 @@ class ExtensionHost:
             self._lives[child].cancel()
         await asyncio.gather(*self._lives.values(), return_exceptions=True)
         self._lives = {}
+        for child in self._children:
+            child.close_log()
 
     async def _keep_logs_short(self) -> None:
         """Children write to their logs themselves; somebody has to look at the size."""

@@ -1,0 +1,271 @@
+"""``call_tool`` and ``before_agent_start`` (extension-protocol.md §22.3, §22.4)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.fakes.client import calls, says
+from tests.fakes.extension_host import Kit, until
+from tests.fakes.extensions import seen_of
+from tests.fakes.tools import FakeTool
+from zot.agent.extproto import limits
+from zot.core.confirm import Answer, ConfirmGate
+from zot.core.tool import text_result
+
+
+def asking(*frames: dict[str, Any], body: str = "serve()") -> str:
+    """Asks for tools as soon as a file ``go`` is there, since an agent must be joined first."""
+    return f"""
+hello("call_tool"); ready()
+while not os.path.exists(HERE + "/go"): time.sleep(0.002)
+for frame in {list(frames)!r}: send(**frame)
+{body}
+"""
+
+
+async def results(kit: Kit, *frames: dict[str, Any], count: int = 1, **options: Any) -> list[dict[str, Any]]:
+    directory = kit.add("x", asking(*({"type": "call_tool", **frame} for frame in frames)))
+    await kit.start()
+    kit.agent(**options)
+    (directory / "go").touch()
+    await until(lambda: len(seen_of(directory, "tool_result")) == count)
+    return seen_of(directory, "tool_result")
+
+
+async def test_a_child_has_a_tool_run_and_nothing_enters_the_transcript(kit: Kit) -> None:
+    """ext-124"""
+    watcher = kit.add("w", 'hello(); subscribe(["tool_result"], ["tool_call"]); ready(); serve(event_intercept=answer)')
+    tool = FakeTool("bash")
+    (result,) = await results(kit, {"id": "r1", "name": "bash", "args": {"a": 1}}, tools=[tool])
+    assert result == {
+        "type": "tool_result",
+        "id": "r1",
+        "name": "bash",
+        "content": [{"type": "text", "text": "bash ok"}],
+    }
+    assert tool.ran == [{"a": 1}]
+    await until(lambda: seen_of(watcher, "event"))
+    assert seen_of(watcher, "event_intercept")[0]["origin_extension"] == "x"
+    assert seen_of(watcher, "event")[0]["origin_extension"] == "x"
+
+
+async def test_a_requested_call_is_confirmed_like_any_other(kit: Kit) -> None:
+    """ext-124: --no-yolo"""
+    asked: list[str] = []
+
+    async def confirm(tool: str, preview: str, args: Any) -> Answer:
+        asked.append(tool)
+        return Answer("deny", "no")
+
+    tool = FakeTool("bash")
+    (result,) = await results(kit, {"id": "1", "name": "bash"}, tools=[tool], gate=ConfirmGate(confirm))
+    assert (asked, tool.ran, result["is_error"], result["content"][0]["text"]) == (["bash"], [], True, "no")
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        ({"name": "nope"}, "unknown tool"),
+        ({"name": "bash", "args": [1]}, "must be an object"),
+        ({"name": "bash", "parent_id": "77"}, "no tool call 77"),
+    ],
+)
+async def test_a_call_that_makes_no_sense_is_answered_with_an_error(kit: Kit, frame: dict[str, Any], why: str) -> None:
+    """§22.3"""
+    (result,) = await results(kit, {"id": "1", **frame}, tools=[FakeTool("bash")])
+    assert result["is_error"] and why in result["content"][0]["text"]
+
+
+async def test_a_repeated_and_an_empty_id_are_dropped(kit: Kit) -> None:
+    """§22.3"""
+    gate = asyncio.Event()
+
+    async def wait(args: dict[str, Any], context: Any) -> Any:
+        await gate.wait()
+        return text_result("ok")
+
+    tool = FakeTool("bash", wait)
+    frame = {"id": "1", "name": "bash"}
+    task = asyncio.ensure_future(results(kit, frame, frame, {"id": "", "name": "bash"}, tools=[tool]))
+    await until(lambda: "empty id" in kit.log("x"))
+    gate.set()
+    assert len(await task) == 1 and len(tool.ran) == 1
+
+
+async def test_a_result_above_256_kib_is_cut(kit: Kit) -> None:
+    """ext-126"""
+
+    async def long(args: dict[str, Any], context: Any) -> Any:
+        return text_result("x" * 300_000)
+
+    (result,) = await results(kit, {"id": "1", "name": "bash"}, tools=[FakeTool("bash", long)])
+    assert result["truncated"] is True and len(result["content"][0]["text"]) == 256 * 1024
+
+
+NESTING = """
+hello("call_tool", "tool_cancel")
+for number in range(1, 7): tool(f"t{number}")
+ready()
+waiting = {}
+def call(f):
+    number = int(f["name"][1:])
+    waiting["q" + f["id"]] = f
+    follow = f["args"].get("next", f"t{number + 1}")
+    send(type="call_tool", id="q" + f["id"], name=follow, args=f["args"],
+         **({} if f["args"].get("orphan") else {"parent_id": f["id"]}))
+def result(r):
+    f = waiting.pop(r["id"])
+    text(f["id"], f["name"] + ">" + r["content"][0]["text"])
+serve(tool_call=call, tool_result=result)
+"""
+
+
+async def nested(kit: Kit, args: dict[str, Any]) -> str:
+    kit.add("n", NESTING)
+    await kit.start()
+    agent, _ = kit.agent(calls(("t1", args)), says("ok"), tools=[FakeTool("bash")])
+    await agent.prompt("go")
+    return agent.messages[2].tool_results()[0].content[0].text  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def test_a_tool_may_use_another_within_itself(kit: Kit) -> None:
+    """§22.3"""
+    assert await nested(kit, {"next": "bash"}) == "t1>bash ok"
+
+
+async def test_a_chain_of_five_is_refused(kit: Kit) -> None:
+    """ext-125"""
+    assert await nested(kit, {}) == "t1>t2>t3>t4>call_tool: more than 4 tools in a chain"
+
+
+async def test_a_tool_does_not_come_twice_in_a_chain(kit: Kit) -> None:
+    """§22.3"""
+    assert "already running" in await nested(kit, {"next": "t1"})
+
+
+async def test_without_a_parent_nothing_runs_while_a_tool_of_that_child_does(kit: Kit) -> None:
+    """ext-125"""
+    assert "without parent_id" in await nested(kit, {"orphan": True})
+
+
+async def test_a_nested_call_ends_with_its_parent(kit: Kit) -> None:
+    """§22.3: the parent's cancellation carries over"""
+    cancelled = asyncio.Event()
+
+    async def wait(args: dict[str, Any], context: Any) -> Any:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    kit.add("n", NESTING)
+    await kit.start()
+    tool = FakeTool("bash", wait)
+    agent, _ = kit.agent(calls(("t1", {"next": "bash"})), tools=[tool])
+    async with asyncio.TaskGroup() as group:
+        group.create_task(agent.prompt("go"))
+        await until(lambda: tool.ran)
+        agent.abort()
+    async with asyncio.timeout(2):
+        await cancelled.wait()
+
+
+async def test_a_child_may_give_up_and_one_that_dies_ends_its_calls(kit: Kit) -> None:
+    """§22.3: call_tool_cancel"""
+    ends: list[str] = []
+
+    async def wait(args: dict[str, Any], context: Any) -> Any:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ends.append(args["n"])
+            raise
+
+    call = {"type": "call_tool", "name": "bash"}
+    directory = kit.add(
+        "x",
+        asking(
+            {**call, "id": "1", "args": {"n": "given up"}},
+            {**call, "id": "2", "args": {"n": "died"}},
+            body='time.sleep(0.2); send(type="call_tool_cancel", id="1"); time.sleep(0.2); os._exit(0)',
+        ),
+    )
+    await kit.start()
+    kit.agent(tools=[FakeTool("bash", wait)])
+    (directory / "go").touch()
+    await until(lambda: ends == ["given up", "died"])
+
+
+# --- before_agent_start
+
+
+def rewriting(answer: str) -> str:
+    return f"""
+hello(); subscribe(intercept=["before_agent_start"]); ready()
+def ask(f): {answer}
+serve(event_intercept=ask)
+"""
+
+
+async def system_prompts(kit: Kit, *, prompts: int = 1) -> list[str]:
+    await kit.start()
+    agent, client = kit.agent(*(says("ok") for _ in range(prompts)))
+    for _ in range(prompts):
+        await agent.prompt("go")
+    return [request.system for request in client.requests]
+
+
+async def test_the_system_prompt_is_rewritten_in_load_order_once_per_conversation(kit: Kit) -> None:
+    """ext-127, ext-128"""
+    first = kit.add("a", rewriting('answer(f, system_prompt=f["system_prompt"] + " a", block=True)'))
+    kit.add("b", rewriting('answer(f, system_prompt=f["system_prompt"] + " b")'))
+    assert await system_prompts(kit, prompts=2) == ["base prompt a b"] * 2
+    (question,) = seen_of(first, "event_intercept")
+    assert set(question) == {
+        *("type", "id", "event", "session_id", "agent_run_id", "cwd", "provider", "model", "system_prompt")
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "prompt", "warned"),
+    [
+        ('answer(f, system_prompt="")', "", False),
+        ("answer(f)", "base prompt", False),
+        ("answer(f, system_prompt=None)", "base prompt", False),
+        ("answer(f, system_prompt=5)", "base prompt", True),
+        ('answer(f, system_prompt="x" * (1 << 20))', "base prompt", True),
+        ("pass", "base prompt", True),
+        ("os._exit(0)", "base prompt", True),
+    ],
+)
+async def test_only_a_string_of_reasonable_size_replaces_the_prompt(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, answer: str, prompt: str, warned: bool
+) -> None:
+    """ext-127"""
+    monkeypatch.setattr(limits, "INTERCEPT_REPLY", 0.3)
+    kit.add("a", rewriting(answer))
+    assert await system_prompts(kit) == [prompt]
+    notes = kit.surface.of("notify")
+    assert [(note[0], note[1]) for note in notes] == [("a", "warn")] * warned
+
+
+async def test_it_runs_again_after_clear_a_model_change_and_a_reload(kit: Kit) -> None:
+    """ext-128: always from the base prompt"""
+    directory = kit.add("a", rewriting('answer(f, system_prompt=f["system_prompt"] + "!")'))
+    await kit.start()
+    agent, client = kit.agent(*(says("ok") for _ in range(4)))
+    await agent.prompt("go")
+    agent.set_messages([])
+    await agent.prompt("go")
+    agent.set_model(client, agent.model)
+    await agent.prompt("go")
+    agent.rebuild_system()
+    await agent.prompt("go")
+    assert [request.system for request in client.requests] == ["base prompt!"] * 4
+    questions = seen_of(directory, "event_intercept")
+    assert [question["system_prompt"] for question in questions] == ["base prompt"] * 4
+    assert len({question["agent_run_id"] for question in questions}) == 4

@@ -1,0 +1,164 @@
+"""Slash commands and what extensions say unasked, at the seam to the mode (extension-protocol.md §7, §22.2)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.fakes.client import calls, says
+from tests.fakes.extension_host import Kit, until
+from tests.fakes.extensions import seen_of
+from tests.fakes.tools import FakeTool
+from zot.agent.extensions.commands import CommandResult, ToolPrompt
+from zot.agent.extproto import limits
+from zot.agent.extproto.frames import Panel
+from zot.core.agent import FirstCall
+from zot.provider.messages import ToolCallBlock
+
+
+def commanding(reply: str) -> str:
+    return f"""
+hello(); send(type="register_command", name="c"); ready()
+def invoked(f):
+    def respond(**more): send(type="command_response", id=f["id"], **more)
+    {reply}
+serve(command_invoked=invoked)
+"""
+
+
+async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit: Kit) -> None:
+    """ext-048, ext-049"""
+    directory = kit.add("x", commanding("respond()"))
+    host = await kit.start()
+    for args in ("", "  a   b \t"):
+        assert await host.run_command("c", args) == CommandResult()
+    first, second = seen_of(directory, "command_invoked")
+    assert list(first) == ["type", "id", "name"] and second["args"] == "a   b"
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls"),
+    [
+        ('action="prompt", prompt="do it\\nnow"', [("submit", "x", "do it\nnow")]),
+        ('action="prompt", prompt="  "', []),
+        ('action="insert", insert="text"', [("insert", "x", "text")]),
+        ('action="display", display="shown"', [("display", "x", "shown")]),
+        (
+            'action="open_panel", open_panel={"id": "p", "lines": ["a"]}',
+            [("open_panel", "x", Panel(id="p", lines=("a",)))],
+        ),
+        ('action="open_panel"', []),
+        ('action="noop", prompt="x"', []),
+        ("", []),
+    ],
+)
+async def test_each_action_does_its_thing_through_the_surface(kit: Kit, answer: str, calls: list[Any]) -> None:
+    """ext-050, ext-052, ext-053"""
+    kit.add("x", commanding(f"respond({answer})"))
+    host = await kit.start()
+    assert await host.run_command("c", "") == CommandResult()
+    assert kit.surface.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ('action="prompt", prompt="x", error="no network"', "extension /c: no network"),
+        ('action="dance"', "extension /c: unknown action 'dance'"),
+        (
+            'action="tool_prompt", prompt="x"',
+            "extension /c: tool_prompt needs prompt, tool_name and an object tool_args",
+        ),
+    ],
+)
+async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit, answer: str, error: str) -> None:
+    """ext-054, ext-055"""
+    kit.add("x", commanding(f"respond({answer})"))
+    host = await kit.start()
+    assert (await host.run_command("c", "")).error == error and kit.surface.calls == []
+
+
+async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ext-056"""
+    monkeypatch.setattr(limits, "COMMAND_REPLY", 0.2)
+    kit.add("x", commanding('time.sleep(0.5); respond(action="display", display="late")'))
+    host = await kit.start()
+    assert (await host.run_command("c", "")).error == "extension /c: no answer within 0.2 s"
+    await until(lambda: "not open" in kit.log("x"))
+    assert kit.surface.calls == []
+
+
+async def test_two_invocations_answered_in_reverse_are_told_apart(kit: Kit) -> None:
+    """ext-057"""
+    kit.add(
+        "x",
+        """
+hello(); send(type="register_command", name="c"); ready()
+held = []
+def invoked(f):
+    held.append(f)
+    if len(held) == 2:
+        for g in reversed(held): send(type="command_response", id=g["id"], error=g["args"])
+serve(command_invoked=invoked)
+""",
+    )
+    host = await kit.start()
+    results = await asyncio.gather(host.run_command("c", "one"), host.run_command("c", "two"))
+    assert [result.error for result in results] == ["extension /c: one", "extension /c: two"]
+
+
+async def test_submit_and_submit_slash_go_to_the_mode_if_they_make_sense(kit: Kit) -> None:
+    """ext-119, ext-120: what the mode does with them is its own test."""
+    kit.add(
+        "x",
+        """
+hello(); ready()
+for text in ("", " \\n", "Summarise."): send(type="submit", text=text)
+for text in ("hello", " /help "): send(type="submit_slash", text=text)
+serve()
+""",
+    )
+    await kit.start()
+    await until(lambda: len(kit.surface.calls) == 2)
+    assert kit.surface.calls == [("submit", "x", "Summarise."), ("submit_slash", "x", "/help")]
+    assert "refused" in kit.fault("submit_slash") and "hello" in kit.log("x")
+
+
+async def test_a_tool_prompt_leaves_one_message_one_call_and_one_result_before_the_answer(kit: Kit) -> None:
+    """ext-123"""
+    kit.add("x", commanding('respond(action="tool_prompt", prompt="and push", tool_name="bash", tool_args={"a": 1})'))
+    host = await kit.start()
+    result = await host.run_command("c", "")
+    assert result.tool_prompt == ToolPrompt("x", "and push", "bash", {"a": 1})
+    tool = FakeTool("bash")
+    agent, client = kit.agent(says("done"), tools=[tool])
+    call = ToolCallBlock("x-1", "bash", '{"a":1}')
+    await agent.prompt("and push", first_call=FirstCall(call, "x"))
+    assert [message.role for message in client.requests[0].messages] == ["user", "assistant", "tool"]
+    assert agent.messages[1].tool_calls() == [call] and agent.messages[1].meta == {"origin_extension": "x"}
+    assert tool.ran == [{"a": 1}] and len(client.requests) == 1
+
+
+async def test_commands_work_while_a_turn_runs(kit: Kit) -> None:
+    """§7.1: it does not cancel the turn"""
+    kit.add("x", commanding('respond(action="display", display="now")'))
+    await kit.start()
+    hold = asyncio.Event()
+
+    async def wait(args: dict[str, Any], context: Any) -> Any:
+        from zot.core.tool import text_result
+
+        await hold.wait()
+        return text_result("ok")
+
+    agent, _ = kit.agent(calls(("bash", {})), says("ok"), tools=[FakeTool("bash", wait)])
+    async with asyncio.TaskGroup() as group:
+        run = group.create_task(agent.prompt("go"))
+        assert (await kit.host.run_command("c", "")).error == ""
+        hold.set()
+        assert (await run).stop == "end"
+    assert kit.surface.of("display") == [("x", "now")]

@@ -1,0 +1,316 @@
+"""Who may refuse and rewrite, and that a guard that fails refuses (extension-protocol.md §10, blueprint 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.client import calls, says
+from tests.fakes.extension_host import Kit, hosting, until
+from tests.fakes.extensions import events_seen, seen_of, write_extension
+from tests.fakes.tools import FakeTool
+from zot.agent.extproto import limits
+from zot.core.events import AssistantMessage, TextDelta
+from zot.provider.messages import TextBlock
+
+
+def intercepting(event: str, reply: str, capabilities: str = "") -> str:
+    return f"""
+hello({capabilities}); subscribe(intercept=[{event!r}]); ready()
+def ask(f):
+    {reply}
+serve(event_intercept=ask)
+"""
+
+
+async def call(kit: Kit, args: Any = None) -> tuple[FakeTool, bool, str]:
+    """One call of ``bash``; the tool, and what the model was told."""
+    tool = FakeTool("bash")
+    agent, _ = kit.agent(calls(("bash", {"command": "ls"} if args is None else args)), says("ok"), tools=[tool])
+    await agent.prompt("go")
+    (result,) = agent.messages[2].tool_results()
+    return tool, result.is_error, result.content[0].text  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [("refused: too dangerous", "refused: too dangerous"), ("", "tool call refused by extension guard")],
+)
+async def test_a_blocked_tool_does_not_run_and_the_model_sees_the_reason(kit: Kit, reason: str, told: str) -> None:
+    """ext-073, ext-074"""
+    directory = kit.add("g", intercepting("tool_call", f"answer(f, block=True, reason={reason!r}, modified_args={{}})"))
+    await kit.start()
+    tool, is_error, text = await call(kit)
+    assert (tool.ran, is_error, text) == ([], True, told)
+    (question,) = seen_of(directory, "event_intercept")
+    assert {key: value for key, value in question.items() if key != "id"} == {
+        "type": "event_intercept",
+        "event": "tool_call",
+        "tool_id": "t1",
+        "tool_name": "bash",
+        "tool_args": {"command": "ls"},
+    }
+
+
+async def test_rewritten_arguments_reach_the_tool_and_nobody_else(kit: Kit) -> None:
+    """ext-075, ext-070"""
+    kit.add("g", intercepting("tool_call", 'answer(f, modified_args={"command": "echo GUARDED"})'))
+    watcher = kit.add("w", 'hello(); subscribe(["tool_call"]); ready(); serve()')
+    await kit.start()
+    tool = FakeTool("bash")
+    agent, _ = kit.agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool])
+    await agent.prompt("go")
+    assert tool.ran == [{"command": "echo GUARDED"}]
+    assert agent.messages[1].tool_calls()[0].arguments == '{"command":"ls"}'
+    await until(lambda: seen_of(watcher, "event"))
+    assert seen_of(watcher, "event")[0]["tool_args"] == {"command": "ls"}
+
+
+@pytest.mark.parametrize("value", ["None", "[1]", '"rm"', "5", "True"])
+async def test_rewritten_arguments_that_are_no_object_are_ignored(kit: Kit, value: str) -> None:
+    """ext-076"""
+    kit.add("g", intercepting("tool_call", f"answer(f, modified_args={value})"))
+    await kit.start()
+    tool, is_error, _ = await call(kit)
+    assert tool.ran == [{"command": "ls"}] and not is_error
+    assert len(kit.surface.faults) == (value != "None")
+
+
+async def test_rewrites_fold_in_load_order(kit: Kit) -> None:
+    """ext-077"""
+    for name in ("b", "a"):
+        kit.add(
+            name, intercepting("tool_call", 'answer(f, modified_args={"command": f["tool_args"]["command"] + NAME})')
+        )
+    await kit.start()
+    tool, _, _ = await call(kit)
+    assert tool.ran == [{"command": "lsba"}]
+
+
+async def test_the_first_block_ends_the_chain_and_drops_the_rewrites(kit: Kit) -> None:
+    """ext-078"""
+    kit.add("a", intercepting("tool_call", 'answer(f, modified_args={"command": "x"})'))
+    kit.add("b", intercepting("tool_call", 'answer(f, block=True, reason="no")'))
+    last = kit.add("c", intercepting("tool_call", "answer(f)"))
+    await kit.start()
+    tool, _, text = await call(kit)
+    assert (tool.ran, text) == ([], "no") and seen_of(last, "event_intercept") == []
+
+
+FAULTS = {
+    "silent": "pass",
+    "crash": "os._exit(1)",
+    "killed": "os.kill(os.getpid(), 9)",
+    "closed stdout": "os.close(1)",
+    "garbage": 'raw(b"Traceback: oops\\n"); time.sleep(60)',
+    "bad type": 'raw(b\'{"type":"event_intercept_response","id":"\' + f["id"].encode() + b\'","block":"yes"}\\n\'); time.sleep(60)',
+    "oversize": 'raw(b"x" * (9 << 20) + b"\\n"); time.sleep(60)',
+    "no newline": 'raw(b"{"); time.sleep(60)',
+    "wrong id": 'answer({"id": "99999"}); time.sleep(60)',
+}
+
+
+@pytest.mark.parametrize("declared", ["manifest", "hello"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_guard_that_fails_refuses(kit: Kit, monkeypatch: pytest.MonkeyPatch, fault: str, declared: str) -> None:
+    """ext-079, ext-080"""
+    monkeypatch.setattr(limits, "INTERCEPT_REPLY", 0.5)
+    options = {"guard": True} if declared == "manifest" else {}
+    kit.add("g", intercepting("tool_call", FAULTS[fault], '"guard"' if declared == "hello" else ""), **options)
+    await kit.start()
+    tool, is_error, text = await call(kit)
+    assert tool.ran == [] and is_error
+    assert "refused: the guard g" in text and "ext-g.log" in text
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_whoever_is_no_guard_and_fails_is_passed_over(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """ext-079, ext-080: logged, and shown once."""
+    monkeypatch.setattr(limits, "INTERCEPT_REPLY", 0.5)
+    kit.add("i", intercepting("tool_call", FAULTS[fault]))
+    await kit.start()
+    tool, is_error, _ = await call(kit)
+    assert tool.ran == [{"command": "ls"}] and not is_error
+    assert "it was allowed" in kit.log("i") and kit.surface.faults
+
+
+async def test_a_dead_interceptor_delays_nothing_and_a_dead_guard_blocks_at_once(kit: Kit) -> None:
+    """ext-080"""
+    kit.add("i", 'hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(0.3); sys.exit(0)')
+    host = await kit.start()
+    await until(lambda: host.statuses()[0].state == "gone")
+    began = time.monotonic()
+    tool, _, _ = await call(kit)
+    assert len(tool.ran) == 1 and time.monotonic() - began < 0.5
+
+
+MISSING = {
+    "never starts": ("", {"exec": "/no/such/program"}, "is not running"),
+    "never greets": ("time.sleep(60)", {}, "has not said hello"),
+    "exits before hello": ("sys.exit(1)", {}, "is not running"),
+    "ends quietly": ('hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(0.2)', {}, "is not running"),
+    "never subscribes and dies": ("hello(); ready(); time.sleep(0.2)", {}, "is not running"),
+    "crashes": ("hello(); ready(); time.sleep(0.2); os._exit(3)", {}, "crashed and is being restarted"),
+}
+
+
+@pytest.mark.parametrize("fault", MISSING)
+async def test_a_guard_that_is_missing_blocks_at_once(kit: Kit, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """ext-080: a guard that never got as far as subscribing counts as guarding tool calls."""
+    monkeypatch.setattr(limits, "READY_GRACE", 0.5)
+    body, options, why = MISSING[fault]
+    kit.add("g", body, guard=True, **options)
+    host = await kit.start()
+    await until(lambda: host.statuses()[0].state in ("starting", "gone", "restarting"))
+    began = time.monotonic()
+    tool, _, text = await call(kit)
+    assert tool.ran == [] and f"refused: the guard g {why}" in text and time.monotonic() - began < 0.5
+
+
+async def test_a_guard_whose_manifest_is_broken_blocks_too(kit: Kit) -> None:
+    """ext-080: nothing of it could be loaded, and that is no permission."""
+    directory = kit.add("g", "hello(); ready(); serve()")
+    (directory / "extension.json").write_text('{"name": 5, "guard": true}')
+    await kit.start()
+    tool, _, text = await call(kit)
+    assert tool.ran == [] and str(directory) in text and "could not be loaded" in text
+    assert "extension load:" in kit.surface.faults[0]
+
+
+async def test_a_guard_that_stops_reading_is_disconnected_and_blocks(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """§10.3: a queue overflow while it is asked"""
+    monkeypatch.setattr(limits, "WRITE_DEADLINE", 0.3)
+    kit.add("g", 'hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(60)', guard=True)
+    await kit.start()
+    tool, _, text = await call(kit, {"command": "x" * 300_000})
+    assert tool.ran == [] and "the guard g disconnected" in text
+
+
+async def test_a_guard_sees_tools_called_on_every_path(kit: Kit) -> None:
+    """Blueprint 11: also calls an extension asks for, and those of first_call."""
+    kit.add("g", intercepting("tool_call", 'answer(f, block=True, reason="by " + f.get("origin_extension", "model"))'))
+    await kit.start()
+    tool = FakeTool("bash")
+    agent, _ = kit.agent(tools=[tool])
+    result = await agent.run_tool("bash", {}, "other")
+    assert result.is_error and result.content[0].text == "by other" and tool.ran == []  # pyright: ignore
+
+
+async def test_while_reloading_a_guard_is_missing_and_blocks(kit: Kit) -> None:
+    """§15: calls that arrive meanwhile are refused"""
+    kit.add("g", intercepting("tool_call", "answer(f)"), guard=True)
+    await kit.start()
+    tool = FakeTool("bash")
+    agent, _ = kit.agent(tools=[tool])
+    async with asyncio.TaskGroup() as group:
+        reload = group.create_task(kit.host.reload())
+        await asyncio.sleep(0)
+        refused = await agent.run_tool("bash", {}, "x")
+        stats = await reload
+    assert refused.is_error and tool.ran == [] and (stats.stopped, stats.loaded, stats.ready) == (1, 1, 1)
+    assert not (await agent.run_tool("bash", {}, "x")).is_error
+
+
+async def test_a_blocked_turn_makes_no_request(kit: Kit) -> None:
+    """ext-081"""
+    directory = kit.add("o", intercepting("turn_start", "answer(f, block=True, reason='' if f['step'] == 1 else '?')"))
+    await kit.start()
+    agent, client = kit.agent()
+    outcome = await agent.prompt("go")
+    assert (outcome.stop, outcome.refused, outcome.error) == ("error", "turn blocked by extension guard", None)
+    assert client.requests == [] and len(agent.messages) == 1
+    (question,) = seen_of(directory, "event_intercept")
+    assert set(question) == {"type", "id", "event", "step"} and question["step"] == 1
+
+
+async def test_replaced_text_is_shown_and_the_original_kept(kit: Kit) -> None:
+    """ext-082: no delta shows the original."""
+    kit.add("r", intercepting("assistant_message", 'answer(f, replace_text=f["text"].replace("hunter2", "****"))'))
+    watcher = kit.add("w", 'hello(); subscribe(["assistant_message"]); ready(); serve()')
+    await kit.start()
+    said: list[Any] = []
+    agent, client = kit.agent(says("key: ", "hunter2"), says("again"))
+    await agent.prompt("go", emit=said.append)
+    await agent.prompt("go on", emit=said.append)
+    shown = "".join(event.delta for event in said if isinstance(event, TextDelta))
+    assert shown == "key: ****again" and "hunter2" not in repr(said)
+    assert client.requests[1].messages[1].text() == "key: hunter2"
+    await until(lambda: seen_of(watcher, "event"))
+    assert seen_of(watcher, "event")[0]["text"] == "key: ****"
+
+
+async def test_a_suppressed_message_is_not_shown_but_its_calls_run(kit: Kit) -> None:
+    """ext-083: and the user learns why."""
+    kit.add("r", intercepting("assistant_message", 'answer(f, block="secret" in f["text"], reason="withheld")'))
+    await kit.start()
+    tool, said = FakeTool("bash"), []
+    agent, client = kit.agent(calls(("bash", {}), text="secret"), says("fine"), tools=[tool])
+    await agent.prompt("go", emit=said.append)
+    assert [e.message.text() for e in said if isinstance(e, AssistantMessage)] == ["fine"]
+    assert tool.ran == [{}] and client.requests[1].messages[1].content[0] == TextBlock("secret")
+    assert kit.surface.of("notify") == [("r", "warn", "withheld")]
+
+
+async def test_a_message_without_text_and_an_unknown_tool_are_not_asked_about(kit: Kit) -> None:
+    """ext-084, ext-085"""
+    directory = kit.add(
+        "r", 'hello(); subscribe(intercept=["assistant_message", "tool_call"]); ready(); serve(event_intercept=answer)'
+    )
+    await kit.start()
+    agent, _ = kit.agent(calls(("bash", {}), ("nope", {})), says("ok"), tools=[FakeTool("bash")])
+    await agent.prompt("go")
+    asked = [(frame["event"], frame.get("tool_name")) for frame in seen_of(directory, "event_intercept")]
+    assert asked == [("tool_call", "bash"), ("assistant_message", None)]
+
+
+async def test_observing_and_intercepting_are_separate(kit: Kit) -> None:
+    """§6.6: whoever does both gets both frames"""
+    directory = kit.add(
+        "b", 'hello(); subscribe(["turn_start"], ["turn_start"]); ready(); serve(event_intercept=answer)'
+    )
+    await kit.start()
+    agent, _ = kit.agent(says("ok"))
+    await agent.prompt("go")
+    assert events_seen(directory) == ["turn_start"] and len(seen_of(directory, "event_intercept")) == 1
+
+
+async def test_an_abort_ends_the_wait_for_an_answer(kit: Kit) -> None:
+    """OP-15"""
+    directory = kit.add("g", intercepting("tool_call", "pass"))
+    await kit.start()
+    agent, _ = kit.agent(calls(("bash", {})), tools=[FakeTool("bash")])
+    async with asyncio.TaskGroup() as group:
+        run = group.create_task(agent.prompt("go"))
+        await until(lambda: seen_of(directory, "event_intercept"))
+        began = time.monotonic()
+        agent.abort()
+        assert (await run).stop == "aborted" and time.monotonic() - began < 1
+
+
+async def test_a_project_extension_cannot_stand_in_for_a_global_guard(tmp_path: Path) -> None:
+    """Blueprint 12: the user's own guard is the one that is asked."""
+    async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
+        own = write_extension(
+            kit.home / "extensions", "g", intercepting("tool_call", "answer(f, block=True, reason='own')"), guard=True
+        )
+        write_extension(kit.cwd / ".zot" / "extensions", "g", intercepting("tool_call", "answer(f)"), guard=True)
+        host = await kit.start()
+        assert [status.directory for status in host.statuses()] == [own]
+        _, _, text = await call(kit)
+        assert text == "own"
+
+
+async def test_the_tools_of_one_message_are_each_asked_about(kit: Kit) -> None:
+    """One question per call, before it runs."""
+    directory = kit.add("g", intercepting("tool_call", 'answer(f, block=f["tool_args"]["n"] == 2, reason="two")'))
+    await kit.start()
+    tool = FakeTool("bash")
+    agent, _ = kit.agent(calls(*(("bash", {"n": n}) for n in (1, 2, 3))), says("ok"), tools=[tool])
+    await agent.prompt("go")
+    assert tool.ran == [{"n": 1}, {"n": 3}] and len(seen_of(directory, "event_intercept")) == 3

@@ -1,0 +1,140 @@
+"""Notes and panels at the seam to the screen (extension-protocol.md §12)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.extension_host import Kit, hosting, until
+from tests.fakes.extensions import seen, seen_of
+from zot.agent.extproto.frames import PANEL_KEYS, Panel
+
+PANEL = """
+hello(); send(type="register_command", name=NAME + "-open"); ready()
+def opened(f):
+    send(type="command_response", id=f["id"], action="open_panel",
+         open_panel={"id": "p", "title": "T", "lines": ["a", "b"], "footer": "f"})
+def key(f):
+    if f["key"] == "enter": send(type="panel_render", panel_id="p", lines=["c"])
+    if f["key"] == "tab": send(type="panel_close", panel_id="p")
+    if f["key"] == "up": send(type="panel_render", panel_id="other", lines=["no"])
+    if f["key"] == "end": os._exit(1)
+serve(command_invoked=opened, panel_key=key)
+"""
+
+
+async def opened(kit: Kit) -> Path:
+    directory = kit.add("todo", PANEL)
+    await kit.start()
+    await kit.host.run_command("todo-open", "")
+    return directory
+
+
+async def test_notes_reach_the_surface_with_their_owner_and_empty_ones_do_not(kit: Kit) -> None:
+    """ext-086, ext-088"""
+    kit.add(
+        "n",
+        'hello(); ready()\nfor m in ("", "hi"): send(type="notify", level="loud", message=m)\nsend(type="clear_notes"); serve()',
+    )
+    await kit.start()
+    await until(lambda: kit.surface.of("clear_notes"))
+    assert kit.surface.calls == [("notify", "n", "loud", "hi"), ("clear_notes", "n")]
+
+
+async def test_a_flood_of_notes_is_thinned_and_told(kit: Kit) -> None:
+    """Nobody can read a thousand notes a second."""
+    kit.add("n", 'hello(); ready()\nfor i in range(20000): send(type="notify", message=str(i))\nserve()')
+    await kit.start()
+    await until(lambda: "notes in a second" in "".join(kit.surface.faults))
+    assert len(kit.surface.of("notify")) < 20000
+
+
+async def test_a_panel_opens_and_keys_go_to_its_child(kit: Kit) -> None:
+    """ext-089, ext-090"""
+    directory = await opened(kit)
+    assert kit.surface.of("open_panel") == [("todo", Panel(id="p", title="T", lines=("a", "b"), footer="f"))]
+    keys = [key for key in PANEL_KEYS if key not in ("enter", "tab", "up", "end", "esc")]
+    for key in keys:
+        kit.host.panel_key("todo", "p", key, "x")
+    await until(lambda: len(seen_of(directory, "panel_key")) == len(keys))
+    for frame in seen_of(directory, "panel_key"):
+        text = {"text": "x"} if frame["key"] == "rune" else {}
+        assert frame == {"type": "panel_key", "panel_id": "p", "key": frame["key"], **text}
+
+
+async def test_closing_by_the_user_tells_the_child(kit: Kit) -> None:
+    """ext-091"""
+    directory = await opened(kit)
+    kit.host.panel_closed("todo", "p")
+    kit.host.panel_closed("todo", "p")
+    kit.host.panel_key("todo", "p", "down")
+    await until(lambda: seen_of(directory, "panel_close"))
+    await kit.host.stop()
+    assert [frame["type"] for frame in seen(directory)][-2:] == ["panel_close", "shutdown"]
+
+
+async def test_a_redraw_replaces_lines_and_only_for_the_open_panel_of_its_owner(kit: Kit) -> None:
+    """ext-092, ext-093"""
+    await opened(kit)
+    kit.host.panel_key("todo", "p", "up")
+    kit.host.panel_key("todo", "p", "enter")
+    await until(lambda: kit.surface.of("render_panel"))
+    assert kit.surface.of("render_panel") == [("todo", Panel(id="p", lines=("c",)))]
+
+
+async def test_closing_by_the_child_is_not_echoed(kit: Kit) -> None:
+    """ext-094"""
+    directory = await opened(kit)
+    kit.host.panel_key("todo", "p", "tab")
+    await until(lambda: kit.surface.of("close_panel") == [("todo", "p")])
+    await kit.host.stop()
+    assert seen_of(directory, "panel_close") == []
+
+
+async def test_a_panel_of_somebody_else_replaces_it_and_its_owner_is_told(kit: Kit) -> None:
+    """OP-16"""
+    kit.add("other", PANEL)
+    directory = await opened(kit)
+    await kit.host.run_command("other-open", "")
+    await until(lambda: seen_of(directory, "panel_close") == [{"type": "panel_close", "panel_id": "p"}])
+    assert [call[0] for call in kit.surface.of("open_panel")] == ["todo", "other"]
+    assert kit.surface.of("close_panel") == [("todo", "p")]
+
+
+async def test_the_panel_of_a_crashed_child_closes(kit: Kit) -> None:
+    """OP-16"""
+    await opened(kit)
+    kit.host.panel_key("todo", "p", "end")
+    await until(lambda: kit.surface.of("close_panel") == [("todo", "p")])
+
+
+FREE = 'hello(); ready(); send(type="open_panel", panel={"id": "q", "lines": ["▸ yes"]}); send(type="notify", message="."); serve()'
+
+
+async def test_a_panel_may_open_without_a_command_and_gets_keys(kit: Kit) -> None:
+    """ext-121"""
+    directory = kit.add("ask", FREE)
+    await kit.start()
+    await until(lambda: kit.surface.of("open_panel") == [("ask", Panel(id="q", lines=("▸ yes",)))])
+    kit.host.panel_key("ask", "q", "enter")
+    await until(lambda: seen_of(directory, "panel_key"))
+
+
+async def test_where_nobody_is_no_panel_opens(tmp_path: Path) -> None:
+    """§16"""
+    async with hosting(tmp_path, interactive=False) as kit:
+        kit.add("ask", FREE)
+        await kit.start()
+        await until(lambda: kit.surface.of("notify"))
+        assert kit.surface.of("open_panel") == []
+
+
+@pytest.mark.parametrize("frame", [{"type": "open_panel"}, {"type": "panel_close", "panel_id": "zz"}])
+async def test_a_panel_frame_about_nothing_is_ignored(kit: Kit, frame: dict[str, Any]) -> None:
+    kit.add("x", f'hello(); ready(); send(**{frame!r}); send(type="notify", message="."); serve()')
+    await kit.start()
+    await until(lambda: kit.surface.of("notify"))
+    assert len(kit.surface.calls) == 1 and os.path.exists(kit.home)
