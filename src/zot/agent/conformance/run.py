@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count, cycle
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -25,13 +25,12 @@ from zot.agent.extproto.frames import (
 
 _LEAST_INTERCEPT = 2.0
 
-# Ids are strings: one that looks like a number, one with zeros a number would lose, and one with letters.
-_SHAPES = cycle(("{}", "00{}", "Ask-{}"))
 _numbers = count(1)
 
 
-def new_id() -> str:
-    return next(_SHAPES).format(next(_numbers))
+def new_id(prefix: str = "00") -> str:
+    """Ids are strings: these look like numbers and have zeros a number would lose; others begin with letters."""
+    return f"{prefix}{next(_numbers)}"
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -152,8 +151,9 @@ class Run:
         """A harmless question: one it has to answer if it is well."""
         asked: list[Asking] = [intercept(event) for event in self.intercepts if event in INTERCEPTS]
         asked += [tool_call(tool) for tool in self.callable_tools]
-        asked += [CommandInvoked(id=new_id(), name=command.name) for command in self.commands]
-        return next((question for question in asked if not self._is_silent(question)), None)
+        asked += [CommandInvoked(id="", name=command.name) for command in self.commands]
+        found = next((question for question in asked if not self._is_silent(question)), None)
+        return found and msgspec.structs.replace(found, id=new_id("Ask-"))
 
     def _is_silent(self, asked: Asking) -> bool:
         kind = kind_of(asked)
