@@ -122,10 +122,17 @@ def _python_sdk(starter: Path) -> None:
 
 
 def _typescript_sdk(starter: Path) -> None:
-    """Imports name the .ts files, which Node's own TypeScript asks for and tsx accepts."""
-    for path in sorted((sdk_root() / "typescript" / "src").glob("*.ts")):
-        text = re.sub(r'(from "\./[\w-]+)\.js"', r'\1.ts"', path.read_text(encoding="utf-8"))
-        _write(starter / "zot-ext" / path.name, text)
+    """The door and what it leads to. Imports name the .ts files, which Node's own TypeScript needs and tsx accepts."""
+    source = sdk_root() / "typescript" / "src"
+    waiting, done = ["index"], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        text = (source / f"{name}.ts").read_text(encoding="utf-8")
+        waiting += re.findall(r'from "\./([\w-]+)\.js"', text)
+        _write(starter / "zot-ext" / f"{name}.ts", re.sub(r'(from "\./[\w-]+)\.js"', r'\1.ts"', text))
 
 
 def _go_sdk(starter: Path) -> None:

@@ -1,0 +1,67 @@
+"""The raw scripts with which people began under the reference, kept as they were published: they must simply work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot, zot
+from zot.agent.extensions.host import ExtensionHost
+from zot.agent.extensions.surface import SilentSurface
+from zot.agent.extensions.trust import TrustStore
+
+__all__ = ["zot"]
+
+QUICKSTARTS = Path(__file__).parent / "quickstarts"
+
+
+class FakeScreen(SilentSurface):
+    """Remembers what was submitted as if typed."""
+
+    interactive = True
+
+    def __init__(self) -> None:
+        self.submitted: list[tuple[str, str]] = []
+
+    def submit(self, extension: str, text: str) -> None:
+        self.submitted.append((extension, text))
+
+
+@pytest.mark.parametrize(
+    ("script", "prompt", "ready"),
+    [
+        ("000", "Greet me very briefly. Add one emoji.", "assumed ready"),
+        ("001", "Say hi briefly.", "ready"),
+    ],
+)
+async def test_a_published_quick_start_installs_starts_and_prompts(
+    zot: Zot, script: str, prompt: str, ready: str
+) -> None:
+    """ext-148"""
+    assert zot("ext", "install", str(QUICKSTARTS / script / "hello-py")).code == 0
+    report = zot("ext", "doctor").out
+    assert f"hello-py 1.0.0 (global process): {ready}" in report
+    assert "/hellopy" in report
+    home, screen = zot.home / "zot", FakeScreen()
+    host = ExtensionHost(
+        home=home,
+        cwd=zot.project,
+        surface=screen,
+        zot_version="0",
+        provider="p",
+        model="m",
+        environment=lambda: dict(os.environ),
+        removed_credentials=(),
+        explicit=(),
+        scan=True,
+        trust=TrustStore(home),
+        session_id=str,
+    )
+    try:
+        await host.start()
+        await host.run_command("hellopy", "")
+    finally:
+        await host.stop()
+    assert screen.submitted == [("hello-py", prompt)]
