@@ -36,7 +36,7 @@ class Hello(Command, frozen=True, kw_only=True, tag="hello"):
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An image of a prompt: PNG, JPEG, GIF or WebP. Its type is taken from the content."""
 
-    mime_type: str = ""
+    mime_type: str | None = None
     data: bytes
 
 

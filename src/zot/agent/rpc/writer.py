@@ -19,8 +19,8 @@ from zot.agent.extproto import rpc_frames as wire
 from zot.agent.extproto.events import encode
 from zot.core import events as ev
 
-MERGE_ABOVE = 256 * 1024
-ROOM_BELOW = 64 * 1024
+MERGE_ABOVE = 1024 * 1024
+ROOM_BELOW = 256 * 1024
 PROGRESS_KEPT = 64 * 1024  # characters of a running tool's output, once they have to be joined
 RESPONSES_MAX = 4 * 1024 * 1024  # unread answers; then no further command is read
 GIVE_UP_ABOVE = 64 * 1024 * 1024  # events that cannot wait (extensions'), for a client that does not read
@@ -146,6 +146,8 @@ class Writer:
         self._watch(False)
         self._buffer.clear()
         self._joined = None
+        self._room.set()
+        self._empty.set()
         if not self.closed:
             self.closed = True
             self._loop.call_soon(self.on_closed)

@@ -1,0 +1,138 @@
+"""``--no-yolo`` over RPC: the client is asked, and nobody to answer means no."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.extensions import write_extension
+from tests.fakes.model_server import CallTools, Say
+from tests.fakes.rpc_client import FakeRpcClient
+
+
+def touch(path: Path, times: int = 1) -> CallTools:
+    return CallTools([("bash", {"command": f"echo x >> {path}"})] * times)
+
+
+def asking(rpc: Any, *flags: str) -> FakeRpcClient:
+    client = rpc("--no-yolo", *flags)
+    assert client.ask("hello", capabilities=["approvals"])["data"]["capabilities"] == ["approvals"]
+    return client
+
+
+def results(client: FakeRpcClient) -> list[dict[str, Any]]:
+    return [event for event in client.events if event["type"] == "tool_result"]
+
+
+def test_a_client_that_did_not_announce_approvals_gets_refusals_and_one_line(rpc, serve, tmp_path: Path) -> None:
+    """rpc-014"""
+    serve([touch(tmp_path / "ran", 2), Say("ok"), touch(tmp_path / "ran"), Say("ok")])
+    client = rpc("--no-yolo")
+    client.prompt("go")
+    client.prompt("again")
+    client.close()
+    assert len(results(client)) == 3 and all(result["is_error"] for result in results(client))
+    assert "approval_request" not in client.types and not (tmp_path / "ran").exists()
+    assert client.stderr.count("\n") == 1 and "--no-yolo" in client.stderr
+
+
+def test_a_client_that_announced_them_is_asked_and_the_call_runs(rpc, serve, tmp_path: Path) -> None:
+    """rpc-014: with the call's id, the arguments and a preview"""
+    serve([touch(tmp_path / "ran"), Say("ok")])
+    client = asking(rpc)
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    [call] = [event for event in client.events if event["type"] == "tool_call"]
+    assert list(request) == ["type", "request_id", "tool_id", "name", "args", "preview"]
+    assert (request["tool_id"], request["name"], request["args"]) == (call["id"], "bash", call["args"])
+    assert request["preview"] == call["args"]["command"]
+    assert not (tmp_path / "ran").exists()
+    assert client.ask("approve", request_id=request["request_id"], decision="once")["success"]
+    client.until("done")
+    assert (tmp_path / "ran").exists() and client.stderr == ""
+
+
+def test_a_refusal_reaches_the_model_with_its_reason(rpc, serve, tmp_path: Path) -> None:
+    """rpc-014"""
+    serve([touch(tmp_path / "ran"), Say("ok")])
+    client = asking(rpc)
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    client.ask("approve", request_id=request["request_id"], decision="deny", reason="not in production")
+    client.until("done")
+    [result] = results(client)
+    assert result["is_error"] and "not in production" in result["content"][0]["text"]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(("decision", "asked"), [("once", 3), ("tool", 1), ("all", 1)])
+def test_a_yes_may_be_remembered(rpc, serve, tmp_path: Path, decision: str, asked: int) -> None:
+    """rpc-014"""
+    serve([touch(tmp_path / "ran", 3), Say("ok")])
+    client = asking(rpc)
+    client.send("prompt", message="go")
+    while (line := client.next())["type"] != "done":
+        if line["type"] == "approval_request":
+            client.send("approve", request_id=line["request_id"], decision=decision)
+    assert client.types.count("approval_request") == asked
+    assert (tmp_path / "ran").read_text() == "x\n" * 3
+
+
+def test_an_answer_to_no_question_fails_and_answers_nothing(rpc, serve, tmp_path: Path) -> None:
+    """rpc-014"""
+    serve([touch(tmp_path / "ran"), Say("ok")])
+    client = asking(rpc)
+    assert not client.ask("approve", request_id="approval-1", decision="all")["success"]
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    assert not client.ask("approve", request_id="other", decision="once")["success"]
+    assert not (tmp_path / "ran").exists()
+    client.send("approve", request_id=request["request_id"], decision="deny")
+    client.send("approve", request_id=request["request_id"], decision="once")
+    client.until("done")
+    assert [line["success"] for line in client.seen if line.get("command") == "approve"][-2:] == [True, False]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_end_of_input_denies_what_is_asked_and_what_follows(rpc, serve, tmp_path: Path) -> None:
+    """rpc-008, rpc-014: there is no silent default to allow, and no hang"""
+    serve([touch(tmp_path / "ran", 2), Say("understood")])
+    client = asking(rpc)
+    client.send("prompt", message="go")
+    client.until("approval_request")
+    assert client.close() == 0
+    lines = client.rest()
+    assert lines[-1] == {"type": "done"}
+    assert [line["is_error"] for line in lines if line["type"] == "tool_result"] == [True, True]
+    assert client.types.count("approval_request") == 1 and not (tmp_path / "ran").exists()
+
+
+def test_abort_ends_the_wait(rpc, serve, tmp_path: Path) -> None:
+    """rpc-051"""
+    serve([touch(tmp_path / "ran"), Say("ok")])
+    client = asking(rpc)
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    started = time.monotonic()
+    client.send("abort")
+    client.until("done")
+    assert time.monotonic() - started < 0.5
+    assert not client.ask("approve", request_id=request["request_id"], decision="once")["success"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_arguments_shown_are_those_that_will_run(rpc, serve, tmp_path: Path) -> None:
+    """rpc-014: after interception"""
+    serve([touch(tmp_path / "ran"), Say("ok")])
+    body = 'hello(); subscribe(intercept=["tool_call"]); ready()\n'
+    body += 'serve(event_intercept=lambda f: answer(f, modified_args={"command": "echo harmless"}))'
+    client = asking(rpc, "--ext", str(write_extension(tmp_path / "extensions", "tame", body)))
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    assert request["args"] == {"command": "echo harmless"}
+    client.send("approve", request_id=request["request_id"], decision="once")
+    client.until("done")
+    assert "harmless" in results(client)[0]["content"][0]["text"] and not (tmp_path / "ran").exists()

@@ -1,0 +1,367 @@
+"""``zot rpc`` as a process: how it starts, frames its lines, ends, and what it leaves behind."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, Say, Silent, Slow
+from zot import __version__
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def sleeping_bash(pid_file: Path) -> CallTools:
+    return CallTools([("bash", {"command": f"echo $$ > {pid_file}; sleep 60"})])
+
+
+def pid_in(path: Path) -> int:
+    deadline = time.monotonic() + 20
+    while not path.exists() or not path.read_text().strip():
+        assert time.monotonic() < deadline, f"{path} never appeared"
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+@pytest.mark.parametrize("verb", ["rpc", "--rpc"])
+def test_both_spellings_serve(rpc, serve, verb: str) -> None:
+    """rpc-001, iface-043"""
+    serve([Say("hello")])
+    client = rpc(verb=verb)
+    assert [line["type"] for line in client.prompt("hi")] == [
+        *("response", "user_message", "turn_start", "assistant_start", "text_delta"),
+        *("usage", "assistant_message", "turn_end", "done"),
+    ]
+    assert client.close() == 0
+
+
+def test_nothing_is_said_before_the_first_command(rpc, serve) -> None:
+    """rpc-002"""
+    serve([])
+    client = rpc()
+    assert client.is_silent(0.5)
+    client.ask("ping")
+    assert len(client.seen) == 1
+
+
+def test_every_line_is_one_compact_object_with_type_first_and_id_second(rpc, serve) -> None:
+    """rpc-003"""
+    serve([CallTools([("bash", {"command": "echo hé"})]), Say("fertig, ja — gut")])
+    client = rpc()
+    client.prompt("hi", id="a")
+    client.ask("get_messages", id="b")
+    for raw, line in zip(client.raw, client.seen, strict=True):
+        assert raw == json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode()
+        assert next(iter(line)) == "type"
+        assert "id" not in line or list(line)[1] == "id"
+
+
+def test_answers_and_events_never_mix_inside_a_line(rpc, serve) -> None:
+    """rpc-004: a thousand answers in the middle of a stream; every line parses, no answer is missing"""
+    serve([Slow(Say("word " * 400), 0.001)])
+    client = rpc()
+    client.send("prompt", message="hi")
+    client.write(b"".join(b'{"id":"%d","type":"ping"}\n' % n for n in range(1000)))
+    client.until("done")
+    while sum(line["type"] == "response" for line in client.seen) < 1001:
+        client.next()
+    assert [line["id"] for line in client.seen if "id" in line] == [str(n) for n in range(1000)]
+
+
+def test_blank_lines_and_crlf_are_forgiven(rpc, serve) -> None:
+    """rpc-005"""
+    serve([])
+    client = rpc()
+    client.write(b'\n  \r\n\t\n{"id":"1","type":"get_state"}\r\n\r\n  {"id":"2","type":"ping"}  \n')
+    assert [client.next()["id"], client.next()["id"]] == ["1", "2"]
+
+
+def test_a_ten_megabyte_line_with_an_image_is_taken(rpc, serve) -> None:
+    """rpc-006, iface-060"""
+    serve([Say("seen")])
+    client = rpc()
+    image = PNG + bytes(7_900_000)
+    lines = client.prompt("what is it?", images=[{"mime_type": "image/png", "data": base64.b64encode(image).decode()}])
+    assert lines[1]["content"][1] == {"type": "image", "mime_type": "image/png", "bytes": len(image)}
+    assert lines[-1] == {"type": "done"}
+
+
+def test_a_line_above_the_limit_is_refused_and_ends_the_process(rpc, serve) -> None:
+    """rpc-007: exit 1, after an answer that says why"""
+    serve([])
+    client = rpc()
+    client.ask("ping")
+    with suppress(BrokenPipeError):  # it may have heard enough
+        client.write(b'{"type":"prompt","message":"' + b"x" * (16 * 1024 * 1024) + b'"}\n')
+    refusal = client.response("")
+    assert (refusal["success"], "16 MiB" in refusal["error"]) == (False, True)
+    assert client.exit_code() == 1
+    assert client.stderr.startswith("zot: ") and "16 MiB" in client.stderr
+
+
+def test_running_work_is_finished_before_a_line_above_the_limit_ends_the_process(rpc, serve) -> None:
+    """rpc-007"""
+    serve([Slow(Say("one two three four five"), 0.05)])
+    client = rpc()
+    client.send("prompt", message="hi")
+    client.until("text_delta")
+    with suppress(BrokenPipeError):
+        client.write(b"x" * (16 * 1024 * 1024 + 1))
+    assert client.rest()[-1] == {"type": "done"}
+    assert client.exit_code() == 1
+
+
+def test_the_end_of_input_lets_the_prompt_finish(zot: Zot, serve) -> None:
+    """rpc-008, iface-058: also when the last line has no line feed"""
+    serve([Slow(Say("a long answer indeed"), 0.02)])
+    ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}')
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.types[0] == "response" and ran.types[-1] == "done"
+    assert ran.types.count("text_delta") == 4
+
+
+def test_the_end_of_input_lets_queued_prompts_run(zot: Zot, serve) -> None:
+    """rpc-009"""
+    serve([Say("one"), Say("two"), Say("three")])
+    ran = zot("rpc", stdin=b"".join(b'{"type":"prompt","message":"%d"}\n' % n for n in range(3)))
+    assert ran.code == 0
+    assert ran.types.count("done") == 3
+    assert [event["delta"] for event in ran.events if event["type"] == "text_delta"] == ["one", "two", "three"]
+
+
+def test_the_end_of_input_while_idle_ends_the_process_at_once(rpc, serve) -> None:
+    """rpc-010"""
+    serve([])
+    client = rpc()
+    client.ask("get_state")
+    started = time.monotonic()
+    assert client.close() == 0
+    assert time.monotonic() - started < 2
+
+
+def test_input_from_a_file_works(zot: Zot, serve, tmp_path: Path) -> None:
+    """rpc-008: a file is always readable and cannot be polled"""
+    serve([Say("one")])
+    commands = tmp_path / "commands"
+    commands.write_bytes(b'{"type":"get_state"}\n{"type":"prompt","message":"x"}\n')
+    with open(commands, "rb") as stdin, open(tmp_path / "out", "wb") as out:
+        process = zot.start("rpc", stdin=stdin, stdout=out)
+        assert process.wait(20) == 0
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert json.loads(lines[-1]) == {"type": "done"}
+
+
+def test_sockets_serve_as_stdin_and_stdout(zot: Zot, serve) -> None:
+    """rpc-003: some runtimes give their children sockets instead of pipes"""
+    serve([Say("one")])
+    ours, theirs = socket.socketpair()
+    with ours:
+        process = zot.start("rpc", stdin=theirs.fileno(), stdout=theirs.fileno())
+        theirs.close()
+        ours.sendall(b'{"type":"prompt","message":"x"}\n')
+        ours.shutdown(socket.SHUT_WR)
+        with ours.makefile("rb") as lines:
+            assert json.loads(lines.readlines()[-1]) == {"type": "done"}
+        assert process.wait(20) == 0
+
+
+def test_without_a_credential_it_exits_and_stdout_stays_empty(zot: Zot) -> None:
+    """rpc-011"""
+    ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}\n', model=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("zot: ")
+
+
+def test_without_a_credential_early_pings_are_answered_all_the_same(zot: Zot) -> None:
+    """rpc-011"""
+    ran = zot("rpc", stdin='{"id":"p","type":"ping"}\n', model=False)
+    assert ran.code == 1
+    assert [event["id"] for event in ran.events] == ["p"]
+
+
+@pytest.mark.parametrize("flags", [["--frobnicate"], ["--max-steps", "0"]])
+def test_a_bad_flag_exits_with_a_pointer_to_help(zot: Zot, flags: list[str]) -> None:
+    """rpc-012"""
+    ran = zot("rpc", *flags, stdin='{"type":"ping"}\n', model=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("zot: ") and "--help" in ran.err
+
+
+def test_help_and_version_are_answered_without_serving(zot: Zot) -> None:
+    """rpc-012"""
+    assert zot("rpc", "--version", stdin="").out == f"zot {__version__}\n"
+    assert "--no-yolo" in zot("rpc", "--help", stdin="").out
+
+
+def test_early_pings_come_before_the_first_other_command_in_order(rpc, serve) -> None:
+    """rpc-015: nothing is lost or reordered between the early door and the server"""
+    serve([Say("one")])
+    client = rpc()
+    wanted: list[str] = []
+    for number in range(200):
+        name = "get_state" if number in (100, 101, 150) else "ping"
+        wanted.append(f"{number}")
+        client.send(name, id=f"{number}")
+    assert [client.next()["id"] for _ in range(200)] == wanted
+
+
+def test_a_ping_cut_in_two_by_the_early_door_is_still_one(rpc, serve) -> None:
+    """rpc-021: a half line is neither lost nor answered twice"""
+    serve([])
+    client = rpc()
+    client.write(b'{"id":"first","type":"ping"}\n{"id":"sec')
+    assert client.next()["id"] == "first"
+    client.write(b'ond","type":"ping"}\n')
+    assert client.next()["id"] == "second"
+    assert client.ask("get_state")["success"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_a_signal_in_the_middle_of_a_tool_leaves_no_process(rpc, serve, tmp_path: Path, number, code) -> None:
+    """rpc-051 (OP-2): the tool is killed, its result and ``done`` are told, the exit code names the signal"""
+    serve([sleeping_bash(tmp_path / "pid"), Say("never")])
+    client = rpc()
+    client.send("prompt", message="go")
+    child = pid_in(tmp_path / "pid")
+    client.signal(number)
+    assert client.exit_code() == code
+    assert [line["type"] for line in client.rest()][-2:] == ["tool_result", "done"]
+    assert not alive(child)
+
+
+def test_a_signal_while_idle_ends_it(rpc, serve) -> None:
+    """rpc-010 (OP-2)"""
+    serve([])
+    client = rpc()
+    client.ask("get_state")
+    client.signal(signal.SIGTERM)
+    assert client.exit_code() == 143
+
+
+def test_queued_prompts_do_not_run_after_a_signal(rpc, serve) -> None:
+    """rpc-009 (OP-2)"""
+    server = serve([Silent(Say("x"))], repeat=True)
+    client = rpc()
+    client.send("prompt", message="one")
+    client.send("prompt", message="two")
+    client.until("turn_start")
+    client.signal(signal.SIGTERM)
+    assert client.exit_code() == 143
+    assert len(server.requests) <= 1
+
+
+def test_a_reader_that_went_away_ends_it_quietly(rpc, serve, tmp_path: Path) -> None:
+    """rpc-063 (OP-1): exit 0, nothing on stderr, no orphan"""
+    serve([sleeping_bash(tmp_path / "pid")])
+    client = rpc()
+    client.send("prompt", message="go")
+    child = pid_in(tmp_path / "pid")
+    client.hang_up()
+    client.send("ping")
+    assert client.exit_code() == 0
+    assert client.stderr == ""
+    assert not alive(child)
+
+
+def test_sessions_are_off_unless_asked_for(zot: Zot, serve) -> None:
+    """rpc-013"""
+    serve([Say("one")])
+    assert zot("rpc", stdin='{"type":"prompt","message":"hi"}\n').code == 0
+    assert zot.sessions == []
+
+
+def test_a_continued_session_is_resumed_and_appended_to(zot: Zot, rpc, serve) -> None:
+    """rpc-013, rpc-075"""
+    serve([Say("one"), Say("two")])
+    assert zot("-p", "first").code == 0
+    [path] = zot.sessions
+    client = rpc("--continue")
+    assert len(client.ask("get_messages")["data"]["messages"]) == 2
+    assert client.ask("get_state")["data"]["usage"]["input"] == 10
+    client.prompt("second")
+    assert client.close() == 0
+    assert zot.sessions == [path]
+    assert path.read_text().count('"type":"message"') == 4
+
+
+def test_a_named_session_is_shown_before_the_first_prompt_and_a_missing_one_is_an_error(zot: Zot, rpc, serve) -> None:
+    """rpc-075"""
+    serve([Say("one")])
+    zot("-p", "first")
+    client = rpc("--session", str(zot.sessions[0]))
+    roles = [message["role"] for message in client.ask("get_messages")["data"]["messages"]]
+    assert roles == ["user", "assistant"]
+    client.close()
+    missing = zot("rpc", "--session", "no-such-file.jsonl", stdin='{"type":"get_state"}\n')
+    assert (missing.code, missing.out) == (1, "")
+
+
+def test_no_session_beats_continue(zot: Zot, rpc, serve) -> None:
+    """rpc-075"""
+    serve([Say("one"), Say("two")])
+    zot("-p", "first")
+    before = zot.sessions[0].read_bytes()
+    client = rpc("--no-session", "--continue")
+    assert client.ask("get_messages")["data"]["messages"] == []
+    client.prompt("second")
+    client.close()
+    assert (len(zot.sessions), zot.sessions[0].read_bytes()) == (1, before)
+
+
+def test_clear_leaves_the_old_session_file_and_begins_a_new_one(zot: Zot, rpc, serve) -> None:
+    """rpc-075"""
+    serve([Say("one"), Say("two")])
+    zot("-p", "first")
+    [old] = zot.sessions
+    before = old.read_bytes()
+    client = rpc("--continue")
+    assert client.ask("clear")["success"]
+    client.prompt("second")
+    client.close()
+    assert old.read_bytes() == before
+    [new] = [path for path in zot.sessions if path != old]
+    assert new.read_text().count('"type":"message"') == 2
+    assert "first" not in new.read_text()
+
+
+def test_the_token_does_not_reach_the_environment_of_tools(rpc, serve) -> None:
+    """rpc-016: blueprint §5"""
+    serve([CallTools([("bash", {"command": "env | grep -c ZOTCORE || true"})]), Say("ok")])
+    client = rpc(ZOTCORE_RPC_TOKEN="s3cret")
+    client.ask("hello", token="s3cret")
+    client.prompt("go")
+    [result] = [event for event in client.events if event["type"] == "tool_result"]
+    assert "\n0\n" in result["content"][0]["text"]
+
+
+def test_stdout_is_given_back_as_it_was(zot: Zot, serve) -> None:
+    """rpc-003: whoever shares our stdout must not find it non-blocking afterwards"""
+    serve([])
+    ours, theirs = os.pipe()
+    process = zot.start("rpc", stdin=subprocess.PIPE, stdout=theirs)
+    assert process.stdin is not None
+    process.stdin.write(b'{"type":"get_state"}\n')
+    process.stdin.close()
+    assert process.wait(20) == 0
+    assert os.get_blocking(theirs)
+    os.close(ours)
+    os.close(theirs)
