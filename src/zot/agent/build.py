@@ -51,13 +51,20 @@ async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Ru
     runtime = _assemble(flags, embedding)
     refresh = ModelRefresh(runtime, api_key=flags.api_key, enabled=not flags.base_url)
     runtime.agent.observers.append(refresh.watch)
+    close_taps = None
     try:
+        if flags.ext_trace or flags.record:
+            from zot.agent.taps import attach  # few runs are traced
+
+            close_taps = attach(flags, runtime)
         await runtime.start_extensions()
         runtime.notices += _unknown_tools(flags, runtime.agent.tools)
         yield runtime
     finally:
         await refresh.aclose()
         await runtime.aclose()
+        if close_taps is not None:
+            close_taps()
 
 
 def _assemble(flags: Flags, embedding: Embedding) -> Runtime:

@@ -45,10 +45,13 @@ class Flags:
     ext: tuple[str, ...] = ()
     no_ext: bool = False
     trust_project: bool = False
+    ext_trace: str = ""
+    record: str = ""
     no_skills: bool = False
     no_yolo: bool = False
     script: str = ""
     max_cost: float = 0.0
+    theme: str = ""
     words: tuple[str, ...] = ()
 
     @property
@@ -173,8 +176,11 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "no skills, no skill tool"),
     Flag(("-e", "--ext"), "ext", EXT, "load an extension for this run; may be repeated", "PATH", _text, repeat=True),
     Flag(("--no-ext", "--no-extensions"), "no_ext", EXT, "do not load installed extensions"),
+    Flag(("--ext-trace",), "ext_trace", EXT, "write every extension frame, both ways, to this file", "FILE", _text),
     Flag(("--trust-project",), "trust_project", EXT, "run this project's extensions without a stored trust, once"),
     Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text),
+    Flag(("--theme",), "theme", MISC, "colours of the interactive mode: auto, dark, light, or a theme", "NAME", _text),
+    Flag(("--record",), "record", MISC, "keep a journal of the run for replaying: model, tools, frames", "FILE", _text),
     Flag(("-h", "--help"), "help", MISC, "this page"),
     Flag(("-v", "--version"), "version", MISC, "the version"),
 )

@@ -1,0 +1,129 @@
+"""Every frame between the host and its extensions, with time, open questions and latency: as JSON lines and as text.
+
+A trace is a ``FrameTap``: the host calls it with the exact line each time one passes. Latency is the time from a
+question to its answer, both ways: commands, tools and interceptions of ours, ``call_tool`` of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.agent.journal_file import JournalFile
+
+Direction = Literal["in", "out"]  # as the host sees it: "in" comes from the extension
+FrameTap = Callable[[str, Direction, bytes], None]
+
+# (direction, type) of a question -> of its answer
+_ANSWERS: dict[tuple[Direction, str], tuple[Direction, str]] = {
+    ("out", "command_invoked"): ("in", "command_response"),
+    ("out", "tool_call"): ("in", "tool_result"),
+    ("out", "event_intercept"): ("in", "event_intercept_response"),
+    ("in", "call_tool"): ("out", "tool_result"),
+}
+_OPENERS = {answer: question for question, answer in _ANSWERS.items()}
+_LISTED = 32
+_SUMMARY = 96
+
+
+class TracedFrame(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a trace. ``frame`` is the line itself; one that is not JSON stands in ``text`` instead."""
+
+    t: float
+    extension: str
+    direction: Direction
+    frame: msgspec.Raw = msgspec.Raw(b"")
+    text: str = ""
+    latency: float | None = None
+    pending: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> bytes:
+        return bytes(self.frame) or self.text.encode()
+
+
+class _Head(msgspec.Struct, frozen=True):
+    type: Any = ""
+    id: Any = ""
+
+
+_head = msgspec.json.Decoder(_Head).decode
+_any = msgspec.json.Decoder().decode
+
+
+class FrameLog:
+    """Turns lines into traced frames; keeps which questions are open."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, Direction, str, str], float] = {}
+
+    def frame(self, t: float, extension: str, direction: Direction, line: bytes) -> TracedFrame:
+        line = line.rstrip(b"\r\n")
+        try:
+            head, raw, text = _head(line), msgspec.Raw(line), ""
+            _any(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            head, raw, text = _Head(), msgspec.Raw(b""), line.decode("utf-8", "backslashreplace")
+        latency = self._settle(t, extension, direction, str(head.type), str(head.id))
+        pending = tuple(id for (owner, _, _, id) in self._open if owner == extension)[:_LISTED]
+        return TracedFrame(t, extension, direction, raw, text, latency, pending)
+
+    def _settle(self, t: float, extension: str, direction: Direction, type: str, id: str) -> float | None:
+        if (direction, type) in _ANSWERS:
+            self._open[extension, direction, type, id] = t
+        elif question := _OPENERS.get((direction, type)):
+            asked = self._open.pop((extension, *question, id), None)
+            return None if asked is None else round(t - asked, 6)
+        elif type == "hello":  # a new process: whatever the old one was asked is lost
+            self._open = {key: at for key, at in self._open.items() if key[0] != extension}
+        return None
+
+
+class TraceFile:
+    """``--ext-trace FILE``: a tap that writes one JSON line per frame."""
+
+    def __init__(self, file: JournalFile) -> None:
+        self._file = file
+        self._log = FrameLog()
+
+    def __call__(self, extension: str, direction: Direction, line: bytes) -> None:
+        self._file.write(msgspec.json.encode(self._log.frame(self._file.now(), extension, direction, line)))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def shown(traced: TracedFrame) -> str:
+    """One readable line: time, extension, direction, type, id, latency, size and the beginning of the rest."""
+    line = traced.line
+    arrow = "←" if traced.direction == "in" else "→"
+    words = [f"{traced.t:9.3f}", traced.extension, arrow, *_summary(traced)]
+    if traced.latency is not None:
+        words.append(f"after {traced.latency * 1000:.1f} ms")
+    if traced.pending:
+        words.append(f"[{len(traced.pending)} open]")
+    return " ".join((*words, f"({_size(len(line))})"))
+
+
+def _summary(traced: TracedFrame) -> list[str]:
+    if traced.text or not bytes(traced.frame):
+        return ["NOT A FRAME", _cut(repr(traced.text))]
+    value: Any = _any(traced.frame)
+    if not isinstance(value, dict):
+        return ["NOT A FRAME", _cut(bytes(traced.frame).decode())]
+    fields = cast("dict[str, Any]", value)
+    rest = {key: item for key, item in fields.items() if key not in ("type", "id")}
+    words = [str(fields.get("type", "?"))]
+    if "id" in fields:
+        words.append(f"#{fields['id']}")
+    return [*words, _cut(msgspec.json.encode(rest).decode())] if rest else words
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SUMMARY else f"{text[: _SUMMARY - 1]}…"
+
+
+def _size(size: int) -> str:
+    return f"{size} B" if size < 10_000 else f"{size / 1024:.0f} KiB"
