@@ -96,7 +96,13 @@ def test_a_starter_keeps_to_itself(author: Zot) -> None:
     author("ext", "new", "alone", "--lang", "python")
     starter = author.project / "alone"
     ran = subprocess.run(
-        ["python3", "-I", "-S", "-c", "import sys; sys.path.insert(0, '.'); import main, zot.ext; print(zot.__file__)"],
+        [
+            "python3",
+            "-I",
+            "-S",
+            "-c",
+            "import sys; sys.path.insert(0, '.'); import main, zot_ext; print(zot_ext.__file__)",
+        ],
         cwd=starter,
         capture_output=True,
         text=True,

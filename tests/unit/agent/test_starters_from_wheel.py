@@ -14,7 +14,7 @@ __all__ = ["wheel"]
 @pytest.mark.parametrize(
     ("language", "file"),
     [
-        ("python", "zot/ext/extension.py"),
+        ("python", "zot_ext/extension.py"),
         ("typescript", "zot-ext/extension.ts"),
         ("go", "zot-ext/internal/wire/frames.go"),
         ("bash", "main.sh"),

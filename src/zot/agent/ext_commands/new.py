@@ -113,12 +113,11 @@ def sdk_root() -> Path:
 
 
 def _python_sdk(starter: Path) -> None:
-    """As ``zot/ext`` beside the script, where Python looks first: the import is the same with and without zot."""
+    """As ``zot_ext``: a package called ``zot`` beside the script would stand in the way of zot itself."""
     source = Path(__file__).parent.parent.parent / "ext"
-    note = '"""A copy of zot\'s SDK for Python extensions; delete it where zot itself is installed."""\n'
-    _write(starter / "zot" / "__init__.py", note)
-    for path in sorted(source.glob("*.py")):
-        _write(starter / "zot" / "ext" / path.name, path.read_text(encoding="utf-8"))
+    copies = {path: starter / "zot_ext" / path.name for path in sorted(source.glob("*.py"))}
+    for path, copy in {**copies, starter / "main.py": starter / "main.py"}.items():
+        _write(copy, path.read_text(encoding="utf-8").replace("zot.ext", "zot_ext"))
 
 
 def _typescript_sdk(starter: Path) -> None:

@@ -1,0 +1,108 @@
+"""The guides as a reader follows them: every file is taken from the page, every command is run."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import toolchains
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, Say
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+FIRST = DOCS / "guides" / "your-first-extension.md"
+PORTING = DOCS / "guides" / "porting-extensions.md"
+_FILE = re.compile(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MAIN = {"python": "main.py", "typescript": "main.ts"}
+LAST_LINE = {"python": 'if __name__ == "__main__":', "typescript": "await ext.run();"}
+
+
+def files(page: Path) -> dict[str, str]:
+    return dict(_FILE.findall(page.read_text("utf-8")))
+
+
+def commands(page: Path) -> str:
+    return "\n".join(line for line in page.read_text("utf-8").splitlines() if line.startswith("    "))
+
+
+@pytest.fixture
+def reader(zot: Zot) -> Zot:
+    zot.environment |= toolchains.environment()
+    return zot
+
+
+@pytest.mark.parametrize("language", ["python", "typescript"])
+def test_the_first_extension_works_step_by_step(reader: Zot, language: str) -> None:
+    page = files(FIRST)
+    assert f"zot ext new notes --lang {language}" in commands(FIRST)
+    assert reader("ext", "new", "notes", "--lang", language).code == 0
+    reader.project = notes = reader.project / "notes"
+    for name in ("count.json", "remember.json"):
+        (notes / name).write_text(page[name])
+
+    script = ("--provider", "script", "--script")
+    ran = reader(*script, "count.json", "--ext", ".", "-p", "How many words?")
+    assert (ran.code, ran.out, ran.err) == (0, "Three words.\n", "")
+    ran = reader(*script, "count.json", "--ext", ".", "--json", "How many words?")
+    assert "3 words, 13 characters" in ran.out
+
+    (notes / MAIN[language]).write_text(page[f"{language}/{MAIN[language]}"])
+    ran = reader(*script, "remember.json", "--ext", ".", "-p", "Remember how tests are run")
+    assert (ran.code, ran.out) == (0, "Noted.\n")
+    assert (notes / "notes.txt").read_text() == "tests are run with make test\n"
+    assert "remembered tests are run with make test" in reader("ext", "logs", "notes").out
+
+    checked = reader("ext", "check", ".")
+    assert checked.code == 0, checked.out
+
+    assert reader("ext", "install", ".").code == 0
+    assert "notes" in reader("ext", "list").out
+    assert "notes 0.1.0 (global process): ready" in reader("ext", "doctor").out
+    assert reader("ext", "remove", "notes", "--yes").code == 0
+
+
+@pytest.mark.parametrize("language", ["python", "typescript"])
+def test_the_guard_of_the_guide_guards(reader: Zot, serve, language: str) -> None:
+    page = files(FIRST)
+    reader("ext", "new", "notes", "--lang", language)
+    main = reader.project / "notes" / MAIN[language]
+    guard = page[f"{language}/guard.{main.suffix[1:]}"]
+    text = page[f"{language}/{MAIN[language]}"]
+    main.write_text(text.replace(LAST_LINE[language], f"{guard}\n\n{LAST_LINE[language]}"))
+    server = serve([CallTools([("write", {"path": ".env", "content": "KEY=1"})]), Say("done")])
+    assert reader("-p", "--ext", "notes", "go").code == 0
+    assert not (reader.project / ".env").exists()
+    assert "refused: .env is edited by hand" in json.dumps(server.requests[1].json["messages"])
+
+
+def test_the_typescript_of_the_guide_is_well_typed(reader: Zot) -> None:
+    reader("ext", "new", "notes", "--lang", "typescript")
+    notes = reader.project / "notes"
+    page = files(FIRST)
+    text = page["typescript/main.ts"].replace("await ext.run();", page["typescript/guard.ts"] + "\nawait ext.run();")
+    (notes / "main.ts").write_text(text)
+    types = toolchains.TSX.parent / "@types"
+    tsc = [str(toolchains.TSX / "tsc"), "--typeRoots", str(types)]
+    ran = subprocess.run(tsc, cwd=notes, capture_output=True, text=True, timeout=110)
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(("status", "runs"), [(0, True), (2, False)])
+def test_an_old_hook_goes_on_deciding(reader: Zot, serve, status: int, runs: bool) -> None:
+    reader("ext", "new", "hook", "--lang", "python")
+    hook = reader.project / "hook"
+    for name, text in files(PORTING).items():
+        (reader.project / name).write_text(text)
+    (hook / "hook.sh").write_text(f"#!/bin/sh\ncat > asked.json\necho 'not in this house' >&2\nexit {status}\n")
+    (hook / "hook.sh").chmod(0o755)
+    server = serve([CallTools([("bash", {"command": "touch witness"})]), Say("done")])
+    ran = reader("-p", "--ext", "hook", "go")
+    assert ran.code == 0
+    assert (reader.project / "witness").exists() is runs
+    asked = json.loads((hook / "asked.json").read_text())
+    assert (asked["tool_name"], asked["tool_input"]) == ("Bash", {"command": "touch witness"})
+    assert ("not in this house" in json.dumps(server.requests[1].json["messages"])) is not runs
