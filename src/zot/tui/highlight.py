@@ -125,6 +125,26 @@ def _role_of(token: Any) -> str:
     return "text"
 
 
+def styles_of(name: str) -> dict[str, str] | None:
+    """A pygments style as style strings by syntax role; None when there is none of that name."""
+    from pygments import styles
+    from pygments.token import string_to_tokentype
+    from pygments.util import ClassNotFound
+
+    library: Any = styles
+    try:
+        style: Any = library.get_style_by_name(name)
+    except ClassNotFound:
+        return None
+    found: dict[str, str] = {}
+    for token, role in _TOKENS.items():
+        look = style.style_for_token(string_to_tokentype(token))
+        words = [word for word in ("bold", "italic", "underline") if look[word]]
+        if look["color"] and role not in found:
+            found[role] = " ".join([*words, f"#{look['color']}"])
+    return found
+
+
 @cache
 def lexer_for(language: str) -> Any | None:
     from pygments.lexers import find_lexer_class_by_name  # behind this door: 30 ms

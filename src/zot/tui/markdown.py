@@ -13,6 +13,7 @@ import msgspec
 
 from zot.tui import table
 from zot.tui.highlight import Highlighter
+from zot.tui.image import Protocol
 from zot.tui.inline import Inline, Style
 from zot.tui.theme import Theme
 from zot.tui.width import cells, wrap
@@ -33,10 +34,11 @@ class Painter(msgspec.Struct, frozen=True):
     theme: Theme
     inline: Inline
     code: Highlighter
+    images: Protocol = ""
 
     @classmethod
-    def of(cls, theme: Theme, *, links: bool = False) -> Painter:
-        return cls(theme, Inline(theme, links=links), Highlighter(theme))
+    def of(cls, theme: Theme, *, links: bool = False, images: Protocol = "") -> Painter:
+        return cls(theme, Inline(theme, links=links), Highlighter(theme), images)
 
 
 class Block(msgspec.Struct, frozen=True):

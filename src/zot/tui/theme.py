@@ -84,5 +84,7 @@ def built_in(background: Background = "dark", depth: Depth = "256") -> Theme:
     """The palette everything starts from."""
     values = {role.key: getattr(role, background) for role in palette.ROLES}
     colours = {key: parsed for key, value in values.items() if (parsed := colour.parse(value)) is not None}
+    if background == "light":  # the accent is too faint there to read code in
+        colours["code"] = Colour(index=25)
     syntax = {role.key: style for role in palette.SYNTAX if (style := getattr(role, background))}
     return Theme(colours, syntax, background=background, depth=depth)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 RESET = "\x1b[0m"
 LINK_END = "\x1b]8;;\x1b\\"
 STYLE = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
+# An image in a row: saved cursor, drawing, restored cursor. It takes no room, its reserved rows do.
+_DRAWING = re.compile(r"\x1b7.*?\x1b8", re.DOTALL)
 
 # One cell each, never part of a cluster: what nearly all text is made of, so that the tables stay unloaded.
 _PLAIN = re.compile(
@@ -30,7 +32,7 @@ def visible(text: str) -> str:
 
 def cells(text: str) -> int:
     """The width of one line."""
-    plain = visible(text)
+    plain = visible(_DRAWING.sub("", text) if "\x1b7" in text else text)
     if _PLAIN.fullmatch(plain):
         return len(plain)
     return sum(width for _, width in clusters(plain))

@@ -128,6 +128,8 @@ class App:
     def _keys(self, keys: list[Key]) -> None:
         for key in keys:
             keymap.dispatch(self, key)
+        if keys:
+            self.screen.key_typed()
 
     def replied(self, body: str) -> None:
         self.looks.replied(body)

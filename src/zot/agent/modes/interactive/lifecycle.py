@@ -58,7 +58,6 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[App,
 
 
 async def _live(app: App) -> None:
-    app.spawn(app.looks.settle_in())
     app.spawn(app.screen.tick())
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, embedding = await asyncio.to_thread(_import_build, app)
@@ -67,6 +66,9 @@ async def _live(app: App) -> None:
         app.cwd = runtime.workspace.cwd
         if runtime.extensions is not None:
             app.panels.owner = runtime.extensions
+        app.looks.settings_read()
+        await app.looks.answered()
+        app.spawn(app.looks.watch())
         _welcome(app)
         await app.leaving.wait()
         await app.turns.stop()
@@ -88,6 +90,7 @@ def _welcome(app: App) -> None:
     for notice in runtime.notices:
         app.transcript.diagnose(notice)
     runtime.notices.clear()
+    app.screen.holding = False
     if app.flags.prompt:
         app.editor.insert(app.flags.prompt)
     app.turns.ready()

@@ -29,7 +29,7 @@ class Screen:
         self.settled = Settled()
         self.holding = True  # settled rows wait until the colours are known
         self._scheduled: asyncio.TimerHandle | None = None
-        self._last = 0.0
+        self._last = self._last_key = 0.0
         self._paused = False
 
     # --- when
@@ -40,6 +40,18 @@ class Screen:
             loop = asyncio.get_running_loop()
             delay = max(self._last + FRAME_S - loop.time(), 0)
             self._scheduled = loop.call_later(delay, self._due)
+
+    def key_typed(self) -> None:
+        """A person waits for this one: paint at once, unless keys come faster than frames."""
+        now = asyncio.get_running_loop().time()
+        if now - self._last_key < FRAME_S or self._terminal.congested:
+            self.invalidate()
+            return
+        self._last_key = now
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
+        self.paint()
 
     def _due(self) -> None:
         self._scheduled = None

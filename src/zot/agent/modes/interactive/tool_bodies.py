@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 from zot.provider.messages import ImageBlock, TextBlock
 from zot.tui import diff
 from zot.tui.highlight import language_of
+from zot.tui.image import cell_aspect, picture
 from zot.tui.markdown import Painter
 from zot.tui.partial_json import string_fields
-from zot.tui.sanitize import sanitize
+from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
+from zot.tui.tool_box import MARGIN
 from zot.tui.width import cut, visible, wrap
 
 if TYPE_CHECKING:
@@ -59,8 +61,26 @@ def has_image(result: ToolResultEvent) -> bool:
 def result_rows(
     name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int
 ) -> list[str]:
+    images = [block for block in result.content if isinstance(block, ImageBlock)]
+    rows = _text_rows(name, arguments, result, painter, width)
+    return rows + [row for block in images for row in image_rows(block, painter, width)]
+
+
+def image_rows(block: ImageBlock, painter: Painter, width: int) -> list[str]:
+    """Reserved rows with the image drawn over them, and its caption."""
+    mime = one_line(block.mime_type)
+    made = picture(block.data, mime, width, painter.images, aspect=cell_aspect(), indent=MARGIN + 2)
+    *reserved, caption = made.rows
+    return [*reserved, made.drawing + painter.theme.paint("muted", cut(caption, width))]
+
+
+def _text_rows(
+    name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int
+) -> list[str]:
     text = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
     theme = painter.theme
+    if not text and has_image(result):
+        return []
     if name == "bash":
         return bash_rows(text, theme, width, failed=result.is_error)
     if result.is_error:

@@ -1,0 +1,261 @@
+"""A theme file: partial overrides of a built-in palette. A bad value costs its own key and nothing else.
+
+One set of overrides can stand at the top level, inside ``colors``, inside ``colors.dark`` and inside ``colors.light``;
+later sets win key by key. A theme never chooses its base palette, unless it says ``base`` outright. Spelling of keys is
+compared without case, ``_`` and ``-``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from zot.tui import colour, palette
+from zot.tui.colour import Colour, Depth
+from zot.tui.palette import Background
+from zot.tui.theme import Spinner, Theme, built_in
+from zot.tui.width import cells
+
+LARGEST = 256 * 1024
+MOST_FRAMES, WIDEST_FRAME = 64, 4
+INTERVALS = (20, 2000)
+
+FILE_KEYS = ("name", "description", "colors", "vars", "base", "dark", "light")
+SPINNER_KEYS = ("spinner_frames", "spinner_messages", "spinner_interval_ms")
+OTHER_KEYS = (*SPINNER_KEYS, "syntax_base_style", "syntax")
+STYLE_WORDS = frozenset({"bold", "italic", "underline"})
+
+
+class ThemeFile(msgspec.Struct, frozen=True):
+    """The parsed file; ``problem`` says why it cannot be used at all."""
+
+    path: Path
+    raw: dict[str, Any] = {}
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        name = self.raw.get("name")
+        return name if isinstance(name, str) and name.strip() else ""
+
+    @property
+    def description(self) -> str:
+        text = self.raw.get("description")
+        return text if isinstance(text, str) and text.strip() else str(self.path)
+
+
+def read(path: Path) -> ThemeFile:
+    """Never raises."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            return ThemeFile(path, problem=f"{path}: a theme may have at most {LARGEST // 1024} KiB")
+        parsed: Any = msgspec.json.decode(data)
+    except OSError as error:
+        return ThemeFile(path, problem=f"{path}: {error.strerror or error}")
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return ThemeFile(path, problem=f"{path}: not JSON: {error}")
+    if not isinstance(parsed, dict):
+        return ThemeFile(path, problem=f"{path}: a theme is a JSON object")
+    return ThemeFile(path, cast("dict[str, Any]", parsed))
+
+
+def apply(file: ThemeFile, background: Background, depth: Depth) -> tuple[Theme, list[str]]:
+    """The theme on a terminal of this background, and one line for each value that could not be used."""
+    return _Application(file, background, depth).run()
+
+
+class _Application:
+    def __init__(self, file: ThemeFile, background: Background, depth: Depth) -> None:
+        base = file.raw.get("base")
+        self._ground: Background = base if base in ("dark", "light") else background
+        self._file = file
+        self._depth: Depth = depth
+        start = built_in(self._ground, depth)
+        self._colours = dict(start.colours)
+        self._syntax = dict(start.syntax)
+        self._base_style = ""
+        self._frames = palette.SPINNER_FRAMES
+        self._messages = palette.SPINNER_MESSAGES
+        self._interval = palette.SPINNER_INTERVAL_MS
+        self._variables = _object(file.raw.get("vars")) or {}
+        self._problems: list[str] = []
+        self._named: set[str] = set()
+
+    def run(self) -> tuple[Theme, list[str]]:
+        for overrides in self._sets():
+            self._set(overrides)
+        theme = Theme(
+            self._colours,
+            self._syntax,
+            background=self._ground,
+            depth=self._depth,
+            spinner=Spinner(self._frames, self._messages, self._interval),
+            name=self._file.name or self._file.path.stem,
+            syntax_base=self._base_style,
+        )
+        return theme, self._problems
+
+    def _sets(self) -> list[dict[str, Any]]:
+        raw = self._file.raw
+        colours = _object(raw.get("colors")) or {}
+        sets = [{k: v for k, v in raw.items() if k not in FILE_KEYS}]
+        sets.append({k: v for k, v in colours.items() if k not in ("dark", "light")})
+        other = "light" if self._ground == "dark" else "dark"
+        for holder in (raw, colours):
+            section = _object(holder.get(self._ground))
+            if section is None and self._ground not in colours and self._ground not in raw:
+                section = _object(holder.get(other))
+            sets.append(section or {})
+        return sets
+
+    def _set(self, overrides: Mapping[str, Any]) -> None:
+        exact = {key: key for key in overrides if key in _READERS or key in _COLOUR_KEYS}
+        aliases = {key: known for key in overrides if key not in exact and (known := _KNOWN.get(_bare(key)))}
+        for key, known in (*aliases.items(), *exact.items()):  # where both are there, the table's spelling wins
+            self._key(key, known, overrides[key])
+
+    def _key(self, key: str, known: str, value: Any) -> None:
+        if known == "spinner" and (fields := _object(value)) is not None and fields.keys() & _SPINNER_PARTS:
+            for name, part in fields.items():
+                if name in _SPINNER_PARTS:
+                    _READERS[f"spinner_{name}"](self, f"spinner.{name}", part)
+        elif known in _COLOUR_KEYS:
+            self._colour(key, known, value)
+        else:
+            _READERS[known](self, key, value)
+
+    def _wrong(self, key: str, value: Any, wanted: str) -> None:
+        shown = msgspec.json.encode(value).decode()[:60]
+        self._problems.append(f"{self._file.path}: {key}: {shown} is not {wanted}; the key is ignored")
+
+    def _colour(self, key: str, role: str, value: Any) -> None:
+        parsed = colour.parse(value, self._variables)
+        if parsed is None:
+            self._wrong(key, value, "a colour")
+        elif role in ("background", "thinking_max") and parsed == colour.DEFAULT:
+            self._colours.pop(role, None)
+        else:
+            if role == "accent" and "code" not in self._named:
+                self._colours.pop("code", None)  # follows the accent again
+            self._colours[role] = parsed
+            self._named.add(role)
+
+    def _read_frames(self, key: str, value: Any) -> None:
+        if value == []:
+            return
+        frames = _strings(value)
+        if frames is None or len(frames) > MOST_FRAMES or not all(1 <= cells(f) <= WIDEST_FRAME for f in frames):
+            self._wrong(key, value, f"a list of 1 to {MOST_FRAMES} strings of 1 to {WIDEST_FRAME} cells")
+        else:
+            self._frames = frames
+
+    def _read_messages(self, key: str, value: Any) -> None:
+        if value == []:
+            return
+        messages = _strings(value)
+        if messages is None or not all(message.strip() for message in messages):
+            self._wrong(key, value, "a list of phrases")
+        else:
+            self._messages = tuple(message.replace("\n", " ") for message in messages)
+
+    def _read_interval(self, key: str, value: Any) -> None:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value > 0:
+                self._interval = min(max(value, INTERVALS[0]), INTERVALS[1])
+        else:
+            self._wrong(key, value, "a number of milliseconds")
+
+    def _read_base_style(self, key: str, value: Any) -> None:
+        from zot.tui.highlight import styles_of  # brings pygments, which only such a theme needs
+
+        found = styles_of(value) if isinstance(value, str) else None
+        if found is None:
+            self._wrong(key, value, "the name of a highlighter style")
+        else:
+            self._base_style = value
+            self._syntax |= found
+
+    def _read_syntax(self, key: str, value: Any) -> None:
+        fields = _object(value)
+        if fields is None:
+            self._wrong(key, value, "an object of styles")
+            return
+        for name, style in fields.items():
+            known = _SYNTAX_KNOWN.get(_bare(name))
+            if known is None:
+                continue
+            if isinstance(style, str) and _is_style(style):
+                self._syntax[known] = style
+            else:
+                self._wrong(f"{key}.{name}", style, "a style such as `bold #81a1c1`")
+
+
+Reader = Callable[[_Application, str, Any], None]
+
+_READERS: dict[str, Reader] = {
+    "spinner_frames": _Application._read_frames,  # pyright: ignore[reportPrivateUsage]  # our own table of methods
+    "spinner_messages": _Application._read_messages,  # pyright: ignore[reportPrivateUsage]
+    "spinner_interval_ms": _Application._read_interval,  # pyright: ignore[reportPrivateUsage]
+    "syntax_base_style": _Application._read_base_style,  # pyright: ignore[reportPrivateUsage]
+    "syntax": _Application._read_syntax,  # pyright: ignore[reportPrivateUsage]
+}
+_SPINNER_PARTS = frozenset({"frames", "messages", "interval_ms"})
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"[_-]", "", key.lower())
+
+
+_COLOUR_KEYS = frozenset({role.key for role in palette.ROLES} | palette.DERIVED.keys())
+_KNOWN = {_bare(key): key for key in (*_COLOUR_KEYS, *OTHER_KEYS)}
+_SYNTAX_KNOWN = {_bare(role.key): role.key for role in palette.SYNTAX} | {
+    _bare(role.short): role.key for role in palette.SYNTAX if role.short
+}
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _strings(value: Any) -> tuple[str, ...] | None:
+    if not isinstance(value, list):
+        return None
+    items = cast("list[Any]", value)
+    return tuple(items) if items and all(isinstance(item, str) for item in items) else None
+
+
+def _is_style(text: str) -> bool:
+    words = text.split()
+    return bool(words) and all(word in STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
+
+
+GROUNDS: dict[Background, colour.Rgb] = {"dark": (0x1E, 0x1E, 0x1E), "light": (0xFA, 0xFA, 0xFA)}
+_FAINT = frozenset({"muted", "quote", "border", "diff_context", "note_info", "user"})
+
+
+def faint_roles(theme: Theme) -> list[str]:
+    """One line for each role that is hard to read on the theme's background: below 4.5 to 1, frames below 3 to 1."""
+    own = theme.colour_of("background")
+    ground = (own.approximate() if own else None) or GROUNDS[theme.background]
+    pairs = [(key, ground) for key in sorted(_COLOUR_KEYS - palette.BACKGROUND_ROLES - {"thinking_max"})]
+    found: list[str] = []
+    for key, behind in pairs:
+        behind = _behind(theme, key, behind)
+        shown = theme.colour_of(key)
+        rgb = shown.approximate() if shown else None
+        wanted = 3.0 if key in _FAINT else 4.5
+        if rgb is not None and (ratio := colour.contrast(rgb, behind)) < wanted:
+            found.append(f"{key}: contrast {ratio:.1f} to 1, at least {wanted:g} is readable")
+    return found
+
+
+def _behind(theme: Theme, key: str, ground: colour.Rgb) -> colour.Rgb:
+    partner = {"user_bubble_fg": "user_bubble_bg", "selection_fg": "selection_bg"}.get(key)
+    found = theme.colour_of(partner) if partner else None
+    return (found.approximate() if found else None) or ground
