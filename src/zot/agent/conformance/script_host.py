@@ -130,7 +130,7 @@ class ScriptHost:
         """What came without a line feed so far."""
         return self._unfinished
 
-    async def until(self, happened: Callable[[], bool], within: float) -> bool:
+    async def until(self, happened: Callable[[], bool], within: float | None) -> bool:
         """Whether it happened in time; a dead child ends the wait."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
@@ -263,7 +263,7 @@ class ScriptHost:
             pass  # what the pipe still holds
         self._take(self._lines.end(), complete=False)
         self.exit_code = code
-        self._wake()
+        self.wake()
 
     def _readable(self) -> None:
         if not self._read() and self.stdout_closed:
@@ -279,7 +279,7 @@ class ScriptHost:
             return False
         if not data:
             self.stdout_closed = True
-            self._wake()
+            self.wake()
             return False
         self._unfinished = data.rpartition(b"\n")[2] if b"\n" in data else self._unfinished + data[:1024]
         self._take(self._lines.feed(data))
@@ -289,13 +289,14 @@ class ScriptHost:
         for data in lines:
             self._tell(self.transcript.receive(time.monotonic(), data, complete=complete))
         if lines:
-            self._wake()
+            self.wake()
 
     def _tell(self, line: Line) -> None:
         for listener in self.listeners:
             listener(line)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let whoever waits look again."""
         self._news.set()
         self._news = asyncio.Event()
 
