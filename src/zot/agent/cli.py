@@ -87,7 +87,7 @@ def _mode(flags: Flags) -> int:
         from zot.agent.headless import run_headless
 
         return run_headless(flags)
-    if not sys.stdout.isatty():
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
     from zot.agent.modes.interactive.lifecycle import run as run_interactive
 

@@ -75,10 +75,23 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Skip TLS checks, only for addresses you gave yourself (`--base-url`, `models.json`)."),
     ] = False
     extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    keymap: Annotated[
+        dict[str, str],
+        Meta(
+            description='Keys of your own, each for a slash command: `{"alt+m": "/model"}`. A key has ctrl, alt, shift '
+            "or cmd; `ctrl+c`, `ctrl+d` and `esc` keep their meaning."
+        ),
+    ] = {}
+    vi_mode: Annotated[bool, Meta(description="Edit the prompt with vi keys; it begins in insert mode.")] = False
     theme: Annotated[str, Meta(description="Colour theme of the interactive mode.")] = ""
     inline_images_enabled: Annotated[
         bool | None, Meta(description="Show images in the terminal; absent decides by the terminal.")
     ] = None
+    terminal_title: Annotated[bool, Meta(description="Name the terminal's window after the project.")] = True
+    notify_after_s: Annotated[
+        Annotated[float, Meta(ge=0)],
+        Meta(description="Ring the terminal's bell when a turn that took at least so many seconds ends; 0 for never."),
+    ] = 15
     update_url: Annotated[
         str, Meta(description="Address of a release feed; without it zot never looks for updates.")
     ] = ""

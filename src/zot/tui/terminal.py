@@ -14,8 +14,12 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple
 
-ENTER = "\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"  # bracketed paste, kitty keyboard, modifyOtherKeys for xterm
+from zot.tui.sanitize import one_line
+
+# Bracketed paste, kitty keyboard, modifyOtherKeys for xterm (a terminal that takes it for a style gets a reset).
+ENTER = "\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"
 LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?25h"
+SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
 
 _LARGEST = (1000, 500)
@@ -41,6 +45,8 @@ class Terminal:
         self._modes: list[Any] | None = None
         self._waiting = bytearray()
         self._loop: Any = None
+        self._titled = False
+        self._notifies = environ.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "ghostty")
 
     # --- entering and leaving
 
@@ -65,18 +71,30 @@ class Terminal:
 
     def enter(self) -> None:
         with contextlib.suppress(termios.error, OSError):
-            self._modes = termios.tcgetattr(self._in)
-            termios.tcsetattr(self._in, termios.TCSADRAIN, _raw_modes(self._modes))
+            # Continued without having left: what is set now is ours, not what was there before us.
+            modes = self._modes if self._modes is not None else termios.tcgetattr(self._in)
+            self._modes = modes
+            termios.tcsetattr(self._in, termios.TCSADRAIN, _raw_modes(modes))
         self.write(ENTER)
 
     def leave(self) -> None:
         """Give the terminal back as it was."""
-        self.write(LEAVE)
+        self.write(LEAVE + (RESTORE_TITLE if self._titled else ""))
+        self._titled = False
         self._flush()
         if self._modes is not None:
             with contextlib.suppress(termios.error, OSError):
                 termios.tcsetattr(self._in, termios.TCSADRAIN, self._modes)
             self._modes = None
+
+    def title(self, text: str) -> None:
+        """Name the window; the name it had comes back in the end."""
+        self.write(f"{'' if self._titled else SAVE_TITLE}\x1b]2;{one_line(text)}\x07")
+        self._titled = True
+
+    def alert(self, text: str) -> None:
+        """Ring, and tell the desktop where the terminal can."""
+        self.write((f"\x1b]9;{one_line(text)}\x07" if self._notifies else "") + "\x07")
 
     # --- reading
 

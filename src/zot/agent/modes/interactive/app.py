@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zot.agent.modes.interactive import extension_commands, keymap, lifecycle
+from zot.agent.modes.interactive.attention import Attention
 from zot.agent.modes.interactive.busy import Turns
 from zot.agent.modes.interactive.commands import registry
+from zot.agent.modes.interactive.custom_keys import CustomKeys
 from zot.agent.modes.interactive.dialogs.dialog import Dialogs
 from zot.agent.modes.interactive.editor.editor import Editor, Submitted
+from zot.agent.modes.interactive.editor.in_app import AppSurroundings
 from zot.agent.modes.interactive.looks import Looks
 from zot.agent.modes.interactive.notes import InteractiveSurface, Notes
 from zot.agent.modes.interactive.panels import Panels
@@ -57,7 +60,9 @@ class App:
         self.turns = Turns(self)
         self.transcript = Transcript(self)
         self.welcome = Welcome()
-        self.editor = Editor()
+        self.attention = Attention(self)
+        self.custom_keys = CustomKeys()
+        self.editor = Editor(AppSurroundings(self))
         self.editor.on_submit = self.submit
         self.editor.on_steer = lambda submitted: self.turns.steer(submitted.text, submitted.images)
         self.exit_code = 0

@@ -32,7 +32,6 @@ class Turns:
         self._task: asyncio.Task[None] | None = None
         self._early: list[tuple[str, tuple[ImageBlock, ...]]] = []  # sent before the agent was there
         self.on_failure: Callable[[Outcome], None] = lambda outcome: None
-        self.ended: Callable[[float], None] = lambda seconds: None
 
     @property
     def busy(self) -> bool:
@@ -47,7 +46,7 @@ class Turns:
             self._early.append((text, tuple(images)))
         elif runtime.resolved.missing:
             app.status.error(f"{runtime.resolved.missing}; or type /login")
-            app.editor.set_text(text)
+            app.editor.give_back([(text, images)])
         elif self.busy:
             runtime.agent.enqueue(text, images)
         else:
@@ -99,7 +98,7 @@ class Turns:
         finally:
             self._task = None
             self._app.status.doing = ""
-            self.ended(asyncio.get_running_loop().time() - started)
+            self._app.attention.turn_ended(asyncio.get_running_loop().time() - started)
             self._app.redraw()
 
     async def _converse(
@@ -161,10 +160,8 @@ class Turns:
         if runtime is None:
             return
         runtime.agent.inputs.requeue_steering()
-        texts = [prompt.text for prompt in runtime.agent.inputs.take_all()]
-        if texts:
-            draft = self._app.editor.text
-            self._app.editor.set_text("\n".join([*texts, *([draft] if draft else [])]))
+        prompts = runtime.agent.inputs.take_all()
+        self._app.editor.give_back([(prompt.text, prompt.images) for prompt in prompts])
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
         rows: list[str] = []

@@ -26,6 +26,10 @@ def run(flags: Flags) -> int:
     from zot.agent.modes.interactive.app import App
 
     terminal = Terminal()
+    if terminal.term in ("dumb", ""):
+        from zot.agent.modes.interactive.plain import run_plain
+
+        return run_plain(flags)
     with terminal.raw():
         terminal.write(ASK_BACKGROUND)
         app, failure = asyncio.run(_main(flags, terminal, App))
@@ -43,7 +47,8 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[App,
     for number, code in _EXIT_CODES.items():
         loop.add_signal_handler(number, app.leave, code)
     loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
-    loop.add_signal_handler(signal.SIGCONT, lambda: _continued(app))
+    loop.add_signal_handler(signal.SIGTSTP, suspend, app)
+    loop.add_signal_handler(signal.SIGCONT, _continued, app)
     loop.add_reader(0, app.typed)
     app.screen.paint()
     try:
@@ -69,6 +74,7 @@ async def _live(app: App) -> None:
         app.looks.settings_read()
         await app.looks.answered()
         app.spawn(app.looks.watch())
+        app.attention.opened()
         _welcome(app)
         await app.leaving.wait()
         await app.turns.stop()

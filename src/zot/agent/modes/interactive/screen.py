@@ -16,6 +16,7 @@ from zot.tui.width import cut
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.dialogs.dialog import Dialog
 
 FRAME_S = 1 / 30
 TICK_S = 0.12
@@ -98,16 +99,17 @@ class Screen:
         room -= popup
         above = app.live_lines(columns, room)
         rows = above[-room:] if room > 0 else []
+        place: Place | None = None
         for section in reversed(sections):
             rows += ["", *section] if rows or self.settled.begun else section
+            if dialog is not None and place is None:
+                place = self._dialog_cursor(len(rows) - len(section), len(section), dialog)
         if foot and (rows or self.settled.begun) and height >= 6:
             rows.append("")
         start = len(rows)
         rows += foot
         cursor = Place(start + len(foot) - len(view.lines) + view.row, min(view.column, columns - 1))
-        if dialog is not None:
-            cursor = self._dialog_cursor(rows, start, dialog)
-        return [cut(row, columns) for row in rows], cursor
+        return [cut(row, columns) for row in rows], place if dialog is not None else cursor
 
     @staticmethod
     def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
@@ -123,8 +125,12 @@ class Screen:
         if not self._paused:
             self.paint()
 
-    def _dialog_cursor(self, rows: list[str], end: int, dialog: object) -> Place | None:
-        return None
+    @staticmethod
+    def _dialog_cursor(start: int, height: int, dialog: Dialog[object]) -> Place | None:
+        """Where a dialog wants the cursor, if what it drew there is on the screen."""
+        if dialog.cursor is None or dialog.body_at + dialog.cursor[0] >= height:
+            return None
+        return Place(start + dialog.body_at + dialog.cursor[0], dialog.cursor[1])
 
     # --- leaving it to others
 

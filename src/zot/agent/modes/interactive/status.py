@@ -72,7 +72,11 @@ class Status:
 
     def _stats(self) -> tuple[Stat, ...]:
         runtime = self._app.runtime
-        return stats_of(runtime.agent, compacting=self.compacting) if runtime is not None else ()
+        if runtime is None:
+            return ()
+        credential = runtime.resolved.credential
+        subscription = credential is not None and credential.method == "oauth"
+        return stats_of(runtime.agent, compacting=self.compacting, subscription=subscription)
 
     def _tags(self) -> tuple[str, ...]:
         return ("yolo mode disabled",) if self._app.confirming else ()

@@ -1,0 +1,91 @@
+"""A terminal that can only print: a prompt, a line, an answer. No escape sequence is ever written."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from zot import __version__
+from zot.agent.console import Stdout, say
+from zot.core import events
+from zot.tui.sanitize import Sanitizer, one_line
+from zot.tui.width import visible
+
+if TYPE_CHECKING:
+    from zot.agent.flags import Flags
+    from zot.agent.runtime import Runtime
+
+_GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cancels, ctrl+d leaves"
+
+
+def run_plain(flags: Flags) -> int:
+    """The exit code."""
+    return asyncio.run(_main(flags))
+
+
+async def _main(flags: Flags) -> int:
+    from zot.agent.build import build
+
+    async with build(flags) as runtime:
+        for notice in runtime.notices:
+            say(notice)
+        runtime.notices.clear()
+        print(_GREETING)
+        if flags.prompt:
+            await _answer(runtime, flags.prompt)
+        while (line := await asyncio.to_thread(_ask)) is not None:
+            if line in ("/exit", "/quit"):
+                break
+            if line:
+                await _answer(runtime, line)
+    return 0
+
+
+def _ask() -> str | None:
+    """One line; None at the end of input."""
+    sys.stdout.write("> ")
+    sys.stdout.flush()
+    line = sys.stdin.readline()
+    return line.strip() if line else None
+
+
+async def _answer(runtime: Runtime, prompt: str) -> None:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, runtime.agent.abort)
+    reader = _Reader(Stdout())
+    try:
+        outcome = await runtime.agent.prompt(prompt, (), reader.hear)
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+    if outcome.refused:
+        say(outcome.refused)
+
+
+class _Reader:
+    """Text as it arrives, tools as one line each."""
+
+    def __init__(self, stdout: Stdout) -> None:
+        self._stdout = stdout
+        self._sanitizer = Sanitizer()
+
+    def hear(self, event: events.AgentEvent) -> None:
+        match event:
+            case events.TextDelta(delta):
+                self._write(visible(self._sanitizer.feed(delta)))
+            case events.AssistantMessage():
+                self._write("\n")
+            case events.ToolCall(call):
+                self._write(f"[{call.name}] {one_line(call.arguments)[:200]}\n")
+            case events.ToolResultEvent(is_error=True, content=content):
+                self._write(f"[error] {one_line(' '.join(getattr(b, 'text', '') for b in content))[:200]}\n")
+            case events.Error(message):
+                self._write(f"error: {one_line(message)}\n")
+            case events.Notice(text):
+                self._write(f"{one_line(text)}\n")
+            case _:
+                pass
+
+    def _write(self, text: str) -> None:
+        self._stdout.write(text.encode("utf-8", "replace"))
