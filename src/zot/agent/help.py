@@ -22,6 +22,8 @@ VERBS = (
 
 EXTENSIONS = (
     ("zot ext install PATH|URL", "install an extension"),
+    ("zot ext new NAME --lang LANG", "write one: a working starter"),
+    ("zot ext doctor", "why is an extension not there"),
     ("zot --ext PATH", "load an extension for one run"),
 )
 

@@ -40,6 +40,8 @@ def run(argv: list[str]) -> int:
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
     create(directory, name, language, guard=arguments.has("--guard"))
     tell(f"made {directory}; in it, try")
+    if language == "typescript":
+        sys.stderr.write("  npm install             only for Node older than 22.18, unless tsx is on PATH\n")
     sys.stderr.write(f"  {_TRY[language]:24}its tests\n")
     sys.stderr.write('  zot --ext . -p "…"      use it in one run\n')
     sys.stderr.write("  zot ext check .         every rule of the protocol\n")
