@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import generated_extproto
+from tests import generated_extproto, generated_rpc
 from zot.agent.docs import check_index
 from zot.agent.help import reference_page
 from zot.agent.settings import settings_page
@@ -16,6 +16,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/command-line.md": reference_page,
     "docs/reference/settings.md": settings_page,
     **generated_extproto.pages(),
+    **generated_clients.pages(),
+    **generated_rpc.pages(),
 }
 
 

@@ -412,7 +412,7 @@ class Error(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
-    """The prompt is over, whatever the outcome. Also ends a compaction that failed or was aborted, and only such."""
+    """The prompt is over, whatever the outcome; so is a failed compaction. A good one ends in ``compact_done``."""
 
 
 class ExtNotify(msgspec.Struct, frozen=True, kw_only=True, tag="ext_notify"):
