@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import generated_extproto, generated_rpc
+from tests import generated_clients, generated_extproto, generated_rpc
 from zot.agent.docs import check_index
 from zot.agent.help import reference_page
 from zot.agent.settings import settings_page
