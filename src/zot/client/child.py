@@ -25,6 +25,7 @@ class Child:
         self._process = process
         self._heard_stderr = heard_stderr
         self._stderr = b""
+        self.received = 0  # bytes of stdout so far
 
     @classmethod
     async def spawn(
@@ -76,6 +77,7 @@ class Child:
         assert stdout is not None
         begun: list[bytes] = []
         while chunk := await stdout.read(_CHUNK):
+            self.received += len(chunk)
             *complete, rest = chunk.split(b"\n")
             for line in complete:
                 yield b"".join([*begun, line])

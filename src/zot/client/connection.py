@@ -164,9 +164,12 @@ class Connection:
     async def _news(self, inbox: Inbox) -> None:
         if await inbox.news(self._silence):
             return
+        before = self._child.received
         try:
             await self.request(rpc_frames.Ping())
-        except NoAnswer:  # it is there, but it is not alive
+        except NoAnswer:
+            if self._child.received > before:  # a very long line is on its way
+                return
             inbox.end(NoAnswer(f"zot was silent for {self._silence:g} s and answers no ping", self.stderr))
             self._over = True
             self._child.kill()

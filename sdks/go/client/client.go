@@ -1,0 +1,315 @@
+// Package client drives `zot rpc` from Go: the process is started, watched, restarted and ended here, and nothing waits
+// for ever. Prompts sent while one runs wait their turn in zot. A process that died takes its conversation along, unless
+// a session keeps it (Args: "--session", FILE); the next command starts another one.
+//
+//	zot, err := client.Start(ctx, client.Options{Model: "claude-opus-4-5"})
+//	if err != nil { ... }
+//	defer zot.Close()
+//	stream := zot.Prompt(ctx, "Say hello.")
+//	defer stream.Close()
+//	for stream.Next() {
+//		if delta, ok := stream.Event().(client.TextDeltaEvent); ok {
+//			fmt.Print(delta.Delta)
+//		}
+//	}
+//	if err := stream.Err(); err != nil { ... }
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options say how zot is started. The zero value drives the `zot` on PATH in the current directory.
+type Options struct {
+	Command      []string          // how zot is started; "zot" when empty
+	Args         []string          // more flags, such as "--session", FILE
+	Env          map[string]string // added to the process's own environment: keys belong here, not into Args
+	Provider     string
+	Model        string
+	BaseURL      string
+	CWD          string
+	Extensions   []string
+	Token        string                                     // a shared secret: zot serves nobody else
+	Approve      func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, tool, all or deny
+	Capabilities []string                                   // what else you can show: commands, panels
+	OnEvent      func(Event)                                // hears events that belong to no prompt
+	OnStderr     func(line string)                          // hears zot's stderr, line by line
+	NoRestart    bool                                       // leave a dead process dead
+
+	StartTimeout  time.Duration // 30 s
+	AnswerTimeout time.Duration // 10 s, for commands answered at once
+	Silence       time.Duration // 30 s without an event, then zot is asked whether it is there
+	ExitTimeout   time.Duration // 5 s between closing its stdin and killing it
+}
+
+// Client is safe for concurrent use.
+type Client struct {
+	options Options
+	opening sync.Mutex
+	live    *connection
+	closed  bool
+	hello   HelloData
+	starts  int
+}
+
+// Start runs zot and waits until it serves. The error carries zot's own words when it cannot.
+func Start(ctx context.Context, options Options) (*Client, error) {
+	c := &Client{options: options}
+	_, err := c.connected(ctx)
+	return c, err
+}
+
+// Close aborts what runs and ends the process; harmless the second time.
+func (c *Client) Close() error {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	c.closed = true
+	if c.live != nil {
+		c.live.close(orDefault(c.options.ExitTimeout, 5*time.Second))
+	}
+	return nil
+}
+
+// Hello is what zot said of itself.
+func (c *Client) Hello() HelloData { c.opening.Lock(); defer c.opening.Unlock(); return c.hello }
+
+// Starts counts the processes so far; above 1 means that one died.
+func (c *Client) Starts() int { c.opening.Lock(); defer c.opening.Unlock(); return c.starts }
+
+// PID is the process id of zot, 0 when it does not live.
+func (c *Client) PID() int {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if c.live == nil || !c.live.alive() {
+		return 0
+	}
+	return c.live.child.Process.Pid
+}
+
+// Prompt says something; read the stream to its end or close it, which aborts the prompt.
+func (c *Client) Prompt(ctx context.Context, message string, images ...Image) *Stream {
+	return c.run(ctx, promptCommand{Type: "prompt", Message: message, Images: images})
+}
+
+// Ask says something and waits; the text of the last message. An error event is returned as an error.
+func (c *Client) Ask(ctx context.Context, message string, images ...Image) (string, error) {
+	stream := c.Prompt(ctx, message, images...)
+	defer stream.Close()
+	answer, failure := "", error(nil)
+	for stream.Next() {
+		switch event := stream.Event().(type) {
+		case AssistantMessageEvent:
+			answer = TextOf(event.Content)
+		case ErrorEvent:
+			failure = &Error{Kind: Failed, Message: event.Message}
+		}
+	}
+	return answer, errors.Join(failure, stream.Err())
+}
+
+// Compact replaces the transcript by a summary. It ends with compact_done, without done.
+func (c *Client) Compact(ctx context.Context) (string, error) {
+	stream := c.run(ctx, compactCommand{Type: "compact"})
+	defer stream.Close()
+	failure := &Error{Kind: Failed, Message: "compaction aborted"}
+	for stream.Next() {
+		switch event := stream.Event().(type) {
+		case CompactDoneEvent:
+			return event.Summary, nil
+		case ErrorEvent:
+			failure.Message = event.Message
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return "", err
+	}
+	return "", failure
+}
+
+// RunCommand runs an extension's command (capability commands). The stream has the events of the prompt it started.
+func (c *Client) RunCommand(ctx context.Context, name, args string) (CommandRun, *Stream, error) {
+	stream := c.run(ctx, runCommandCommand{Type: "run_command", Name: name, Args: args})
+	var answer CommandRun
+	data, err := stream.started()
+	if err == nil {
+		err = json.Unmarshal(data, &answer)
+	}
+	return answer, stream, err
+}
+
+// Abort ends the running prompt or compaction; queued ones stay. Harmless when idle.
+func (c *Client) Abort(ctx context.Context) error {
+	return c.request(ctx, abortCommand{Type: "abort"}, nil)
+}
+
+// Ping asks whether zot is there.
+func (c *Client) Ping(ctx context.Context) error {
+	return c.request(ctx, pingCommand{Type: "ping"}, nil)
+}
+
+// State is where the agent stands.
+func (c *Client) State(ctx context.Context) (State, error) {
+	var state State
+	return state, c.request(ctx, getStateCommand{Type: "get_state"}, &state)
+}
+
+// Messages is the transcript as it is now.
+func (c *Client) Messages(ctx context.Context) ([]Message, error) {
+	var answer Messages
+	err := c.request(ctx, getMessagesCommand{Type: "get_messages"}, &answer)
+	return answer.Messages, err
+}
+
+// Models are those of the current provider.
+func (c *Client) Models(ctx context.Context) ([]ModelInfo, error) {
+	var answer Models
+	err := c.request(ctx, getModelsCommand{Type: "get_models"}, &answer)
+	return answer.Models, err
+}
+
+// Commands are those of the extensions (capability commands).
+func (c *Client) Commands(ctx context.Context) ([]CommandInfo, error) {
+	var answer Commands
+	err := c.request(ctx, getCommandsCommand{Type: "get_commands"}, &answer)
+	return answer.Commands, err
+}
+
+// Clear drops the transcript. Needs an idle agent, as do the next two.
+func (c *Client) Clear(ctx context.Context) error {
+	return c.request(ctx, clearCommand{Type: "clear"}, nil)
+}
+
+// SetModel goes on with another model of the same provider.
+func (c *Client) SetModel(ctx context.Context, model string) error {
+	return c.request(ctx, setModelCommand{Type: "set_model", Model: model}, nil)
+}
+
+// SetReasoning says how hard the model thinks.
+func (c *Client) SetReasoning(ctx context.Context, level string) error {
+	return c.request(ctx, setReasoningCommand{Type: "set_reasoning", Reasoning: level}, nil)
+}
+
+// PanelKey is a key pressed in a panel (capability panels).
+func (c *Client) PanelKey(ctx context.Context, extension, panelID, key, text string) error {
+	command := panelKeyCommand{Type: "panel_key", Extension: extension, PanelID: panelID, Key: key, Text: text}
+	return c.request(ctx, command, nil)
+}
+
+// PanelClose says that the user closed a panel (capability panels).
+func (c *Client) PanelClose(ctx context.Context, extension, panelID string) error {
+	return c.request(ctx, panelCloseCommand{Type: "panel_close", Extension: extension, PanelID: panelID}, nil)
+}
+
+func (c *Client) request(ctx context.Context, command any, data any) error {
+	live, err := c.connected(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := live.request(ctx, command, live.answerTimeout)
+	if err != nil || data == nil {
+		return err
+	}
+	return json.Unmarshal(answer, data)
+}
+
+func (c *Client) run(ctx context.Context, command any) *Stream {
+	live, err := c.connected(ctx)
+	if err != nil {
+		return &Stream{ctx: ctx, err: err}
+	}
+	box, err := live.begin(command)
+	return &Stream{ctx: ctx, live: live, box: box, err: err}
+}
+
+func (c *Client) connected(ctx context.Context) (*connection, error) {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	switch {
+	case c.closed:
+		return nil, &Error{Kind: Closed, Message: "client is closed"}
+	case c.live != nil && c.live.alive():
+		return c.live, nil
+	case c.live != nil && c.options.NoRestart:
+		return nil, &Error{Kind: Gone, Message: "zot is gone and restart is off", Stderr: c.live.lastWords()}
+	}
+	live, err := c.open(ctx)
+	if err == nil {
+		c.live = live
+	}
+	return live, err
+}
+
+func (c *Client) open(ctx context.Context) (*connection, error) {
+	c.starts++
+	live, err := dial(c.options)
+	if err != nil {
+		return nil, err
+	}
+	hello := helloCommand{Type: "hello", Token: c.options.Token, Capabilities: c.capabilities()}
+	answer, err := live.request(ctx, hello, orDefault(c.options.StartTimeout, 30*time.Second))
+	if err == nil {
+		err = json.Unmarshal(answer, &c.hello)
+	}
+	if err != nil {
+		live.close(0)
+		return nil, err
+	}
+	return live, nil
+}
+
+func (c *Client) capabilities() []string {
+	if c.options.Approve == nil {
+		return c.options.Capabilities
+	}
+	return append([]string{"approvals"}, c.options.Capabilities...)
+}
+
+func (o Options) argv() []string {
+	argv := append([]string{}, o.Command...)
+	if len(argv) == 0 {
+		argv = []string{"zot"}
+	}
+	argv = append(argv, "rpc")
+	flags := [][2]string{{"--provider", o.Provider}, {"--model", o.Model}, {"--base-url", o.BaseURL}, {"--cwd", o.CWD}}
+	for _, path := range o.Extensions {
+		flags = append(flags, [2]string{"--ext", path})
+	}
+	for _, flag := range flags {
+		if flag[1] != "" {
+			argv = append(argv, flag[0], flag[1])
+		}
+	}
+	if o.Approve != nil {
+		argv = append(argv, "--no-yolo")
+	}
+	return append(argv, o.Args...)
+}
+
+func (o Options) environment() []string {
+	var environment []string
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "ZOTCORE_RPC_TOKEN=") {
+			environment = append(environment, pair)
+		}
+	}
+	for name, value := range o.Env {
+		environment = append(environment, name+"="+value)
+	}
+	if o.Token != "" {
+		environment = append(environment, "ZOTCORE_RPC_TOKEN="+o.Token)
+	}
+	return environment
+}
+
+func orDefault(given, fallback time.Duration) time.Duration {
+	if given == 0 {
+		return fallback
+	}
+	return given
+}

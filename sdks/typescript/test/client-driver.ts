@@ -1,0 +1,128 @@
+// Runs one scenario with the TypeScript client and prints what it saw as JSON; its twins print the same.
+
+import { type AnyEvent, Client, ClientError, type ClientOptions, type TextDeltaEvent } from "../src/client.js";
+
+const config = JSON.parse(process.env.DRIVER ?? "{}");
+
+function client(more: ClientOptions = {}): Client {
+  const { command, args, base_url: baseUrl, cwd, env } = config;
+  return new Client({ command, args, baseUrl, cwd, env, silence: 500, answerTimeout: 2_000, ...more });
+}
+
+const isDelta = (event: AnyEvent): event is TextDeltaEvent => event.type === "text_delta";
+
+async function gather(events: AsyncIterable<AnyEvent>): Promise<AnyEvent[]> {
+  const gathered: AnyEvent[] = [];
+  for await (const event of events) gathered.push(event);
+  return gathered;
+}
+
+const textOf = (events: AnyEvent[]): string => events.filter(isDelta).map((event) => event.delta).join("");
+
+async function using<T>(zot: Client, body: (zot: Client) => Promise<T>): Promise<T> {
+  try {
+    return await body(zot);
+  } finally {
+    await zot.close();
+  }
+}
+
+async function lost(signal: NodeJS.Signals): Promise<unknown> {
+  return using(client(), async (zot) => {
+    let kind = "";
+    try {
+      for await (const event of zot.prompt("hi")) if (isDelta(event) && zot.pid) process.kill(zot.pid, signal);
+    } catch (error) {
+      kind = (error as ClientError).kind;
+    }
+    return { kind, text: await zot.ask("again"), starts: zot.starts };
+  });
+}
+
+const scenarios: Record<string, () => Promise<unknown>> = {
+  tools: () =>
+    using(client(), async (zot) => {
+      const events = await gather(zot.prompt("look"));
+      const state = await zot.state();
+      const errors = events.flatMap((event) => (event.type === "tool_result" ? [event.is_error] : []));
+      const last = events.at(-1)?.type;
+      return { text: textOf(events), errors, last, messages: state.message_count, output: state.usage.output };
+    }),
+  commands: () =>
+    using(client(), async (zot) => {
+      await zot.ping();
+      const models = [...new Set((await zot.models()).map((model) => model.provider))].sort();
+      const failure = await zot.setModel("nonsense").catch((error: ClientError) => error.message);
+      await zot.setModel("claude-haiku-4-5");
+      await zot.setReasoning("low");
+      const text = await zot.ask("hi");
+      await zot.clear();
+      return { models, failure, text, left: (await zot.messages()).length };
+    }),
+  abort: () =>
+    using(client(), async (zot) => {
+      const stops: unknown[] = [];
+      let aborted = false;
+      for await (const event of zot.prompt("one")) {
+        if (isDelta(event) && !aborted) {
+          aborted = true;
+          await zot.abort();
+        }
+        if (event.type === "turn_end") stops.push(event.stop);
+      }
+      for await (const event of zot.prompt("two")) if (isDelta(event)) break;
+      return { stops, text: await zot.ask("three") };
+    }),
+  compact: () =>
+    using(client(), async (zot) => {
+      await zot.ask("question");
+      const [summary, text] = await Promise.all([zot.compact(), zot.ask("next")]);
+      return { summary, text };
+    }),
+  approve: () => {
+    const asked: string[] = [];
+    const approve: ClientOptions["approve"] = (request) => {
+      asked.push(`${request.name} ${(request.args as { command: string }).command}`);
+      if (config.decision === "raise") throw new Error("cannot decide");
+      return config.decision;
+    };
+    return using(client({ approve }), async (zot) => ({ text: await zot.ask("go"), asked }));
+  },
+  extension: () => {
+    const heard: AnyEvent[] = [];
+    const options: ClientOptions = {
+      extensions: [config.extension],
+      capabilities: ["commands"],
+      onEvent: (event) => heard.push(event),
+    };
+    return using(client(options), async (zot) => {
+      const commands = (await zot.commands()).map((each) => each.name);
+      const { answer, events } = await zot.runCommand("greet", "Ada");
+      heard.push(...(await gather(events)));
+      const notes = heard.flatMap((event) => (event.type === "ext_notify" ? [event.message] : []));
+      return { commands, action: answer.action, text: textOf(heard), notes };
+    });
+  },
+  killed: () => lost("SIGKILL"),
+  stopped: () => lost("SIGSTOP"),
+  missing: async () => {
+    const zot = client();
+    try {
+      await zot.start();
+      return {};
+    } catch (error) {
+      const { kind, message, stderr } = error as ClientError;
+      return { kind, told: message.includes("no credential"), stderr: stderr.includes("ANTHROPIC_API_KEY") };
+    }
+  },
+  noise: () =>
+    using(client(), async (zot) => {
+      const events = await gather(zot.prompt("hi"));
+      const deltas = events.filter(isDelta);
+      return { events: events.length, deltas: deltas.length, characters: textOf(events).length };
+    }),
+};
+
+const scenario = scenarios[process.argv[2] ?? ""];
+if (!scenario) throw new Error(`no scenario ${process.argv[2]}`);
+console.log(JSON.stringify(await scenario()));

@@ -1,0 +1,139 @@
+"""Runs one scenario with the Python client and prints what it saw as JSON; its twins print the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from zot.client import Client, ClientError, ExtNotify, TextDelta, ToolResult, TurnEnd
+
+CONFIG = json.loads(os.environ["DRIVER"])
+
+
+def client(**more: Any) -> Client:
+    base = {name: CONFIG[name] for name in ("command", "args", "base_url", "cwd")}
+    return Client(**{**base, "env": CONFIG["env"], "silence": 0.5, "answer_timeout": 2.0, **more})
+
+
+async def tools() -> Any:
+    async with client() as zot:
+        events = [event async for event in zot.prompt("look")]
+        state = await zot.state()
+        return {
+            "text": "".join(event.delta for event in events if isinstance(event, TextDelta)),
+            "errors": [event.is_error for event in events if isinstance(event, ToolResult)],
+            "last": str(type(events[-1]).__struct_config__.tag),
+            "messages": state.message_count,
+            "output": state.usage.output,
+        }
+
+
+async def commands() -> Any:
+    async with client() as zot:
+        await zot.ping()
+        models = {model.provider for model in await zot.models()}
+        try:
+            await zot.set_model("nonsense")
+        except ClientError as error:
+            failure = str(error)
+        await zot.set_model("claude-haiku-4-5")
+        await zot.set_reasoning("low")
+        text = await zot.ask("hi")
+        await zot.clear()
+        return {"models": sorted(models), "failure": failure, "text": text, "left": len(await zot.messages())}
+
+
+async def abort() -> Any:
+    async with client() as zot:
+        stops: list[str] = []
+        aborted = False
+        async for event in zot.prompt("one"):
+            if isinstance(event, TextDelta) and not aborted:
+                aborted = True
+                await zot.abort()
+            if isinstance(event, TurnEnd):
+                stops.append(event.stop)
+        async for event in zot.prompt("two"):
+            if isinstance(event, TextDelta):
+                break
+        return {"stops": stops, "text": await zot.ask("three")}
+
+
+async def compact() -> Any:
+    async with client() as zot:
+        await zot.ask("question")
+        summary, answer = await asyncio.gather(zot.compact(), zot.ask("next"))
+        return {"summary": summary, "text": answer}
+
+
+async def approve() -> Any:
+    asked: list[str] = []
+
+    def decide(request: Any) -> Any:
+        asked.append(f"{request.name} {request.args['command']}")
+        if CONFIG["decision"] == "raise":
+            raise ValueError("cannot decide")
+        return CONFIG["decision"]
+
+    async with client(approve=decide) as zot:
+        return {"text": await zot.ask("go"), "asked": asked}
+
+
+async def extension() -> Any:
+    heard: list[Any] = []
+    async with client(extensions=[CONFIG["extension"]], capabilities=["commands"], on_event=heard.append) as zot:
+        names = [each.name for each in await zot.commands()]
+        ran, events = await zot.run_command("greet", "Ada")
+        async for event in events:
+            heard.append(event)
+        text = "".join(event.delta for event in heard if isinstance(event, TextDelta))
+        notes = [event.message for event in heard if isinstance(event, ExtNotify)]
+        return {"commands": names, "action": ran.action, "text": text, "notes": notes}
+
+
+async def lost(number: signal.Signals) -> Any:
+    async with client() as zot:
+        kind = ""
+        try:
+            async for event in zot.prompt("hi"):
+                if isinstance(event, TextDelta) and zot.pid:
+                    os.kill(zot.pid, number)
+        except ClientError as error:
+            kind = {"ProcessGone": "gone", "NoAnswer": "silent"}[type(error).__name__]
+        return {"kind": kind, "text": await zot.ask("again"), "starts": zot.starts}
+
+
+async def missing() -> Any:
+    try:
+        async with client():
+            return {}
+    except ClientError as error:
+        return {"kind": "gone", "told": "no credential" in str(error), "stderr": "ANTHROPIC_API_KEY" in error.stderr}
+
+
+async def noise() -> Any:
+    async with client() as zot:
+        events = [event async for event in zot.prompt("hi")]
+        deltas = [event.delta for event in events if isinstance(event, TextDelta)]
+        return {"events": len(events), "deltas": len(deltas), "characters": sum(map(len, deltas))}
+
+
+SCENARIOS = {
+    "tools": tools,
+    "commands": commands,
+    "abort": abort,
+    "compact": compact,
+    "approve": approve,
+    "extension": extension,
+    "killed": lambda: lost(signal.SIGKILL),
+    "stopped": lambda: lost(signal.SIGSTOP),
+    "missing": missing,
+    "noise": noise,
+}
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(SCENARIOS[sys.argv[1]]())))

@@ -1,0 +1,127 @@
+"""What every client library must do. A language's test class says how its driver is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, FakeModelServer, Say, Slow
+
+Serve = Callable[..., FakeModelServer]
+ENDLESS = Slow(Say("word " * 2000), 0.005)
+TOUCH = CallTools([("bash", {"command": "touch made"})])
+
+GREETER = """
+from zot.ext import Extension, Response
+
+ext = Extension("greeter", "1.0.0")
+
+@ext.command("greet", "says hello")
+def greet(args: str) -> Response:
+    ext.notify("info", "greeting")
+    return Response.prompt(f"Say hello to {args}")
+
+ext.run()
+"""
+
+NOISY = """
+import json, sys
+lines = (json.loads(line) for line in sys.stdin)
+def say(**fields): print(json.dumps(fields), flush=True)
+hello = next(lines)
+data = {"protocol_version": 1, "version": "0", "provider": "p", "model": "m"}
+say(type="response", id=hello["id"], command="hello", success=True, data=data)
+prompt = next(lines)
+say(type="response", id=prompt["id"], command="prompt", success=True, data={"started": True})
+print("noise"); print("[1]"); print(); say(type="from_the_future", x=1)
+say(type="text_delta", delta="\\u2028" + "x" * 19_999_999)
+for number in range(5000): say(type="text_delta", delta="y")
+say(type="done")
+for line in lines: say(type="response", id=line.get("id", ""), command=line["type"], success=True)
+"""
+
+
+class ClientSuite:
+    @pytest.fixture
+    def driver(self) -> list[str]:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def run(self, driver: list[str], zot: Zot) -> Callable[..., Any]:
+        def run(scenario: str, **config: Any) -> Any:
+            given = {
+                "command": [sys.executable, "-m", "zot"],
+                "args": [],
+                "base_url": zot.url,
+                "cwd": str(zot.project),
+                "env": {"HOME": str(zot.home), "ZOT_HOME": str(zot.home / "zot"), "ANTHROPIC_API_KEY": "test-key"},
+                **config,
+            }
+            environment = {**os.environ, "DRIVER": json.dumps(given)}
+            done = subprocess.run([*driver, scenario], env=environment, capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+            return json.loads(done.stdout)
+
+        return run
+
+    def test_a_prompt_with_a_tool(self, serve: Serve, run: Callable[..., Any]) -> None:
+        serve([CallTools([("bash", {"command": "echo one"})], "Let me look. "), Say("It says one.")])
+        expected = {"text": "Let me look. It says one.", "errors": [False], "last": "done", "messages": 4, "output": 10}
+        assert run("tools") == expected
+
+    def test_commands_answered_at_once(self, serve: Serve, run: Callable[..., Any]) -> None:
+        serve([Say("hi")])
+        failure = 'unknown model "nonsense" (provider="anthropic")'
+        assert run("commands") == {"models": ["anthropic"], "failure": failure, "text": "hi", "left": 0}
+
+    def test_aborting_and_leaving_the_loop(self, serve: Serve, run: Callable[..., Any]) -> None:
+        serve([ENDLESS, ENDLESS, Say("after")])
+        assert run("abort") == {"stops": ["aborted"], "text": "after"}
+
+    def test_a_prompt_behind_a_compaction(self, serve: Serve, run: Callable[..., Any]) -> None:
+        """rpc-077, through every client: ``compact_done`` ends it, and the next prompt is not confused."""
+        serve([Say("answer"), Slow(Say("the summary"), 0.05), Say("after")])
+        assert run("compact") == {"summary": "the summary", "text": "after"}
+
+    @pytest.mark.parametrize(("decision", "runs"), [("once", True), ("deny", False), ("raise", False), ("what", False)])
+    def test_approvals(self, serve: Serve, run: Callable[..., Any], zot: Zot, decision: str, runs: bool) -> None:
+        """rpc-014, through every client: only a yes runs."""
+        serve([TOUCH, Say("ok")])
+        assert run("approve", decision=decision) == {"text": "ok", "asked": ["bash touch made"]}
+        assert (zot.project / "made").exists() is runs
+
+    def test_an_extension(self, serve: Serve, run: Callable[..., Any], tmp_path: Path) -> None:
+        """rpc-058, through every client."""
+        folder = tmp_path / "greeter"
+        folder.mkdir()
+        (folder / "main.py").write_text(GREETER)
+        manifest = {"name": "greeter", "version": "1.0.0", "exec": sys.executable, "args": ["main.py"]}
+        (folder / "extension.json").write_text(json.dumps(manifest))
+        serve([Say("Hello, Ada!")])
+        expected = {"commands": ["greet"], "action": "prompt", "text": "Hello, Ada!", "notes": ["greeting"]}
+        assert run("extension", extension=str(folder)) == expected
+
+    def test_a_killed_process_is_told_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
+        serve([ENDLESS, Say("alive")])
+        assert run("killed") == {"kind": "gone", "text": "alive", "starts": 2}
+
+    def test_a_stopped_process_is_noticed_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
+        serve([ENDLESS, Say("alive")])
+        assert run("stopped") == {"kind": "silent", "text": "alive", "starts": 2}
+
+    def test_what_zot_says_when_it_cannot_start(self, run: Callable[..., Any], zot: Zot) -> None:
+        env = {"HOME": str(zot.home), "ZOT_HOME": str(zot.home / "zot"), "ANTHROPIC_API_KEY": ""}
+        assert run("missing", env=env) == {"kind": "gone", "told": True, "stderr": True}
+
+    def test_noise_unknown_events_and_long_lines(self, run: Callable[..., Any]) -> None:
+        seen = run("noise", command=[sys.executable, "-c", NOISY])
+        assert (seen["events"], seen["deltas"]) == (5003, 5001)
+        assert seen["characters"] in (20_005_000, 20_005_002)  # Go counts bytes
