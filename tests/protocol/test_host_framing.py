@@ -38,7 +38,7 @@ serve(event_intercept=answer, tool_call=lambda f: text(f["id"], "sunny"),
     for line in lines.splitlines():
         frame: dict[str, Any] = json.loads(line)
         assert line == json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode()
-        assert list(frame)[0] == "type" and ("id" not in frame or list(frame)[1] == "id")
+        assert next(iter(frame)) == "type" and ("id" not in frame or list(frame)[1] == "id")
 
 
 async def test_a_shell_script_that_matches_text_and_cuts_ids_with_sed_works(kit: Kit) -> None:

@@ -107,7 +107,7 @@ FAULTS = {
     "killed": "os.kill(os.getpid(), 9)",
     "closed stdout": "os.close(1)",
     "garbage": 'raw(b"Traceback: oops\\n"); time.sleep(60)',
-    "bad type": 'raw(b\'{"type":"event_intercept_response","id":"\' + f["id"].encode() + b\'","block":"yes"}\\n\'); time.sleep(60)',
+    "bad type": 'answer(f, block="yes"); time.sleep(60)',
     "oversize": 'raw(b"x" * (9 << 20) + b"\\n"); time.sleep(60)',
     "no newline": 'raw(b"{"); time.sleep(60)',
     "wrong id": 'answer({"id": "99999"}); time.sleep(60)',

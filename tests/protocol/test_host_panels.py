@@ -35,10 +35,8 @@ async def opened(kit: Kit) -> Path:
 
 async def test_notes_reach_the_surface_with_their_owner_and_empty_ones_do_not(kit: Kit) -> None:
     """ext-086, ext-088"""
-    kit.add(
-        "n",
-        'hello(); ready()\nfor m in ("", "hi"): send(type="notify", level="loud", message=m)\nsend(type="clear_notes"); serve()',
-    )
+    notes = 'for m in ("", "hi"): send(type="notify", level="loud", message=m)'
+    kit.add("n", f'hello(); ready()\n{notes}\nsend(type="clear_notes"); serve()')
     await kit.start()
     await until(lambda: kit.surface.of("clear_notes"))
     assert kit.surface.calls == [("notify", "n", "loud", "hi"), ("clear_notes", "n")]
@@ -111,7 +109,10 @@ async def test_the_panel_of_a_crashed_child_closes(kit: Kit) -> None:
     await until(lambda: kit.surface.of("close_panel") == [("todo", "p")])
 
 
-FREE = 'hello(); ready(); send(type="open_panel", panel={"id": "q", "lines": ["▸ yes"]}); send(type="notify", message="."); serve()'
+FREE = """
+hello(); ready()
+send(type="open_panel", panel={"id": "q", "lines": ["▸ yes"]}); send(type="notify", message="."); serve()
+"""
 
 
 async def test_a_panel_may_open_without_a_command_and_gets_keys(kit: Kit) -> None:

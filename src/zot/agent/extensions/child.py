@@ -77,6 +77,7 @@ class Child:
         self._owner = owner
         self._log: LogFile | None = None
         self._restarts = Restarts()
+        self._stop_asked = asyncio.Event()
         self._begin()
 
     def _begin(self) -> None:
@@ -148,10 +149,15 @@ class Child:
                 self.state = "gone"
                 return
             self.state = "restarting"
-            await asyncio.sleep(delay)
-            if self.state != "restarting":  # stopped meanwhile
-                self.state = "gone"
+            if await self._stopped_within(delay):
                 return
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._stop_asked.wait()
+        except TimeoutError:
+            return False
 
     async def _one_life(self) -> bool:
         """One process from start to end; whether another should follow."""
@@ -261,6 +267,7 @@ class Child:
             self.state = "stopping"
         elif self.state == "restarting":
             self.state = "gone"
+        self._stop_asked.set()
         if self._process is not None:
             self._process.finish_input()
 
@@ -314,7 +321,9 @@ class Child:
 
     def give_up_waiting(self) -> None:
         """The start goes on without its ``ready``; one that has not said hello may join late."""
-        if self.state in ("starting", "greeting"):
+        if self.state == "starting":
+            self.fault("late", "has not said hello in time; zot goes on without it, and it may join later")
+        elif self.state == "greeting":
             self.log("not ready in time; zot goes on without waiting")
         self.make_ready("grace")
 

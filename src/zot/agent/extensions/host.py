@@ -208,6 +208,11 @@ class ExtensionHost:
 
     # --- for screens and clients
 
+    @property
+    def trust(self) -> TrustStore:
+        """What may run; a person's answer goes here before a reload."""
+        return self._trust
+
     def commands(self) -> list[CommandInfo]:
         return self._registry.commands()
 

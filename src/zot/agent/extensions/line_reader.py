@@ -29,7 +29,7 @@ class LineReader:
             return lines
         lines += self._complete()
         tail = others.pop()
-        lines += others  # a piece read at once is far shorter than the limit
+        lines += [line if len(line) <= self._limit else None for line in others]
         return lines + self._add(tail)
 
     def end(self) -> list[bytes | None]:

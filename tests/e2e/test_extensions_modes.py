@@ -1,0 +1,249 @@
+"""Extensions under ``-p`` and ``--json``: the real program, real children, a scripted model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import events_seen, seen, seen_of, write_extension
+from tests.fakes.model_server import CallTools, Say, SeenRequest
+from zot.agent.extensions.trust import TrustStore
+
+WEATHER = 'hello(); tool("weather"); ready(); serve(tool_call=lambda f: text(f["id"], "sunny"))'
+
+BLOCKING = """
+hello(); subscribe(intercept=["{}"]); ready()
+serve(event_intercept=lambda f: answer(f, block=True, reason="{}"))
+"""
+
+
+def offered(request: SeenRequest) -> list[str]:
+    return sorted(tool["name"] for tool in request.json.get("tools", []))
+
+
+def results(request: SeenRequest) -> list[dict[str, Any]]:
+    blocks = request.json["messages"][-1]["content"]
+    return [block for block in blocks if block["type"] == "tool_result"]
+
+
+@pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
+def test_a_tool_of_an_extension_is_offered_called_and_answered(zot: Zot, serve: Any, mode: str, tmp_path: Path) -> None:
+    """ext-058, issue 3: the same in every mode"""
+    server = serve([CallTools([("weather", {"city": "Berlin"})]), Say("It is sunny.")])
+    directory = write_extension(tmp_path, "w", WEATHER)
+    ran = zot(mode, "weather?", "-e", str(directory))
+    assert ran.code == 0 and "sunny" in ran.out
+    assert "weather" in offered(server.requests[0])
+    assert "sunny" in json.dumps(results(server.requests[1]))
+    assert seen(directory)[-1] == {"type": "shutdown"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "tools"),
+    [
+        (("--no-tools",), []),
+        (("--tools", "weather"), ["weather"]),
+        (("--tools", "read"), ["read"]),
+        (("--tools", "read,wheather"), ["read"]),
+    ],
+)
+def test_tool_flags_hold_for_extensions(
+    zot: Zot, serve: Any, tmp_path: Path, flags: tuple[str, ...], tools: list[str]
+) -> None:
+    """iface-019, OP-11"""
+    server = serve([Say("ok")])
+    ran = zot("-p", "go", *flags, "-e", str(write_extension(tmp_path, "w", WEATHER)))
+    assert offered(server.requests[0]) == tools
+    assert ("no tool named wheather" in ran.err) is ("read,wheather" in flags) and "named weather" not in ran.err
+
+
+@pytest.mark.parametrize("mode", ["-p", "--json"])
+def test_notes_and_faults_are_lines_on_stderr_only(zot: Zot, serve: Any, tmp_path: Path, mode: str) -> None:
+    """ext-099, ext-028, iface-035"""
+    serve([Say("ok")])
+    noisy = write_extension(
+        tmp_path,
+        "noisy",
+        'hello(); send(type="notify", level="warn", message="careful\\x1b[2J"); raw(b"oops\\n")\n'
+        'send(type="clear_notes"); send(type="submit", text="x"); ready(); serve()',
+    )
+    (tmp_path / "empty").mkdir()
+    broken = write_extension(tmp_path, "broken", "sys.exit(1)")
+    ran = zot(mode, "go", "-e", str(noisy), "-e", str(tmp_path / "empty"), "--ext", str(broken))
+    assert ran.code == 0 and "careful" not in ran.out and "extension" not in ran.out
+    lines = ran.err.splitlines()
+    assert "[noisy] warn: careful" in lines
+    assert [line for line in lines if line.startswith(f"extension load: {tmp_path / 'empty'}: ")]
+    assert [line for line in lines if line.startswith(f"extension load: {broken}: exited before hello")]
+    assert [
+        line for line in lines if line.startswith("extension noisy: sent a malformed frame") and "ext-noisy" in line
+    ]
+
+
+def test_a_blocked_turn_fails_print_mode_and_not_json_mode(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-081"""
+    server = serve([])
+    body = BLOCKING.format("turn_start", "closed")
+    directory = write_extension(tmp_path, "office", body)
+    printed, streamed = (zot(mode, "go", "-e", str(directory)) for mode in ("-p", "--json"))
+    assert (printed.code, printed.out, printed.err) == (1, "", "zot: closed\n")
+    assert streamed.code == 0 and server.requests == []
+    ends = [event for event in streamed.events if event["type"] == "turn_end"]
+    assert ends == [{"type": "turn_end", "stop": "error", "error": "closed"}]
+
+
+def test_a_redactor_lets_nothing_of_the_original_out(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-082: the model still sees what it said."""
+    server = serve([CallTools([("read", {"path": "x"})], text="the key is hunter2"), Say("and hunter2 again")])
+    body = """
+hello(); subscribe(intercept=["assistant_message"]); ready()
+serve(event_intercept=lambda f: answer(f, replace_text=f["text"].replace("hunter2", "****")))
+"""
+    ran = zot("--json", "go", "-e", str(write_extension(tmp_path, "r", body)))
+    assert "hunter2" not in ran.out and "****" in ran.out
+    assert "hunter2" in server.requests[1].body.decode()
+    assert "hunter2" in zot.sessions[0].read_text()
+
+
+@pytest.mark.parametrize("mode", ["-p", "--json"])
+def test_a_suppressed_answer_gives_its_reason_on_stderr(zot: Zot, serve: Any, tmp_path: Path, mode: str) -> None:
+    """ext-083, OP-23"""
+    serve([Say("secret plan")])
+    body = BLOCKING.format("assistant_message", "withheld")
+    ran = zot(mode, "go", "-e", str(write_extension(tmp_path, "r", body)))
+    assert ran.code == 0 and "secret" not in ran.out and "[r] warn: withheld" in ran.err.splitlines()
+
+
+def test_children_do_not_get_credentials_unless_the_setting_names_them(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-020, ext-145"""
+    serve([Say("ok"), Say("ok")])
+    body = 'hello(); ready(); json.dump(dict(os.environ), open(HERE + "/env.json", "w")); serve()'
+    directory = write_extension(tmp_path, "e", body)
+    zot.environment |= {"OPENAI_API_KEY": "sk-secret", "ZOTCORE_RPC_TOKEN": "tok", "PLAIN": "yes"}
+    zot("-p", "go", "-e", str(directory))
+    environment = json.loads((directory / "env.json").read_text())
+    assert "OPENAI_API_KEY" not in environment and "ZOTCORE_RPC_TOKEN" not in environment
+    assert environment["PLAIN"] == "yes" and environment["ZOT_AGENT"] == "1" and environment["ZOT_SESSION_ID"]
+    log = (zot.home / "zot" / "logs" / "ext-e.log").read_text()
+    assert "OPENAI_API_KEY" in log and "env_passthrough" in log and "sk-secret" not in log
+    (zot.home / "zot" / "config.json").write_text('{"env_passthrough": ["OPENAI_API_KEY"]}')
+    zot("-p", "go", "-e", str(directory))
+    assert json.loads((directory / "env.json").read_text())["OPENAI_API_KEY"] == "sk-secret"
+    newest = (zot.home / "zot" / "logs" / "ext-e.log").read_text().rpartition("[zot] e ")[2]
+    assert "OPENAI_API_KEY" not in newest and "ZOTCORE_RPC_TOKEN" in newest
+
+
+def test_a_tool_timeout_is_a_setting(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-143"""
+    server = serve([CallTools([("slow", {})]), Say("ok")])
+    (zot.home / "zot").mkdir()
+    (zot.home / "zot" / "config.json").write_text('{"extension_tool_timeout_s": 1}')
+    ran = zot("-p", "go", "-e", str(write_extension(tmp_path, "s", 'hello(); tool("slow"); ready(); serve()')))
+    (result,) = results(server.requests[1])
+    assert ran.code == 0 and result["is_error"] and "extension s/slow failed: timeout" in json.dumps(result)
+
+
+def test_installed_extensions_are_found_linked_ones_too_and_leftovers_ignored(
+    zot: Zot, serve: Any, tmp_path: Path
+) -> None:
+    """ext-105, ext-106"""
+    server = serve([Say("ok"), Say("ok")])
+    home = zot.home / "zot" / "extensions"
+    home.mkdir(parents=True)
+    (home / "real").symlink_to(write_extension(tmp_path, "linked", WEATHER))
+    write_extension(home, "mine", 'hello(); tool("mine"); ready(); serve()')
+    (zot.project / ".zot" / "extensions" / "mine").mkdir(parents=True)  # left behind by an uninstall
+    (home / "dangling").symlink_to(tmp_path / "nowhere")
+    ran = zot("-p", "go")
+    assert ran.err == "" and {"weather", "mine"} <= set(offered(server.requests[0]))
+    zot("-p", "go", "--no-ext")
+    assert not {"weather", "mine"} & set(offered(server.requests[1]))
+
+
+def test_a_project_extension_runs_only_when_trusted(zot: Zot, serve: Any) -> None:
+    """Blueprint 12: headless modes never ask."""
+    server = serve([Say("ok")] * 3)
+    directory = write_extension(zot.project / ".zot" / "extensions", "p", WEATHER)
+    skipped = zot("-p", "go")
+    assert "weather" not in offered(server.requests[0]) and "p is not trusted" in skipped.err
+    assert zot("-p", "go", "--trust-project").err == "" and "weather" in offered(server.requests[1])
+    TrustStore(zot.home / "zot").trust(directory)
+    assert zot("-p", "go").err == "" and "weather" in offered(server.requests[2])
+    assert not (directory / "__pycache__").exists()
+
+
+def test_skills_of_an_extension_are_in_the_prompt(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-109"""
+    server = serve([Say("ok")])
+    directory = tmp_path / "kit"
+    (directory / "skills" / "commit").mkdir(parents=True)
+    (directory / "skills" / "commit" / "SKILL.md").write_text("---\ndescription: how we commit\n---\nbody")
+    (directory / "extension.json").write_text('{"name":"kit","skills":["skills","../x"]}')
+    ran = zot("-p", "go", "-e", str(directory))
+    assert "kit:commit" in server.requests[0].body.decode() and "'../x' leads out" in ran.err
+
+
+def test_a_run_without_extensions_does_not_load_the_host(zot: Zot, serve: Any) -> None:
+    """Start-up is a feature."""
+    serve([Say("ok")])
+    zot.environment["PYTHONPROFILEIMPORTTIME"] = "1"
+    ran = zot("-p", "go")
+    assert "zot.agent.build" in ran.err and "zot.agent.extensions" not in ran.err
+
+
+def test_events_come_from_the_real_run(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-067, ext-069, ext-132"""
+    serve([CallTools([("bash", {"command": "true"})], text="a"), Say("b")])
+    events = ["session_start", "turn_start", "assistant_message", "tool_call", "turn_end", "session_end"]
+    directory = write_extension(tmp_path, "w", f"hello(); subscribe({events!r}); ready(); serve()")
+    zot("-p", "go", "-e", str(directory))
+    assert events_seen(directory) == [
+        "session_start",
+        *("turn_start", "assistant_message", "tool_call", "turn_end"),
+        *("turn_start", "assistant_message", "turn_end", "session_end"),
+    ]
+    (session_id,) = {event["session_id"] for event in seen_of(directory, "event")}
+    assert session_id and session_id in zot.sessions[0].read_text()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("when", ["starting", "running"])
+def test_no_process_is_left_however_zot_ends(zot: Zot, serve: Any, tmp_path: Path, how: int, when: str) -> None:
+    """§13: exit, SIGTERM, SIGKILL; a child that ignores signals and its own child included."""
+    serve([CallTools([("weather", {})]), Say("ok")])
+    body = """
+import subprocess
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+grandchild = subprocess.Popen(["sleep", "300"], start_new_session=True)
+open(HERE + "/pids.part", "w").write(f"{os.getpid()} {grandchild.pid}")
+os.rename(HERE + "/pids.part", HERE + "/pids")
+"""
+    serving = 'hello(); tool("weather"); ready()\nwhile True: time.sleep(60)'
+    directory = write_extension(tmp_path, "s", body + (serving if when == "running" else "time.sleep(300)"))
+    process = zot.start("-p", "go", "-e", str(directory))
+    deadline = time.monotonic() + 20
+    while not (directory / "pids").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    pids = [int(pid) for pid in (directory / "pids").read_text().split()]
+    time.sleep(0.3)  # the watcher learns of children a moment after their start
+    process.send_signal(how)
+    code = process.wait(20)
+    assert code == (-9 if how == signal.SIGKILL else {15: 143, 2: 130}[how])
+    while any(_alive(pid) for pid in pids) and time.monotonic() < deadline + 10:
+        time.sleep(0.02)
+    assert not [pid for pid in pids if _alive(pid)]
+    assert os.getpid() not in pids

@@ -1,0 +1,223 @@
+"""Crashes, restarts, reload and the end (extension-protocol.md §1, §11, §13, §15)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.client import calls, says
+from tests.fakes.extension_host import Kit, until
+from tests.fakes.extensions import seen, seen_of
+from zot.agent.extproto import limits
+
+SLEEPER = (
+    "import subprocess\nchild = subprocess.Popen(['sleep', '300'])\nopen(HERE + '/pid', 'w').write(str(child.pid))\n"
+)
+
+
+def gone(pid: int) -> bool:
+    """Ended, or a zombie somebody else has to reap."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+async def test_each_child_gets_shutdown_and_then_the_end_of_its_stdin(kit: Kit) -> None:
+    """ext-095"""
+    directory = kit.add(
+        "polite",
+        """
+hello(); ready()
+for f in frames(): pass
+open(HERE + "/eof", "w"); send(type="shutdown_ack"); send(type="notify", message="late")
+""",
+    )
+    await kit.start()
+    await kit.host.stop()
+    assert seen(directory)[-1] == {"type": "shutdown"} and (directory / "eof").exists()
+    assert kit.surface.calls == [] and kit.surface.faults == []
+
+
+async def test_whoever_ignores_everything_is_dead_in_about_three_seconds(kit: Kit) -> None:
+    """ext-095: two for all together, one after SIGTERM."""
+    stubborn = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN); hello(); ready()
+open(HERE + '/pid', 'w').write(str(os.getpid()))
+while True: time.sleep(60)
+"""
+    directories = [kit.add(name, stubborn) for name in ("a", "b", "c")]
+    await kit.start()
+    await until(lambda: all((directory / "pid").exists() for directory in directories))
+    began = time.monotonic()
+    await kit.host.stop()
+    assert 2.9 < time.monotonic() - began < 5
+    assert all(gone(int((directory / "pid").read_text())) for directory in directories)
+
+
+async def test_grandchildren_end_with_their_extension(kit: Kit) -> None:
+    """No process outlives the host, whoever holds the pipe."""
+    directory = kit.add("family", SLEEPER + "hello(); ready(); serve()")
+    await kit.start()
+    await until(lambda: (directory / "pid").exists())
+    await kit.host.stop()
+    assert gone(int((directory / "pid").read_text()))
+
+
+async def test_a_child_whose_grandchild_holds_the_pipe_is_gone_when_it_exits(kit: Kit) -> None:
+    """§11: the exit of the process counts, not the end of the pipe."""
+    directory = kit.add(
+        "family", SLEEPER + "hello(); send(type='register_command', name='c'); ready(); time.sleep(0.2)"
+    )
+    host = await kit.start()
+    await until(lambda: host.statuses()[0].state == "gone")
+    await until(lambda: gone(int((directory / "pid").read_text())))
+    assert "ended by itself" in kit.fault("extension family")
+
+
+async def test_a_child_that_closes_only_its_stdout_counts_as_gone_and_ends_with_the_host(kit: Kit) -> None:
+    """§11"""
+    directory = kit.add(
+        "half",
+        """
+hello(); tool("t"); ready(); open(HERE + "/pid", "w").write(str(os.getpid())); os.close(1)
+while True: time.sleep(60)
+""",
+    )
+    host = await kit.start()
+    await until(lambda: "still runs" in "".join(kit.surface.faults))
+    pid = int((directory / "pid").read_text())
+    assert host.tools() == [] and host.statuses()[0].state == "gone" and not gone(pid)
+    await host.stop()
+    assert gone(pid)
+
+
+async def test_a_crash_is_restarted_with_growing_pauses_and_then_left(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ext-066"""
+    monkeypatch.setattr(limits, "RESTART_DELAYS", (0.05, 0.1, 0.2))
+    directory = kit.add(
+        "c", 'open(HERE + "/lives", "a").write("x"); hello(); subscribe(["session_start"]); ready(); sys.exit(1)'
+    )
+    host = await kit.start()
+    host.session_started()
+    await until(lambda: len(kit.surface.faults) == 4)
+    await until(lambda: host.statuses()[0].state == "gone")
+    assert (directory / "lives").read_text() == "xxxx" and len(seen_of(directory, "event")) == 0
+    assert all("crashed (exit status 1)" in fault and "ext-c.log" in fault for fault in kit.surface.faults)
+
+
+@pytest.mark.parametrize("body", ["hello(); ready(); sys.exit(0)", "sys.exit(3)", "raw(b'hi\\n')"])
+async def test_a_quiet_end_and_a_failed_handshake_are_not_restarted(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    """§1"""
+    monkeypatch.setattr(limits, "RESTART_DELAYS", (0.01,))
+    directory = kit.add("c", f'open(HERE + "/lives", "a").write("x")\n{body}')
+    host = await kit.start()
+    await until(lambda: host.statuses()[0].state == "gone" and kit.surface.faults)
+    await host.stop()
+    assert (directory / "lives").read_text() == "x"
+
+
+async def test_a_long_life_resets_the_count_of_restarts() -> None:
+    """§1: 60 s"""
+    from zot.agent.extensions.restarts import Restarts
+
+    restarts = Restarts()
+    assert [restarts.next_delay(1) for _ in range(6)] == [1, 2, 4, 8, 16, None]
+    assert [restarts.next_delay(60), restarts.next_delay(59)] == [1, 2]
+
+
+async def test_logs_are_private_and_appended_across_runs(kit: Kit) -> None:
+    """ext-101"""
+    kit.add("l", 'sys.stderr.write("from the child\\n"); sys.stderr.flush(); hello(); ready(); serve()', version="1.2")
+    for _ in range(2):
+        await kit.start()
+        await kit.host.stop()
+    log = kit.log("l")
+    assert log.count("from the child") == 2 and log.count("[zot] l 1.2 ") == 2
+    assert (kit.home / "logs" / "ext-l.log").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_reload_reads_manifests_anew_and_swaps_the_tools(kit: Kit) -> None:
+    """ext-096, ext-097: at the host's seam; /reload-ext is the screen's."""
+    directory = kit.add("r", 'hello(); tool("old"); ready(); serve()')
+    disabled = kit.add("d", 'hello(); tool("d"); ready(); serve()')
+    await kit.start()
+    agent, client = kit.agent(says("ok"), says("ok"))
+    await agent.prompt("go")
+    (directory / "main.py").write_text((directory / "main.py").read_text().replace('"old"', '"new"'))
+    manifest = json.loads((disabled / "extension.json").read_text())
+    (disabled / "extension.json").write_text(json.dumps({**manifest, "enabled": False}))
+    stats = await kit.host.reload()
+    assert (stats.stopped, stats.loaded, stats.ready, stats.errors) == (2, 1, 1, ())
+    await agent.prompt("again")
+    assert [[spec.name for spec in request.tools] for request in client.requests] == [["d", "old"], ["new"]]
+
+
+async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
+    """§15"""
+    directory = kit.add("r", 'hello(); send(type="register_command", name="c"); ready(); serve()')
+    host = await kit.start()
+    async with asyncio.TaskGroup() as group:
+        command = group.create_task(host.run_command("c", ""))
+        await until(lambda: seen_of(directory, "command_invoked"))
+        (directory / "main.py").write_text("import sys; sys.exit(7)")
+        stats = await host.reload()
+        assert "disconnected" in (await command).error
+    assert (stats.stopped, stats.loaded, stats.ready) == (1, 0, 0) and "exit status 7" in stats.errors[0]
+
+
+async def test_an_unreadable_log_directory_is_a_load_error(kit: Kit) -> None:
+    """§5"""
+    kit.add("l")
+    (kit.home / "logs").write_text("in the way")
+    host = await kit.start()
+    assert "extension load:" in kit.surface.faults[0] and host.statuses()[0].state == "gone"
+
+
+async def test_a_flood_of_garbage_stalls_nobody(kit: Kit) -> None:
+    """100 MB of junk: other extensions answer meanwhile, the log stays small, one diagnostic."""
+    kit.add("flood", "hello(); ready()\nfor _ in range(1600): raw(b'garbage ' * 8191 + b'\\n')\nserve()")
+    kit.add("tiny", "hello(); ready()\nfor _ in range(200): raw(b'x\\n' * 2000)\nserve()")
+    kit.add("fine", 'hello(); tool("t"); ready(); serve(tool_call=lambda f: text(f["id"], "ok"))')
+    await kit.start()
+    for _ in range(20):
+        agent, _ = kit.agent(calls(("t", {})), says("ok"))
+        began = time.monotonic()
+        await agent.prompt("go")
+        assert time.monotonic() - began < 0.5
+    await until(lambda: len(kit.surface.faults) == 2)
+    logs = kit.home / "logs"
+    assert os.path.getsize(logs / "ext-flood.log") + os.path.getsize(logs / "ext-tiny.log") < 100_000
+
+
+async def test_statuses_tell_what_a_doctor_needs(kit: Kit) -> None:
+    """ext-134: at the host's seam"""
+    kit.add("one", 'hello(); tool("a"); send(type="register_command", name="c"); ready(); serve()')
+    kit.add("two", 'hello("guard"); tool("a"); send(type="register_command", name="C"); serve()')
+    host = await kit.start()
+    one, two = host.statuses()
+    assert (one.state, one.ready_how, one.commands, one.tools, one.guard) == ("ready", "frame", ("c",), ("a",), False)
+    assert (two.ready_how, two.shadowed_commands, two.shadowed_tools, two.guard) == ("idle", ("C",), ("a",), True)
+    assert two.log_path == kit.home / "logs" / "ext-two.log" and "hidden" in two.faults[0]
+
+
+async def test_a_trace_sees_every_line_both_ways(kit: Kit) -> None:
+    """For --ext-trace and --record."""
+    lines: list[tuple[str, str, bytes]] = []
+    kit.add("t", "hello(); ready(); serve()")
+    kit.make().traces.append(lambda name, way, line: lines.append((name, way, line)))
+    await kit.host.start()
+    await kit.host.stop()
+    kinds = [(name, way, json.loads(line)["type"]) for name, way, line in lines]
+    assert kinds == [
+        *(("t", "in", "hello"), ("t", "out", "hello_ack"), ("t", "in", "ready"), ("t", "out", "shutdown")),
+    ]
