@@ -93,8 +93,6 @@ class Turns:
         started = asyncio.get_running_loop().time()
         try:
             await work()
-        except Exception as error:
-            self._app.transcript.error(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
         finally:
             self._task = None
             self._app.status.doing = ""
@@ -102,14 +100,22 @@ class Turns:
             self._app.redraw()
 
     async def _converse(
-        self, runtime: Runtime, text: str | None, images: tuple[ImageBlock, ...], first: FirstCall | None = None
+        self,
+        runtime: Runtime,
+        text: str | None,
+        images: tuple[ImageBlock, ...],
+        first: FirstCall | None = None,
+        *,
+        queued: bool = False,
     ) -> None:
         agent, hear = runtime.agent, self._app.transcript.hear
-        asked = agent.proceed(hear) if text is None else agent.prompt(text, images, hear, first_call=first)
-        outcome = await asked
-        while self._concluded(outcome) and (queued := agent.take_queued()) is not None:
+        if text is None:
+            outcome = await agent.proceed(hear)
+        else:
+            outcome = await agent.prompt(text, images, hear, queued=queued, first_call=first)
+        while self._concluded(outcome) and (following := agent.take_queued()) is not None:
             self._app.begin_turn()
-            outcome = await agent.prompt(queued.text, queued.images, hear, queued=True)
+            outcome = await agent.prompt(following.text, following.images, hear, queued=True)
 
     def _concluded(self, outcome: Outcome) -> bool:
         """Tell how it ended; whether queued prompts may follow."""
@@ -146,6 +152,19 @@ class Turns:
         self.cancel()
         await asyncio.wait([task], timeout=STOP_S)
         return not self.busy
+
+    async def over(self) -> None:
+        """Until what runs now has ended."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def go_on(self) -> None:
+        """Say the oldest queued prompt, if nothing runs."""
+        runtime = self._app.runtime
+        if runtime is None or self.busy or (prompt := runtime.agent.take_queued()) is None:
+            return
+        self._app.begin_turn()
+        self._start(lambda: self._converse(runtime, prompt.text, prompt.images, queued=True))
 
     # --- the queue
 

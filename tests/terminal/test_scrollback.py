@@ -1,0 +1,89 @@
+"""What a user can scroll back to, as tmux keeps it: every settled line once, whatever happens to the window."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, Say
+from tests.fakes.tmux import FakeTmux
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+OpenTmux = Callable[..., FakeTmux]
+
+
+@pytest.fixture
+def open_tmux(zot: Zot) -> Iterator[OpenTmux]:
+    # A short path: the name of a socket has a limit.
+    with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="zt") as directory:
+
+        def start(*args: str, before: str = "", **options: Any) -> FakeTmux:
+            argv = [f"{sys.prefix}/bin/zot", *args, *zot.endpoint(True)]
+            if before:
+                argv = ["sh", "-c", f'printf "{before}"; exec "$0" "$@"', *argv]
+            environment = {**zot.env(), "TERM": "tmux-256color"}
+            tmux = FakeTmux(argv, socket=Path(directory) / "s", cwd=zot.project, env=environment, **options)
+            stack.enter_context(tmux)
+            tmux.wait_for("(anthropic)")
+            return tmux
+
+        yield start
+
+
+def story(number: int) -> str:
+    """Forty numbered lines, some longer than any window of these tests, in several kinds of block."""
+    parts = [f"P{number}-{i:02} " + "word " * (i % 9 * 4) for i in range(20)]
+    items = [f"- L{number}-{i:02} item" for i in range(10)]
+    code = ["```python", *[f"C{number}_{i:02} = {i}" for i in range(40)], "```"]
+    return "\n\n".join(parts) + "\n\n" + "\n".join(items) + "\n\n" + "\n".join(code) + "\n\nend of part " + str(number)
+
+
+def settled_marks(number: int) -> list[str]:
+    return [
+        *[f"P{number}-{i:02}" for i in range(20)],
+        *[f"L{number}-{i:02}" for i in range(10)],
+        *[f"C{number}_{i:02}" for i in range(40)],
+    ]
+
+
+def counts(text: str, marks: list[str]) -> Counter[str]:
+    return Counter({mark: text.count(mark) for mark in marks})
+
+
+def assert_each_once(tmux: FakeTmux, number: int) -> None:
+    found = counts(tmux.everything, settled_marks(number))
+    wrong = {mark: count for mark, count in found.items() if count != 1}
+    assert not wrong, f"{wrong}\n{tmux.everything}"
+
+
+def test_every_settled_line_is_in_the_history_exactly_once_before_and_after_three_resizes(
+    serve: Any, open_tmux: OpenTmux
+) -> None:
+    """iface-079, iface-086"""
+    serve([Say(story(1)), Say(story(2)), Say(story(3)), Say(story(4))])
+    tmux = open_tmux()
+    tmux.submit("first")
+    tmux.wait_for("end of part 1")
+    assert_each_once(tmux, 1)
+    for number, size in ((2, (50, 20)), (3, (120, 40)), (4, (80, 24))):
+        tmux.resize(*size)
+        tmux.wait_stable()
+        assert tmux.screen.count("▌ ") - tmux.screen.count("▌ first") <= 2
+        tmux.submit(f"prompt {number}")
+        tmux.wait_for(f"end of part {number}")
+        for done in range(1, number + 1):
+            assert_each_once(tmux, done)
+    tmux.submit("/exit")
+    tmux.wait_for("LEFT-WITH-0")
+    for number in (1, 2, 3, 4):
+        assert_each_once(tmux, number)
