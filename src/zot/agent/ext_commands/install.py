@@ -67,12 +67,19 @@ def _clone(url: str) -> Manifest:
         tell(f"cloning {url} …")
         progress = "--progress" if sys.stderr.isatty() else "--quiet"
         try:
-            done = subprocess.run(["git", "clone", "--depth", "1", progress, "--", url, str(staging)])
+            command = ["git", "clone", "--depth", "1", progress, "--", url, str(staging)]
+            done = subprocess.run(command, env=_git_environment())
         except FileNotFoundError as error:
             raise ZotError("git is not on PATH; install it, or install the extension from a directory") from error
         if done.returncode:
             raise ZotError(f"git could not clone {url}; nothing was installed")
         return _checked(staging)
+
+
+def _git_environment() -> dict[str, str]:
+    """Without what a surrounding git (a hook, say) says about its own repository."""
+    taken = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+    return {name: value for name, value in os.environ.items() if name not in taken}
 
 
 def _checked(staging: Path) -> Manifest:

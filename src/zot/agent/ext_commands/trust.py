@@ -62,7 +62,11 @@ def _trust_one(directory: Path, store: TrustStore) -> bool:
     if not manifest.has_process:
         tell(f"{manifest.name} runs nothing and needs no trust: {directory}")
         return False
-    record = store.trust(directory)
+    try:
+        record = store.trust(directory)
+    except (ExtensionError, OSError) as error:
+        tell(f"skipped {directory}: {error}")
+        return False
     command = " ".join((manifest.exec, *manifest.args))
     tell(f"trusted {manifest.name}: runs `{command}` ({len(record.files)} files in {directory})")
     return True

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from zot.agent.extensions.manifest import read_manifest
 from zot.errors import ExtensionError
 
+MAX_FILES = 50_000
 SKIPPED_DIRS = frozenset({"__pycache__", ".git"})
 
 # What some interpreter, linker or package loader would pick up by itself.
@@ -25,16 +26,25 @@ _SUFFIXES = (
 _NAMES = "package.json tsconfig.json jsconfig.json go.mod go.work pyvenv.cfg makefile .npmrc .env .babelrc"
 RUNNABLE_SUFFIXES = frozenset(f".{suffix}" for suffix in _SUFFIXES.split())
 RUNNABLE_NAMES = frozenset(_NAMES.split())
+_CODE_DIRS = SKIPPED_DIRS | {"node_modules"}  # of the skipped only what the manifest names gets this far
+
+Found = Path | str
+"""A file, or where a link out of the project leads."""
 
 
 def fingerprint(directory: Path) -> dict[str, str]:
     """Each file with the hash of its content; files the manifest names outside the directory by absolute path."""
-    return {name: _digest(path) for name, path in _files(directory)}
+    return {name: _digest(path) for name, path in _files(directory).items()}
+
+
+def file_names(directory: Path) -> list[str]:
+    """The files a fingerprint would cover, without reading them."""
+    return sorted(_files(directory))
 
 
 def differences(directory: Path, trusted: dict[str, str]) -> list[str]:
     """One line per file that ends the trust; empty when the content is as it was."""
-    present = dict(_files(directory))
+    present = _files(directory)
     found = [f"{name} is gone" for name in trusted if name not in present]
     for name, path in present.items():
         if name in trusted:
@@ -45,60 +55,68 @@ def differences(directory: Path, trusted: dict[str, str]) -> list[str]:
     return sorted(found)
 
 
-def _files(directory: Path) -> Iterator[tuple[str, Path]]:
+def _files(directory: Path) -> dict[str, Found]:
     root = Path(os.path.realpath(directory))
-    yield from _walk(root, "", set())
-    yield from ((str(path), path) for path in _named_outside(root))
+    project = root.parents[2] if root.parts[-3:-1] == (".zot", "extensions") else root
+    found = dict(islice(_walk(root, "", project, set()), MAX_FILES + 1))
+    if len(found) > MAX_FILES:
+        raise ExtensionError(f"has more than {MAX_FILES} files: too many to be trusted one by one")
+    known = {os.path.realpath(path) for path in found.values() if isinstance(path, Path)}
+    return found | {_label(path, root): path for path in _named(root, project) if os.path.realpath(path) not in known}
 
 
-def _walk(folder: Path, prefix: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, Path]]:
-    """Regular files below ``folder``, through links too: code is code wherever it lies. Loops end."""
+def _walk(folder: Path, prefix: str, project: Path, seen: set[tuple[int, int]]) -> Iterator[tuple[str, Found]]:
+    """Files below ``folder``, through links inside the project too: code is code wherever it lies. Loops end.
+
+    A link out of the project counts by where it leads; what lies there did not come with the repository.
+    """
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) in seen:
         return
     seen.add((status.st_dev, status.st_ino))
-    with os.scandir(folder) as listing:
-        entries = sorted(listing, key=lambda entry: entry.name)
-    for entry in entries:
-        try:
-            mode = entry.stat().st_mode
-        except OSError:
-            continue  # a dangling link: nothing there to run
-        if stat.S_ISDIR(mode) and entry.name not in SKIPPED_DIRS:
-            yield from _walk(Path(entry.path), f"{prefix}{entry.name}/", seen)
-        elif stat.S_ISREG(mode):
-            yield f"{prefix}{entry.name}", Path(entry.path)
+    for name in sorted(os.listdir(folder)):
+        path = folder / name
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(project):
+            yield f"{prefix}{name}", os.readlink(path)
+        elif path.is_dir() and name not in SKIPPED_DIRS:
+            yield from _walk(path, f"{prefix}{name}/", project, seen)
+        elif path.is_file():
+            yield f"{prefix}{name}", path
 
 
-def _named_outside(root: Path) -> Iterator[Path]:
-    """Files of the project that exec or args name outside the extension's own directory."""
+def _named(root: Path, project: Path) -> Iterator[Path]:
+    """Files of the project that exec or args name, wherever they lie."""
     try:
         manifest = read_manifest(root)
     except ExtensionError:
         return
-    project = root.parents[2] if root.parts[-3:-1] == (".zot", "extensions") else root
     for word in (manifest.exec, *manifest.args):
-        path = Path(os.path.realpath(root / word))
-        outside = not path.is_relative_to(root) and (not os.path.isabs(word) or path.is_relative_to(project))
-        if "/" in word and outside and path.is_file():
+        path = Path(os.path.normpath(root / word))
+        if word and Path(os.path.realpath(path)).is_relative_to(project) and path.is_file():
             yield path
 
 
-def _could_run(name: str, path: Path) -> bool:
-    if os.path.isabs(name) or "node_modules" in name.split("/"):
+def _label(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _could_run(name: str, found: Found) -> bool:
+    if isinstance(found, str) or os.path.isabs(name) or not _CODE_DIRS.isdisjoint(name.split("/")):
         return True
-    if path.suffix.lower() in RUNNABLE_SUFFIXES or path.name.lower() in RUNNABLE_NAMES:
+    if found.suffix.lower() in RUNNABLE_SUFFIXES or found.name.lower() in RUNNABLE_NAMES:
         return True
-    if path.stat().st_mode & 0o111:
+    if found.stat().st_mode & 0o111:
         return True
-    with path.open("rb") as file:
+    with found.open("rb") as file:
         return file.read(2) == b"#!"
 
 
-def _digest(path: Path) -> str:
-    """An unreadable file has a hash of its own, which no content has."""
+def _digest(found: Found) -> str:
+    """An unreadable file has a mark that no content has."""
+    if isinstance(found, str):
+        return f"link to {found}"
     try:
-        with path.open("rb") as file:
+        with found.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return "unreadable"

@@ -198,11 +198,17 @@ def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
         if entry.scope == "project" and name in own and _keeps_its_name(own[name], entry.manifest):
             result.notes.append(f"project extension {name} was skipped: your own extension of that name stays")
         elif name in winners:
-            first = winners[name].manifest.directory
-            result.notes.append(f"extension {name} in {entry.manifest.directory} was skipped: {first} has that name")
+            _report_duplicate(entry.manifest, winners[name].manifest, result)
         else:
             winners[name] = entry
     return list(winners.values())
+
+
+def _report_duplicate(skipped: Manifest, winner: Manifest, result: Discovery) -> None:
+    """The same directory reached twice (a link, a path typed twice) is nothing to worry about."""
+    same = os.path.realpath(skipped.directory) == os.path.realpath(winner.directory)
+    told = result.quiet if same else result.notes
+    told.append(f"extension {skipped.name} in {skipped.directory} was skipped: {winner.directory} has that name")
 
 
 def _keeps_its_name(own: Manifest, project: Manifest) -> bool:

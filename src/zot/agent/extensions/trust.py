@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.extensions.manifest import read_manifest
+from zot.agent.extensions.manifest import Manifest, read_manifest
 from zot.errors import ConfigError, ExtensionError
 from zot.system.files import locked, write_atomic
 
@@ -60,6 +60,8 @@ class TrustStore:
             return differences(directory, record.files)
         except OSError as error:
             return [f"cannot be read: {error.strerror or error}"]
+        except ExtensionError as error:
+            return [str(error)]
 
     def trust(self, directory: Path) -> TrustRecord:
         """Store the content as it is now."""
@@ -131,23 +133,22 @@ def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
     for directory in candidates(project_dir(cwd)):
         try:
             manifest = read_manifest(directory)
-        except ExtensionError:
-            continue  # a broken one cannot run; discovery reports it
-        if manifest.has_process and manifest.enabled and not store.is_trusted(directory):
-            found.append(_untrusted(directory, store))
+            if manifest.has_process and manifest.enabled and not store.is_trusted(directory):
+                found.append(_untrusted(manifest, store))
+        except (ExtensionError, OSError):
+            continue  # it cannot run; discovery tells why
     return found
 
 
-def _untrusted(directory: Path, store: TrustStore) -> Untrusted:
-    from zot.agent.extensions.content import fingerprint
+def _untrusted(manifest: Manifest, store: TrustStore) -> Untrusted:
+    from zot.agent.extensions.content import file_names
 
-    manifest = read_manifest(directory)
     return Untrusted(
-        directory=directory,
+        directory=manifest.directory,
         name=manifest.name,
         exec=manifest.exec,
         args=manifest.args,
         guard=manifest.guard,
-        changes=store.changed(directory),
-        files=sorted(fingerprint(directory)),
+        changes=store.changed(manifest.directory),
+        files=file_names(manifest.directory),
     )

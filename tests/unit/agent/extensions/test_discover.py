@@ -243,3 +243,13 @@ def test_a_broken_untrusted_guard_in_a_project_cannot_block_everything(places: P
     (directory / "extension.json").write_text('{"guard": true,')
     [problem] = places.discover().problems
     assert not problem.guard
+
+
+def test_the_same_directory_reached_twice_loads_once_without_a_fuss(places: Places) -> None:
+    mine = places.explicit("mine")
+    (places.home / "extensions").mkdir()
+    (places.home / "extensions" / "mine").symlink_to(mine)
+    found = places.discover(mine, mine)
+    assert [entry.scope for entry in found.entries] == ["explicit"]
+    assert found.notes == []
+    assert len(found.quiet) == 2

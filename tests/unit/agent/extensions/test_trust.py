@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.agent.extensions.places import Places, extension
+from zot.agent.extensions import content
 from zot.agent.extensions.trust import TrustStore, undecided
 from zot.errors import ConfigError, ExtensionError
 
@@ -92,8 +93,8 @@ def test_a_new_data_file_does_not(places: Places, trusted: Path, name: str) -> N
     assert places.trust.is_trusted(trusted)
 
 
-def test_code_reached_through_a_link_counts(places: Places, tmp_path: Path) -> None:
-    shared = tmp_path / "shared"
+def test_code_reached_through_a_link_inside_the_project_counts(places: Places) -> None:
+    shared = places.cwd / "shared"
     shared.mkdir()
     (shared / "code.py").write_text("1")
     directory = places.project("x", trusted=False)
@@ -102,6 +103,35 @@ def test_code_reached_through_a_link_counts(places: Places, tmp_path: Path) -> N
     places.trust.trust(directory)
     (shared / "code.py").write_text("2")
     assert places.trust.changed(directory) == ["lib/code.py changed"]
+
+
+def test_a_link_out_of_the_project_counts_by_where_it_leads_and_is_not_read(places: Places) -> None:
+    directory = places.project("x", trusted=False)
+    (directory / "system").symlink_to("/")
+    (directory / "endless").symlink_to("/dev/zero")
+    places.trust.trust(directory)
+    assert places.trust.is_trusted(directory)
+    (directory / "system").unlink()
+    (directory / "system").symlink_to("/usr")
+    (directory / "another").symlink_to("/usr")
+    assert places.trust.changed(directory) == ["another is new", "system changed"]
+
+
+def test_what_the_manifest_runs_counts_even_where_nothing_else_is_looked_at(places: Places) -> None:
+    directory = places.project("x", trusted=False, args=["__pycache__/main.py"])
+    (directory / "__pycache__").mkdir()
+    (directory / "__pycache__" / "main.py").write_text("1")
+    places.trust.trust(directory)
+    (directory / "__pycache__" / "main.py").write_text("2")
+    assert places.trust.changed(directory) == ["__pycache__/main.py changed"]
+
+
+def test_more_files_than_anybody_can_trust_are_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "MAX_FILES", 2)
+    directory = places.project("x", trusted=False)
+    (directory / "third").touch()
+    with pytest.raises(ExtensionError, match="more than 2 files"):
+        places.trust.trust(directory)
 
 
 def test_a_project_file_outside_the_directory_that_the_manifest_runs_counts(places: Places) -> None:
