@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from zot import __version__
 from zot.agent import context_files
@@ -30,15 +31,24 @@ def run(argv: list[str]) -> int:
         return 0
     if argv:
         raise UsageError(f'zot doctor takes no arguments, got "{argv[0]}"')
-    home, cwd = zot_home(), Path.cwd()
-    for label, value in _facts(home):
-        print(f"{label:12} {value}")
-    problems = list(_problems(home, cwd))
+    found = report(zot_home(), Path.cwd())
+    for line in found.facts:
+        print(line)
     print()
-    for problem in problems:
+    for problem in found.problems:
         print(f"  ! {problem}")
-    print(f"{len(problems)} to look at" if problems else "nothing is wrong")
-    return 1 if problems else 0
+    print(f"{len(found.problems)} to look at" if found.problems else "nothing is wrong")
+    return 1 if found.problems else 0
+
+
+class Report(NamedTuple):
+    facts: list[str]
+    problems: list[str]
+
+
+def report(home: Path, cwd: Path) -> Report:
+    """Everything there is to say, one line each."""
+    return Report([f"{label:12} {value}" for label, value in _facts(home)], list(_problems(home, cwd)))
 
 
 def _facts(home: Path) -> Iterator[tuple[str, str]]:

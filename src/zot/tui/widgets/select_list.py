@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -20,11 +20,18 @@ class Choice(msgspec.Struct, frozen=True):
     divider: bool = False
 
 
+# How well a row fits what was typed, lower is better; None hides it.
+Match = Callable[[str, Choice], float | None]
+
+
 class SelectList:
     """``key`` says whether it used the key; ``chosen`` is the selected row, None when nothing matches."""
 
-    def __init__(self, choices: Sequence[Choice], *, filterable: bool = True, selected: str = "") -> None:
+    def __init__(
+        self, choices: Sequence[Choice], *, filterable: bool = True, selected: str = "", match: Match | None = None
+    ) -> None:
         self.filter = ""
+        self._match = match or by_letters
         self._all = list(choices)
         self._filterable = filterable
         self._shown = self._all
@@ -77,7 +84,7 @@ class SelectList:
         if not self.filter:
             self._shown = self._all
         else:
-            scored = [(fuzzy(self.filter, f"{c.label} {c.detail}"), c) for c in self._all if not c.divider]
+            scored = [(self._match(self.filter, c), c) for c in self._all if not c.divider]
             ranked = sorted((pair for pair in scored if pair[0] is not None), key=lambda pair: pair[0] or 0)
             self._shown = [choice for _, choice in ranked]
         self._position = self._first()
@@ -112,6 +119,10 @@ def window(count: int, position: int, height: int) -> tuple[int, int]:
         return 0, count
     first = min(max(position - height // 2, 0), count - height)
     return first, first + height
+
+
+def by_letters(query: str, choice: Choice) -> float | None:
+    return fuzzy(query, f"{choice.label} {choice.detail}")
 
 
 def fuzzy(query: str, text: str) -> float | None:

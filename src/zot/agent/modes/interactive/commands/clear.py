@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import Command
+from zot.agent.modes.interactive.commands.command import agent_of
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
 
 
 def run(app: App, arguments: str) -> None:
-    runtime = app.runtime
-    if runtime is None:
-        return
-    runtime.start_over()
+    agent_of(app).start_over()
+    begin(app, "cleared: a new conversation begins")
+
+
+def begin(app: App, text: str) -> None:
+    """The screen of a conversation in which nothing was said yet."""
     app.notes.clear()
     app.help_shown = False
     app.transcript.clear()
-    app.status.ok("cleared: a new conversation begins")
-
-
-CLEAR = Command("clear", "forget the conversation, begin a new one", run, when_busy="cancel")
+    app.status.ok(text)

@@ -5,36 +5,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.command import Command
+from zot.agent.modes.interactive.commands.registry import COMMANDS
+from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
 
-
-def run(app: App, arguments: str) -> None:
-    app.help_shown = True
-    app.redraw()
+_REST = 9  # rows for the editor, the status bar and a little of the conversation
 
 
-HELP = Command("help", "keys and commands", run)
+async def run(app: App, arguments: str) -> None:
+    """A block under the transcript; where it is too long for the screen, a list to scroll."""
+    if len(help_lines(app, app.theme, app.columns)) <= app.height - _REST:
+        app.help_shown = True
+        app.redraw()
+        return
+    from zot.agent.modes.interactive.dialogs.text_view import TextView
+
+    await app.dialogs.ask(TextView("help", lambda theme, width: help_lines(app, theme, width)))
 
 
 def help_lines(app: App, theme: Theme, width: int) -> list[str]:
     """Shown under the transcript until esc or the next prompt."""
-    from zot.agent.modes.interactive.commands.registry import COMMANDS
     from zot.agent.modes.interactive.keymap import key_help
 
-    rows = [theme.paint("accent", "keys", bold=True)]
-    rows += [_row(theme, keys, text, width) for keys, text in key_help(app)]
-    rows += ["", theme.paint("accent", "commands", bold=True)]
-    for command in COMMANDS:
-        if not command.hidden:
-            rows.append(_row(theme, f"/{command.name} {command.arguments}".strip(), command.summary, width))
-    for name, summary in app.extension_commands():
-        rows.append(_row(theme, f"/{name}", summary, width))
-    return rows
+    commands = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in offered(app)]
+    commands += [(f"/{name}", summary) for name, summary in app.extension_commands()]
+    rows = [theme.paint("accent", "commands", bold=True)]
+    rows += [_row(theme, left, right, width) for left, right in commands]
+    rows += [_row(theme, "!command", "run a shell command, the model sees it later", width)]
+    rows += ["", theme.paint("accent", "keys", bold=True)]
+    return rows + [_row(theme, keys, text, width) for keys, text in key_help(app)]
+
+
+def offered(app: App) -> list[Command]:
+    """The commands a person is shown."""
+    without = {"new"} if app.flags.no_session else set[str]()
+    return [command for command in COMMANDS if not command.hidden and command.name not in without]
 
 
 def _row(theme: Theme, left: str, right: str, width: int) -> str:
-    return cut(f"  {theme.paint('fg', f'{left:<22}')} {theme.paint('muted', right)}", width)
+    return cut(f"  {theme.paint('fg', f'{one_line(left):<24}')} {theme.paint('muted', one_line(right))}", width)

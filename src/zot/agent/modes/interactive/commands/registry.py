@@ -1,25 +1,86 @@
-"""Every slash command, in the order of the popup. To add one: a file beside this one, a line here."""
+"""Every slash command, in the order of the popup. To add one: a module of its name beside this one, a line here."""
 
 from __future__ import annotations
 
 import re
 
-from zot.agent.modes.interactive.commands.clear import CLEAR
 from zot.agent.modes.interactive.commands.command import Command
-from zot.agent.modes.interactive.commands.exit import EXIT
-from zot.agent.modes.interactive.commands.help import HELP
 
-COMMANDS: list[Command] = [HELP, CLEAR, EXIT]
+COMMANDS: list[Command] = [
+    Command(name="help", summary="keys and commands"),
+    Command(name="login", summary="store an API key for a provider"),
+    Command(name="logout", summary="forget a stored credential", arguments="[provider|all]"),
+    Command(name="model", summary="switch the model", arguments="[id]"),
+    Command(name="reasoning", summary="how hard the model thinks", arguments="[level]"),
+    Command(name="sessions", summary="resume, rename or delete a session"),
+    Command(
+        name="session", summary="export, import, fork, tree or rename", arguments="[export|import|fork|tree|rename] […]"
+    ),
+    Command(name="new", summary="begin a new session, keep this one", when_busy="cancel"),
+    Command(name="jump", summary="read an earlier turn, with search", arguments="[text]"),
+    Command(name="compact", summary="replace the conversation by a summary", when_busy="cancel"),
+    Command(name="study", summary="have the agent read the project", arguments="[path]", when_busy="queue"),
+    Command(name="btw", summary="ask something on the side; nothing is kept", arguments="[question]"),
+    Command(name="jail", summary="confine the tools to this directory"),
+    Command(name="unjail", summary="let the tools out again", hidden=True),
+    Command(name="skills", summary="list the skills and read them"),
+    Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
+    Command(name="reload-ext", summary="stop and start all extensions"),
+    Command(name="yolo", summary="stop asking before tools run"),
+    Command(name="settings", summary="change settings, choose a theme"),
+    Command(name="doctor", summary="check this installation"),
+    Command(name="cost", summary="what was spent, by model and by turn"),
+    Command(name="clear", summary="forget the conversation, begin a new one", when_busy="cancel"),
+    Command(name="exit", summary="leave zot", aliases=("quit",)),
+]
 
-_SHAPE = re.compile(r"/([A-Za-z0-9_:-]+)(?:\s+(.*))?", re.DOTALL)
+_SHAPE = re.compile(r"/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?", re.DOTALL)
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Name (lower case) and arguments of command-shaped text; ``/usr/bin`` is none."""
+    """Name (lower case) and arguments of command-shaped text; ``/usr/bin`` is none. ``/skill:x y`` means ``skill``."""
     match = _SHAPE.fullmatch(text.strip())
-    return (match[1].lower(), (match[2] or "").strip()) if match else None
+    if match is None or (match[2] and match[1].lower() != "skill"):
+        return None
+    arguments = f"{match[2][1:]} {match[3] or ''}" if match[2] else match[3] or ""
+    return match[1].lower(), arguments.strip()
 
 
 def find(name: str) -> Command | None:
     """By name or alias."""
     return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
+
+
+def commands_page() -> str:
+    """``docs/reference/slash-commands.md``, generated from COMMANDS."""
+    return _PAGE.format(rows="\n".join(_page_row(command) for command in COMMANDS))
+
+
+_BUSY = {"cancel": "ends the turn first", "refuse": "has to wait", "queue": "waits its turn", "run": "runs beside it"}
+
+
+def _page_row(command: Command) -> str:
+    usage = f"/{command.name} {command.arguments}".strip().replace("|", "\\|")
+    names = ", ".join(f"`{name}`" for name in (usage, *(f"/{alias}" for alias in command.aliases)))
+    return f"| {names} | {command.summary} | {_BUSY[command.when_busy]} |"
+
+
+_PAGE = """\
+# Slash commands
+
+<!-- Generated from src/zot/agent/modes/interactive/commands/registry.py by `make generate`; do not edit. -->
+
+Type `/` in the editor to see them. Names are case-insensitive, arguments keep their case. Commands of extensions come
+after the built-in ones; a built-in hides an extension's command of the same name. What looks like a path
+(`/usr/bin`) is no command and goes to the model; an unknown command is reported and stays in the editor.
+
+| command | what it does | while a turn runs |
+|---|---|---|
+{rows}
+
+`/model`, `/login`, `/logout`, `/sessions` and `/session` open beside a running turn; the turn is ended only when a
+choice is applied.
+
+`!command` runs a shell command in the working directory without asking the model. Its output is shown, and the model
+sees it with the next prompt; esc cancels it.
+"""

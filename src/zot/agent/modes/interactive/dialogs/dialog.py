@@ -27,6 +27,7 @@ class Dialog(Generic[T]):
     last, as (row, column), or None to hide it."""
 
     rank = NORMAL
+    fullscreen = False  # drawn on the alternate screen; ``lines`` then fill it
     title = ""
     hint = ""
 

@@ -1,0 +1,63 @@
+"""``/cost``: what this session used, by model and by turn."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.commands.command import agent_of
+from zot.core.session.cost import CostReport, Spent, cost_of
+from zot.provider.messages import Usage
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.status_bar import tokens
+from zot.tui.width import cut, pad
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+
+
+async def run(app: App, arguments: str) -> None:
+    from zot.agent.modes.interactive.dialogs.text_view import TextView
+
+    runtime = agent_of(app)
+    report = CostReport((), ())
+    if runtime.session is not None and runtime.session.path.exists():
+        runtime.session.flush()
+        report = await asyncio.to_thread(cost_of, runtime.session.path)
+    total = runtime.agent.cost
+    await app.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width)))
+
+
+def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int) -> list[str]:
+    rows = _section("by model", report.models, theme, width)
+    turns = tuple(Spent(f"#{i} {turn.label}", turn.usage, turn.calls) for i, turn in enumerate(report.turns, 1))
+    rows += _section("by turn", turns, theme, width)
+    return [*rows, _row(theme, Spent("all of it", total), width, role="assistant")]
+
+
+def _section(title: str, spent: tuple[Spent, ...], theme: Theme, width: int) -> list[str]:
+    if not spent:
+        return []
+    return [theme.paint("accent", title, bold=True), *(_row(theme, row, width) for row in spent), ""]
+
+
+def _row(theme: Theme, spent: Spent, width: int, role: str = "fg") -> str:
+    figures = f"{_dollars(spent.usage.cost_usd):>9}  {used(spent.usage)}"
+    room = max(width - len(figures) - 4, 8)
+    return f"  {theme.paint(role, pad(cut(one_line(spent.label), room), room))}  {theme.paint('muted', figures)}"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.4f}"
+
+
+def used(usage: Usage) -> str:
+    """``↑12k ↓1.2k R40k W3k``; what is zero is left out."""
+    counts = (
+        ("↑", usage.input_tokens),
+        ("↓", usage.output_tokens),
+        ("R", usage.cache_read_tokens),
+        ("W", usage.cache_write_tokens),
+    )
+    return " ".join(f"{mark}{tokens(count)}" for mark, count in counts if count) or "no tokens"

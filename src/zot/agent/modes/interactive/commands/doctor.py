@@ -1,0 +1,40 @@
+"""``/doctor``: what ``zot doctor`` says, without leaving the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.commands.command import agent_of
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.width import wrap
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.status import ExtensionStatus
+    from zot.agent.modes.interactive.app import App
+
+
+async def run(app: App, arguments: str) -> None:
+    from zot.agent.doctor import report
+    from zot.agent.modes.interactive.dialogs.text_view import TextView
+
+    runtime = agent_of(app)
+    # In a thread: it looks at every file zot reads.
+    found = await asyncio.to_thread(report, runtime.home, app.cwd)
+    slow = [f"extension {status.name}: {status.state}" for status in _extensions(app)]
+
+    def render(theme: Theme, width: int) -> list[str]:
+        lines = [
+            theme.paint("fg", row) for line in [*found.facts, *slow] for row in wrap(one_line(line), width, " " * 13)
+        ]
+        problems = [row for line in found.problems for row in wrap(f"! {one_line(line)}", width, "  ")]
+        ending = theme.paint("tool", "nothing is wrong") if not problems else ""
+        return [*lines, "", *(theme.paint("warning", row) for row in problems), *([ending] if ending else [])]
+
+    await app.dialogs.ask(TextView("doctor", render))
+
+
+def _extensions(app: App) -> list[ExtensionStatus]:
+    host = agent_of(app).extensions
+    return host.statuses() if host is not None else []

@@ -1,0 +1,42 @@
+"""``/jump``: read an earlier turn again, in full; nothing changes and the conversation goes on where it was."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.commands.command import agent_of
+from zot.errors import ZotError
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+    from zot.agent.runtime import Runtime
+    from zot.core.session.history import Turn
+
+
+async def run(app: App, arguments: str) -> None:
+    from zot.agent.modes.interactive.dialogs.turn_picker import TurnPicker
+    from zot.agent.modes.interactive.dialogs.turn_viewer import TurnViewer
+
+    turns = await _turns(agent_of(app))
+    if not turns:
+        raise ZotError("there is nothing to jump to yet")
+    found = [i for i, turn in enumerate(turns) if arguments.lower() in turn.prompt.text().lower()]
+    if arguments and not found:
+        raise ZotError(f'no prompt contains "{arguments}"')
+    number: int | None = found[0]
+    if len(found) > 1 or not arguments:
+        number = await app.dialogs.ask(TurnPicker("jump to", turns, filter=arguments, newest=not arguments))
+    if number is not None:
+        await app.dialogs.ask(TurnViewer(app, turns, number))
+
+
+async def _turns(runtime: Runtime) -> list[Turn]:
+    """From the file, which also knows what compaction and resuming left out; without one, from memory."""
+    from zot.core.session.history import turns_in, turns_of
+
+    session = runtime.session
+    if session is None or not session.path.exists():
+        return turns_in(list(enumerate(runtime.agent.messages)))
+    session.flush()
+    return await asyncio.to_thread(turns_of, session.path)

@@ -1,0 +1,78 @@
+"""``/login``: paste an API key; it is tried once and stored only if the provider takes it.
+
+Logins in a browser come in a later version. The conversation and its cost go on with the provider just logged in.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.commands.command import agent_of, end_turn
+from zot.errors import ProviderError, ZotError
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+    from zot.provider.providers import Provider
+
+_LATER = (
+    "logging in with a subscription comes in a later version and will need a client id of your own in config.json;"
+    " until then use an API key"
+)
+
+
+async def run(app: App, arguments: str) -> None:
+    provider = await _provider(app, arguments)
+    if provider is not None and (key := await _key(app, provider)):
+        await _log_in(app, provider, key)
+
+
+async def _provider(app: App, typed: str) -> Provider | None:
+    """What was typed, or what is chosen: method first, then provider."""
+    from zot.agent.modes.interactive.dialogs import login_steps
+
+    runtime = agent_of(app)
+    providers = login_steps.with_keys(runtime)
+    if typed:
+        if typed.lower() not in providers:
+            raise ZotError(f'there is no provider "{typed}" that takes a key; known: {", ".join(providers)}')
+        return providers[typed.lower()]
+    method = await app.dialogs.ask(login_steps.method_picker(runtime))
+    if method == "subscription":
+        app.status.ok(_LATER)
+    if method != "key":
+        return None
+    chosen = await app.dialogs.ask(login_steps.provider_picker(runtime))
+    return providers[chosen] if chosen else None
+
+
+async def _key(app: App, provider: Provider) -> str | None:
+    from zot.agent.modes.interactive.dialogs.text_prompt import TextPrompt
+
+    above = [
+        f"Paste the key for {provider.name}. It is tried once and then stored in auth.json, readable by you alone."
+    ]
+    return await app.dialogs.ask(TextPrompt(f"API key for {provider.name}", masked=True, above=above))
+
+
+async def _log_in(app: App, provider: Provider, key: str) -> None:
+    from zot.agent.modes.interactive.commands.model import use_model
+    from zot.provider.auth.probe import probe_key, refusal
+
+    runtime = agent_of(app)
+    app.status.ok(f"asking {provider.name} about the key …")
+    try:
+        await probe_key(runtime.pool, provider, key, os.environ)
+    except ProviderError as error:
+        raise ZotError(f"nothing was stored: {refusal(error)}") from error
+    await end_turn(app, "/login")
+    runtime.auth.set_api_key(provider.id, key)
+    if app.attendants.launched_with == provider.id:
+        app.attendants.forget_launch_flags()  # the key just typed is the one that is meant
+    same = provider.id == runtime.resolved.provider.id
+    model = runtime.agent.model.id if same else provider.default_model
+    if not model:
+        app.status.ok(f"logged in to {provider.name}; choose a model with /model")
+        return
+    await use_model(app, provider.id, model)
+    app.status.ok(f"logged in to {provider.name}: {runtime.agent.model.id}")

@@ -1,0 +1,79 @@
+"""``/skills``: what there is now, read anew each time; enter opens one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.commands.command import agent_of
+from zot.tui.sanitize import one_line, sanitize
+from zot.tui.widgets.select_list import Choice
+from zot.tui.width import cut, pad, visible
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+    from zot.agent.skills.discover import Skill, Skills
+
+_NAME, _SOURCE, _ROWS = 20, 16, 12
+
+
+async def run(app: App, arguments: str) -> None:
+    from zot.agent.modes.interactive.dialogs.picker import Picker
+
+    if app.flags.no_skills:
+        app.status.ok("zot was started without skills (--no-skill)")
+        return
+    skills, selected = found_skills(app), arguments
+    for problem in skills.problems:
+        app.transcript.diagnose(problem)
+    while True:
+        picker = Picker("skills", _choices(skills), selected=selected, most=_ROWS, empty=_NONE)
+        chosen = await app.dialogs.ask(picker)
+        skill = skills.find(chosen) if chosen else None
+        if skill is None:
+            return
+        selected = skill.name
+        await _read(app, skill)
+
+
+_NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extension skill shows how they look"
+
+
+def found_skills(app: App) -> Skills:
+    """As they are on disk now."""
+    from zot.agent.skills.discover import discover
+
+    runtime = agent_of(app)
+    extra = ()
+    if runtime.extensions is not None:
+        from zot.agent.extensions.skill_files import skill_files
+
+        extra = skill_files(runtime.extensions.plan().entries)[0]
+    return discover(app.cwd, runtime.home, Path(os.path.expanduser("~")), extra)
+
+
+def _choices(skills: Skills) -> list[Choice]:
+    built_in = [skill for skill in skills.all if skill.builtin]
+    rows = [_row(skill) for skill in skills.visible]
+    if built_in:
+        rows += [Choice("", "built-in", divider=True), *map(_row, built_in)]
+    return rows
+
+
+def _row(skill: Skill) -> Choice:
+    label = f"{pad(one_line(skill.name), _NAME)}  {pad(cut(one_line(skill.label), _SOURCE), _SOURCE)}"
+    return Choice(skill.name, label, one_line(skill.description))
+
+
+async def _read(app: App, skill: Skill) -> None:
+    from zot.agent.modes.interactive.dialogs.text_view import TextView
+    from zot.tui import markdown
+
+    try:
+        body = visible(sanitize(skill.body()))
+    except OSError as error:
+        app.status.error(f"skill {skill.name}: {error.strerror or error}")
+        return
+    view = TextView(one_line(skill.name), lambda theme, width: markdown.render(body, app.painter, width), most=16)
+    await app.dialogs.ask(view)

@@ -1,0 +1,19 @@
+"""``/study``: have the agent read a directory until it understands it; waits its turn while another one runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+
+_PROMPT = (
+    "Study {place} until you understand it. Begin with its documentation and its build files, then follow the code "
+    "from its entry points: what it is for, how it is divided, how data flows, how it is built and tested, and which "
+    "conventions it keeps. Read as much as it takes and change nothing. Finish with a short summary that a new "
+    "contributor could start from, and name what is still unclear."
+)
+
+
+def run(app: App, arguments: str) -> None:
+    app.turns.submit(_PROMPT.format(place=arguments or "the project in the working directory"))

@@ -1,0 +1,192 @@
+"""May this tool run? (``--no-yolo``) The whole of what would run can be read before anything is answered.
+
+One question at a time, in the order they came; a confirmation stands above every other dialog. Keys typed in the
+first moments are ignored, so that typing does not approve; closing the question refuses the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+from zot.agent.modes.interactive.dialogs.call_text import call_rows
+from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog
+from zot.agent.modes.interactive.dialogs.pages import Pages
+from zot.core.confirm import Answer, ConfirmGate
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.text_field import TextField
+from zot.tui.width import cut, pad
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+    from zot.tui.markdown import Painter
+
+DEAF_S = 0.15
+_TWICE_S = 1.0
+_DECISIONS: tuple[Literal["once", "tool", "all", "deny"], ...] = ("once", "tool", "all", "deny")
+
+_DANGER = re.compile(
+    r"\brm\s+(-\S*\s+)*-\S*[rf]|\bsudo\b|\bdd\s|\bmkfs|\bgit\s+(push\s.*(-f\b|--force)|reset\s+--hard|clean\s+-\S*f)"
+    r"|\b(curl|wget)\b.*\|\s*(ba|z|da)?sh\b|\bch(mod|own)\s+-R|>\s*/dev/(sd|nvme)|\b(shutdown|reboot|killall|pkill)\b"
+    r"|\b(DROP|TRUNCATE)\s+(TABLE|DATABASE)\b|:\(\)\s*\{",
+    re.IGNORECASE,
+)
+
+
+class ConfirmDialog(Dialog[Answer]):
+    """``waiting`` is how many more questions there are behind this one."""
+
+    rank = CONFIRM
+
+    def __init__(self, tool: str, args: Any, painter: Painter, confirmations: Confirmations) -> None:
+        super().__init__()
+        self._tool = one_line(tool)
+        self._args = args
+        self._painter = painter
+        self._confirmations = confirmations
+        self._pages = Pages()
+        self._made: tuple[int, list[str]] | None = None
+        self._shown_at = 0.0
+        self._reason: TextField | None = None
+        self._choices = (
+            "yes, this once",
+            f"yes, and always {self._tool} in this session",
+            "yes, and everything in this session",
+            "no",
+        )
+        self._selected = 3 if is_dangerous(args) else 0
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        self._shown_at = self._shown_at or time.monotonic()
+        more = self._confirmations.waiting
+        self.title = f"run {self._tool}?" + (f" ({more} more waiting)" if more else "")
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        answers = [self._row(theme, number, width) for number in range(4)]
+        if self._reason is not None:
+            line, column = self._reason.line(theme, max(width - 12, 1))
+            answers = [f"  {theme.paint('prompt', 'because ›')} {line}"]
+            self.cursor = (0, column + 12)
+        if self._made is None or self._made[0] != width:
+            self._made = (width, call_rows(self._tool, self._args, self._painter, max(width - 4, 1)))
+        body = ["  " + row for row in self._pages.show(self._made[1], max(height - len(answers) - 1, 1))]
+        if self._reason is not None:
+            self.cursor = (len(body) + 1, (self.cursor or (0, 0))[1])
+        self.hint = self._hint_text()
+        return [*body, self._middle(theme, width), *answers]
+
+    def _row(self, theme: Theme, number: int, width: int) -> str:
+        text = f"  {number + 1}  {self._choices[number]}"
+        return theme.selected(text, width) if number == self._selected else theme.paint("fg", cut(text, width))
+
+    def _middle(self, theme: Theme, width: int) -> str:
+        """How much of the call is to be seen; nobody approves what is out of sight without being told."""
+        if self._pages.whole:
+            return ""
+        return theme.paint("warning", pad(f"  rows {self._pages.place} · page up/down shows the rest", width))
+
+    def _hint_text(self) -> str:
+        if self._reason is not None:
+            return "enter refuses and tells the model why · esc goes back"
+        return "1–4 or enter answers · r refuses with a reason · esc refuses"
+
+    # --- keys
+
+    def key(self, key: Key) -> bool:
+        if time.monotonic() - self._shown_at < DEAF_S or not self._shown_at:
+            return True
+        if self._reason is not None:
+            return self._reason_key(key)
+        if key.name in ("esc", "ctrl+c"):
+            self._confirmations.escaped()
+            self.finish(Answer("deny"))
+        elif key.name in ("up", "down"):
+            self._selected = min(max(self._selected + (1 if key.name == "down" else -1), 0), 3)
+        elif key.name in ("1", "2", "3", "4"):
+            self._answer(int(key.name) - 1)
+        elif key.name == "enter":
+            self._answer(self._selected)
+        elif key.name in ("r", "tab"):
+            self._reason = TextField()
+        else:
+            self._pages.key(key)
+        return True
+
+    def _answer(self, number: int) -> None:
+        self.finish(Answer(_DECISIONS[number]))
+
+    def _reason_key(self, key: Key) -> bool:
+        assert self._reason is not None
+        if key.name in ("esc", "ctrl+c"):
+            self._reason, self.cursor = None, None
+        elif key.name == "enter":
+            text = self._reason.text.strip()
+            self.finish(Answer("deny", f"the user refused this tool call: {text}" if text else ""))
+        else:
+            self._reason.key(key)
+        return True
+
+
+class Confirmations:
+    """Implements ``core.confirm.Confirmer``: ask, one after the other."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._turn = asyncio.Lock()
+        self._asked = 0
+        self._open: ConfirmDialog | None = None
+        self._escaped_at = 0.0
+
+    @property
+    def gate(self) -> ConfirmGate | None:
+        """The gate of ``--no-yolo``; None when nothing is asked."""
+        gate = self._app.runtime.agent.gate if self._app.runtime is not None else None
+        return gate if isinstance(gate, ConfirmGate) else None
+
+    @property
+    def waiting(self) -> int:
+        """Questions behind the one that is shown."""
+        return max(self._asked - 1, 0)
+
+    async def __call__(self, tool: str, preview: str, args: Any) -> Answer:
+        self._asked += 1
+        try:
+            async with self._turn:
+                return await self._ask(tool, args)
+        finally:
+            self._asked -= 1
+
+    async def _ask(self, tool: str, args: Any) -> Answer:
+        gate = self.gate
+        if gate is not None and not gate.asks(tool):  # answered for all while this one waited
+            return Answer("once")
+        self._open = ConfirmDialog(tool, args, self._app.painter, self)
+        try:
+            return await self._app.dialogs.ask(self._open) or Answer("deny")
+        finally:
+            self._open = None
+
+    def approve_all(self) -> None:
+        """``/yolo``: whatever is being asked may run."""
+        if self._open is not None:
+            self._open.finish(Answer("all"))
+
+    def escaped(self) -> None:
+        """esc refuses one call; twice in a row it ends the turn."""
+        now = time.monotonic()
+        if now - self._escaped_at < _TWICE_S:
+            self._app.turns.cancel()
+        self._escaped_at = now
+
+
+def is_dangerous(args: Any) -> bool:
+    """Whether a call looks like one that is hard to undo; it only decides which answer is selected."""
+    command = args.get("command") if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # anybody's JSON
+    return isinstance(command, str) and _DANGER.search(command) is not None

@@ -1,0 +1,90 @@
+"""Choose a model among those that can be used now, with window, price and what else there is to log in to."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from zot.agent.modes.interactive.dialogs.picker import Picker
+from zot.agent.runtime import Runtime
+from zot.provider.auth.lookup import has_credential
+from zot.provider.model import Model
+from zot.tui.sanitize import one_line
+from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets.status_bar import tokens
+
+_PUNCTUATION = re.compile(r"[^0-9a-z]+")
+
+
+class ModelPicker(Picker):
+    """Ends with ``provider`` and ``id`` joined by a newline. ``update`` after the catalogue has grown."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        model = runtime.agent.model
+        super().__init__("model", self._choices(), selected=value_of(model), match=by_text, empty=_NONE)
+
+    def update(self) -> None:
+        self.list.set_choices(self._choices())
+
+    def _choices(self) -> list[Choice]:
+        current = value_of(self._runtime.agent.model)
+        rows = [model_row(model, current) for model in usable_models(self._runtime)]
+        others = ", ".join(logged_out(self._runtime))
+        return [*rows, *([Choice("", f"/login for: {others}", divider=True)] if rows and others else [])]
+
+
+_NONE = "no provider has a credential: /login stores one"
+
+
+def usable_models(runtime: Runtime) -> list[Model]:
+    """Of every provider with a credential or without need of one, by provider and id; the current one in any case."""
+    usable = {name for name, usable in _providers(runtime).items() if usable}
+    rows = {value_of(model): model for model in runtime.catalog.rows() if model.provider in usable}
+    if runtime.resolved.endpoint is not None or runtime.resolved.script:
+        rows.setdefault(value_of(runtime.agent.model), runtime.agent.model)
+    return sorted(rows.values(), key=lambda model: (model.provider, model.id))
+
+
+def logged_out(runtime: Runtime) -> list[str]:
+    """The best known providers that have no credential."""
+    known = _providers(runtime)
+    return [name for name in ("anthropic", "openai", "kimi") if not known.get(name, True)]
+
+
+def _providers(runtime: Runtime) -> dict[str, bool]:
+    commands = runtime.settings.values.api_key_command
+    return {
+        name: not provider.needs_key or has_credential(provider, runtime.auth, os.environ, commands)
+        for name, provider in runtime.catalog.providers().items()
+        if provider.api != "script"
+    }
+
+
+def value_of(model: Model) -> str:
+    return f"{model.provider}\n{model.id}"
+
+
+def model_row(model: Model, current: str = "") -> Choice:
+    mark = "● " if value_of(model) == current else "  "
+    return Choice(value_of(model), f"{mark}{one_line(model.provider)}/{one_line(model.id)}", _about(model))
+
+
+def _about(model: Model) -> str:
+    """Window, price, and what is special."""
+    tag = "[speculative]" if model.speculative else "[live]" if model.source in ("live", "cache") else ""
+    price = f"${model.price_input:g}/${model.price_output:g}" if model.price_input or model.price_output else ""
+    window = tokens(model.context_window) if model.context_window else ""
+    name = one_line(model.name) if model.name != model.id else ""
+    return "  ".join(part for part in ("✦" if model.reasoning else "", window, price, tag, name) if part)
+
+
+def by_text(query: str, choice: Choice) -> float | None:
+    """Every word of the query stands in provider, id or name, punctuation aside: ``opus46`` finds ``opus-4-6``."""
+    text = _plain(f"{choice.label} {choice.detail}")
+    places = [text.find(_plain(word)) for word in query.split()]
+    return None if any(place < 0 for place in places) else float(sum(places))
+
+
+def _plain(text: str) -> str:
+    return _PUNCTUATION.sub("", text.lower())

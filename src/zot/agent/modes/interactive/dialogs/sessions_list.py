@@ -1,0 +1,116 @@
+"""The stored conversations of this directory, newest first: resume, rename, delete, or look in all directories."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from zot.agent.modes.interactive.dialogs.dialog import Dialog
+from zot.agent.runtime import Runtime
+from zot.core.session.summary import Summary
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets.text_field import TextField
+from zot.tui.width import cut
+
+_HINT = "enter resumes · r renames · d deletes · type to filter · tab: {scope} · esc closes"
+
+
+class Act(msgspec.Struct, frozen=True):
+    """What to do with a session; ``title`` is its new title, or how it is called when it is to be deleted."""
+
+    kind: Literal["open", "rename", "delete", "everywhere"]
+    path: str
+    title: str = ""
+
+
+class SessionsList(Dialog[Act]):
+    def __init__(self, summaries: Sequence[Summary], current: str, *, everywhere: bool, selected: str = "") -> None:
+        super().__init__()
+        self._by_path = {summary.path: summary for summary in summaries}
+        self.everywhere = everywhere
+        self.title = "sessions of all directories" if everywhere else "sessions of this directory"
+        self.list = SelectList([_row(s, current, everywhere) for s in summaries], selected=selected)
+        self._renaming: TextField | None = None
+
+    @classmethod
+    async def load(cls, runtime: Runtime, like: SessionsList | None = None, *, toggle: bool = False) -> SessionsList:
+        """As the files are now; ``like`` an earlier one."""
+        from zot.agent.modes.interactive.commands.sessions import summaries
+
+        everywhere = like is not None and like.everywhere != toggle
+        chosen = like.list.chosen if like is not None else None
+        current = str(runtime.session.path) if runtime.session is not None else ""
+        found = await summaries(runtime, everywhere=everywhere)
+        return cls(found, current, everywhere=everywhere, selected=chosen.value if chosen else "")
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        if self._renaming is not None:
+            line, column = self._renaming.line(theme, max(width - 12, 1))
+            self.hint, self.cursor = "enter stores the title · esc goes back", (0, column + 10)
+            return [f"  {theme.paint('prompt', 'title ›')} {line}"]
+        self.cursor = None
+        self.hint = _HINT.format(scope="this directory" if self.everywhere else "all directories")
+        if not self._by_path:
+            return [theme.paint("muted", cut("  no sessions yet", width))]
+        head = [theme.paint("accent", cut(f"  filter: {self.list.filter}", width))] if self.list.filter else []
+        return [*head, *self.list.lines(theme, width, max(height - len(head), 1))]
+
+    def key(self, key: Key) -> bool:
+        if self._renaming is not None:
+            return self._rename_key(key)
+        chosen = self.list.chosen
+        if key.name == "tab":
+            self.finish(Act("everywhere", ""))
+        elif chosen is not None and key.name == "enter":
+            self.finish(Act("open", chosen.value))
+        elif chosen is not None and not self.list.filter and key.name in ("r", "d"):
+            summary = self._by_path[chosen.value]
+            if key.name == "r":
+                self._renaming = TextField(one_line(summary.title))
+            else:
+                self.finish(Act("delete", chosen.value, one_line(summary.label)))
+        else:
+            return self.list.key(key)
+        return True
+
+    def _rename_key(self, key: Key) -> bool:
+        assert self._renaming is not None
+        if key.name in ("esc", "ctrl+c"):
+            self._renaming = None
+        elif key.name == "enter":
+            chosen, title = self.list.chosen, self._renaming.text.strip()
+            self._renaming = None
+            if chosen is not None and title:
+                self.finish(Act("rename", chosen.value, title))
+        else:
+            self._renaming.key(key)
+        return True
+
+
+def _row(summary: Summary, current: str, everywhere: bool) -> Choice:
+    mark = "● " if summary.path == current else "  "
+    place = f" · {one_line(summary.cwd)}" if everywhere else ""
+    about = (
+        f"{one_line(summary.provider)}/{one_line(summary.model)} · {summary.messages} msgs · ${summary.cost_usd:.4f}"
+    )
+    return Choice(summary.path, f"{mark}{age(summary.modified):>10}  {one_line(summary.label)}", f"{about}{place}")
+
+
+def age(modified: float, now: float | None = None) -> str:
+    """``just now``, ``5 min ago``, ``3 h ago``, ``2 d ago``, else the date."""
+    seconds = max((time.time() if now is None else now) - modified, 0)
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min ago"
+    if seconds < 86_400:
+        return f"{int(seconds // 3600)} h ago"
+    if seconds < 7 * 86_400:
+        return f"{int(seconds // 86_400)} d ago"
+    return time.strftime("%Y-%m-%d", time.localtime(modified))

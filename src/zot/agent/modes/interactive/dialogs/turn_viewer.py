@@ -1,0 +1,147 @@
+"""One turn of the conversation on a screen of its own: prompt, replies and tool results in full, with search.
+
+Read-only. Left and right go to the turns before and after; what was on the terminal is back when it closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.dialogs.dialog import Dialog, titled_rule
+from zot.agent.modes.interactive.dialogs.pages import Pages
+from zot.agent.modes.interactive.resumed import message_blocks
+from zot.core.session.history import Turn
+from zot.tui.keys import Key
+from zot.tui.theme import Theme
+from zot.tui.widgets.text_field import TextField
+from zot.tui.width import cut, visible
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+
+_KEYS = "up/down, page up/down · left/right: turn · / search · n next · ctrl+o folds · y copies · esc returns"
+
+
+class TurnViewer(Dialog[bool]):
+    fullscreen = True
+
+    def __init__(self, app: App, turns: Sequence[Turn], number: int) -> None:
+        super().__init__()
+        self._app = app
+        self._turns = turns
+        self._number = number
+        self._expanded = True
+        self._pages = Pages()
+        self._made: tuple[object, list[str]] | None = None
+        self._field: TextField | None = None
+        self._sought = ""
+        self._told = ""
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        """The whole screen: title, body, foot."""
+        body = self.rows(theme, width, max(height - 2, 1))
+        body += [""] * (max(height - 2, 1) - len(body))
+        title = f"turn {self._number + 1} of {len(self._turns)} · {self._pages.place}"
+        return [titled_rule(theme, title, width), *body, self._foot(theme, width, height)]
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        shown = self._pages.show(self._body(width), height)
+        return [self._marked(theme, row, width) for row in shown]
+
+    def _marked(self, theme: Theme, row: str, width: int) -> str:
+        found = self._sought and self._sought in visible(row).lower()
+        return theme.selected(visible(row), width) if found else cut(row, width)
+
+    def _foot(self, theme: Theme, width: int, height: int) -> str:
+        if self._field is None:
+            self.cursor = None
+            return theme.paint("muted", cut(f"  {self._told or _KEYS}", width))
+        line, column = self._field.line(theme, max(width - 4, 1))
+        self.cursor = (height - 1, column + 4)
+        return f"  {theme.paint('prompt', '/')} {line}"
+
+    def _body(self, width: int) -> list[str]:
+        key = (self._number, width, self._expanded, self._app.theme)
+        if self._made is None or self._made[0] != key:
+            self._made = (key, self._rendered())
+        return self._made[1]
+
+    def _rendered(self) -> list[str]:
+        turn = self._turns[self._number]
+        rows: list[str] = []
+        calls = {call.id: call for message in turn.replies for call in message.tool_calls()}
+        for message in (turn.prompt, *turn.replies):
+            for block in message_blocks(message, calls, self._app, expanded=self._expanded):
+                rows += ["", *block] if rows else block
+        return rows
+
+    # --- keys
+
+    def key(self, key: Key) -> bool:
+        if self._field is not None:
+            return self._search_key(key)
+        self._told = ""
+        if key.name in ("left", "right"):
+            self._turn(1 if key.name == "right" else -1)
+        elif key.name == "/":
+            self._field = TextField()
+        elif key.name in ("n", "N"):
+            self._find(-1 if key.name == "N" else 1)
+        elif key.name == "ctrl+o":
+            self._expanded = not self._expanded
+        elif key.name == "y":
+            self._copy()
+        elif key.name == "q":
+            self.finish(True)
+        else:
+            return self._pages.key(key)
+        return True
+
+    def _turn(self, step: int) -> None:
+        number = min(max(self._number + step, 0), len(self._turns) - 1)
+        if number != self._number:
+            self._number, self._pages.top = number, 0
+
+    def _search_key(self, key: Key) -> bool:
+        assert self._field is not None
+        if key.name in ("esc", "ctrl+c"):
+            self._field, self._sought = None, ""
+        elif key.name == "enter":
+            self._sought = self._field.text.strip().lower()
+            self._field = None
+            if self._sought:
+                self._pages.top -= 1  # what stands on the first row counts, too
+                self._find(1)
+        else:
+            self._field.key(key)
+        return True
+
+    def _find(self, step: int) -> None:
+        """The next row with the text; after the last one of this turn, the next turn that has it."""
+        if not self._sought:
+            return
+        number, first = self._number, self._pages.top + step
+        for _ in range(len(self._turns) + 1):
+            rows = self._body(self._app.columns)
+            hits = [i for i, row in enumerate(rows) if self._sought in visible(row).lower()]
+            hits = [i for i in hits if (i >= first if step > 0 else i <= first)]
+            if hits:
+                self._pages.count = len(rows)
+                self._pages.go(hits[0] if step > 0 else hits[-1])
+                return
+            self._number = (self._number + step) % len(self._turns)
+            first = 0 if step > 0 else len(self._body(self._app.columns))
+        self._number = number
+        self._told = f'"{self._sought}" is nowhere in this conversation'
+
+    def _copy(self) -> None:
+        """Through the terminal, which may be on another machine; the text is ours, not the model's sequence."""
+        from base64 import b64encode
+
+        turn = self._turns[self._number]
+        text = "\n\n".join(filter(None, (message.text() for message in turn.replies if message.role == "assistant")))
+        self._app.terminal.write(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
+        self._told = "the answer is in the clipboard, if the terminal allows it"
