@@ -75,6 +75,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Skip TLS checks, only for addresses you gave yourself (`--base-url`, `models.json`)."),
     ] = False
     extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    quick_model_shortcuts: Annotated[
+        dict[str, str],
+        Meta(description='Models on ctrl+1 to ctrl+9, by digit: `{"1": "anthropic/claude-sonnet-4-5"}`.'),
+    ] = {}
     keymap: Annotated[
         dict[str, str],
         Meta(

@@ -80,6 +80,7 @@ class InteractiveSurface:
         self._app.turns.submit(text)
 
     def submit_slash(self, extension: str, text: str) -> None:
+        self._app.attendants.unasked = text.lower().startswith("/reload-ext")
         self._app.run_command(text)
 
     def insert(self, extension: str, text: str) -> None:

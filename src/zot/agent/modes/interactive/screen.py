@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from zot.tui.alternate import Alternate
 from zot.tui.live_region import LiveRegion, Place
 from zot.tui.settled import Settled
 from zot.tui.terminal import Size, Terminal
@@ -27,6 +28,7 @@ class Screen:
         self._app = app
         self._terminal = terminal
         self._region = LiveRegion(reflows=terminal.reflows)
+        self._alternate = Alternate()
         self.settled = Settled()
         self.holding = True  # settled rows wait until the colours are known
         self._scheduled: asyncio.TimerHandle | None = None
@@ -75,6 +77,11 @@ class Screen:
             return
         self._last = asyncio.get_running_loop().time()
         size = self._terminal.size()
+        if (dialog := self._app.dialogs.top) is not None and dialog.fullscreen:
+            rows = dialog.lines(self._app.theme, size.columns, size.rows)[: size.rows]
+            self._terminal.write(self._alternate.frame([cut(row, size.columns) for row in rows], dialog.cursor))
+            return
+        self._terminal.write(self._alternate.leave())
         self._app.transcript.advance(size.columns)
         settled = [] if self.holding else [cut(row, size.columns) for row in self.settled.take()]
         live, cursor = self.compose(size)
@@ -136,7 +143,7 @@ class Screen:
 
     def pause(self) -> None:
         """Somebody else writes to the terminal (an external editor, a suspended zot): take the region away."""
-        self._terminal.write(self._region.erase())
+        self._terminal.write(self._alternate.leave() + self._region.erase())
         self._paused = True
 
     def resume(self) -> None:
@@ -151,6 +158,7 @@ class Screen:
 
     def close(self) -> None:
         """Print what is left, take the region away, end on a fresh row under the transcript."""
+        self._terminal.write(self._alternate.leave())
         if self._terminal.closed or self._paused:
             return
         self.holding = False
