@@ -62,6 +62,7 @@ class Run:
         self.verdicts = verdicts
         self.times = times
         self.usable = False  # greeted, and alive after it
+        self.at_start: dict[str, Any] = {}  # its registrations when it was ready; more may follow
         self.offers_call_tool = False
         self.behind = False  # it reads too slowly; nothing it does later can be judged
 

@@ -68,6 +68,7 @@ async def check(run: Run) -> None:
     greeted = time.monotonic()
     host.acknowledge()
     await host.registered(max(run.times.hello, READY_GRACE))
+    run.at_start = run.registrations()
     _ready(run, greeted)
     run.usable = host.alive
     if run.usable:

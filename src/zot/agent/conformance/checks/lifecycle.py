@@ -103,7 +103,8 @@ async def check_start(run: Run, first: Run, id: str, offers: tuple[str, ...] = (
         run.verdicts.failed(id, f"it did not start: {run.why_silent(run.times.hello)}")
         return False
     run.usable = True
-    now, then = run.registrations(), first.registrations()
+    run.at_start = run.registrations()
+    now, then = run.at_start, first.at_start
     changed = [key for key in then if now[key] != then[key]]
     if changed:
         run.verdicts.failed(id, f"other {changed[0]} than the first time: {now[changed[0]]} for {then[changed[0]]}")

@@ -1,0 +1,78 @@
+"""Correct extensions in five languages and every SDK pass the conformance kit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import toolchains
+from tests.conformance.extension_kit import check_all, told
+from tests.unit.agent.skills.example_files import write_examples
+from zot.agent.conformance.kit import Report
+
+ROOT = Path(__file__).parents[2]
+SKILL_EXAMPLES = ("hello-python", "protect-env", "hello-typescript", "hello-go", "hello-shell")
+SDK_STARTERS = ("python-sdk", "typescript-sdk", "go-sdk")
+EVERYTHING = ("python-everything", "typescript-everything", "go-everything")
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Report]]:
+    place = tmp_path_factory.mktemp("sound")
+    write_examples("write-zot-extension", place / "skill")
+    directories = {name: place / "skill" / name for name in SKILL_EXAMPLES} | _sdk_extensions(place)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in toolchains.environment().items():
+            patch.setenv(name, value)
+        yield check_all(directories, place / "scratch")
+
+
+def _sdk_extensions(place: Path) -> dict[str, Path]:
+    """The starter of each SDK, and the extension that uses every verb of it."""
+    go, node = ROOT / "sdks/go", ROOT / "sdks/typescript"
+    binaries = place / "binaries"
+    subprocess.run(["go", "build", "-o", f"{binaries}/", "./internal/everything", "./example"], cwd=go, check=True)
+    python = ROOT / "tests/conformance/sdks/everything.py"
+    programs = {
+        "python-sdk": ("weather", sys.executable, str(ROOT / "sdks/python/example/weather.py")),
+        "typescript-sdk": ("weather", "tsx", str(node / "example/index.ts")),
+        "go-sdk": ("weather", str(binaries / "example")),
+        "python-everything": ("everything", sys.executable, str(python)),
+        "typescript-everything": ("everything", "node", str(node / "test/everything.mjs")),
+        "go-everything": ("everything", str(binaries / "everything")),
+    }
+    return {key: _write(place / "sdk" / key, *program) for key, program in programs.items()}
+
+
+def _write(directory: Path, name: str, program: str, *args: str) -> Path:
+    directory.mkdir(parents=True)
+    manifest = {"name": name, "exec": program, "args": list(args)}
+    (directory / "extension.json").write_text(json.dumps(manifest))
+    return directory
+
+
+@pytest.mark.parametrize("name", SKILL_EXAMPLES)
+def test_the_examples_of_the_skill_pass(name: str, reports: dict[str, Report]) -> None:
+    """iface-313: what the skill teaches is sound."""
+    assert reports[name].passed, told(reports[name])
+
+
+@pytest.mark.parametrize("name", SDK_STARTERS)
+def test_the_starter_of_each_sdk_passes(name: str, reports: dict[str, Report]) -> None:
+    """ext-029, ext-095, ext-111: the child's side of each."""
+    assert reports[name].passed, told(reports[name])
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_every_verb_of_each_sdk_is_sound_and_its_deliberate_faults_are_found(
+    name: str, reports: dict[str, Report]
+) -> None:
+    """ext-147: it has a command that shows nothing, a tool that waits to be cancelled and an empty note."""
+    faults = {"commands.payload", "tools.answered", "notes.level"}
+    assert {result.id for result in reports[name].failures} == faults, told(reports[name])
+    assert all(result.status != "skip" for result in reports[name].results)
