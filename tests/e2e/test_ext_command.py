@@ -137,13 +137,13 @@ def test_on_a_terminal_a_long_description_is_cut_between_wide_characters(zot: Zo
     assert "\x1b[2J" not in out
 
 
-def on_a_terminal(zot: Zot, *words: str) -> str:
-    """The program's stdout when it is a terminal."""
+def on_a_terminal(zot: Zot, *words: str, stream: str = "stdout") -> str:
+    """What the program writes to a stream that is a terminal."""
     import pty
 
     primary, secondary = pty.openpty()
     try:
-        done = subprocess.Popen(zot.argv(words), cwd=zot.project, env=zot.env(), stdout=secondary, stdin=secondary)
+        done = subprocess.Popen(zot.argv(words), cwd=zot.project, env=zot.env(), **{stream: secondary})
         os.close(secondary)
         output = b""
         while chunk := _read_terminal(primary):
@@ -262,6 +262,16 @@ def test_a_directory_that_contains_the_destination_is_refused(zot: Zot) -> None:
     assert ran.code == 1
     assert "contains the place" in ran.err
     assert left(zot) == []
+
+
+def test_a_big_copy_counts_on_a_terminal(zot: Zot) -> None:
+    source = extension(zot.project / "x")
+    for number in range(450):
+        (source / f"{number}.txt").write_text("x")
+    shown = on_a_terminal(zot, "ext", "install", "x", stream="stderr")
+    assert "copying" in shown
+    assert "400 files" in shown
+    assert "452 files" in shown
 
 
 @pytest.mark.parametrize("form", ["file://{}", "{}.git"])
@@ -601,6 +611,13 @@ def test_doctor_of_zot_shows_extension_problems_without_starting_any(zot: Zot) -
     assert "no-such-program-here" in ran.out
     assert "stranger is not trusted" in ran.out
     assert not (directory / "started").exists()
+
+
+def test_doctor_names_what_a_killed_install_left_behind(zot: Zot) -> None:
+    left_over = zot.home / "zot" / "extensions" / ".installing-12345678"
+    left_over.mkdir(parents=True)
+    assert str(left_over) in zot("ext", "doctor").out
+    assert "no extensions found" in zot("ext", "doctor").out
 
 
 def test_doctor_with_nothing_installed_says_so(zot: Zot) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.ext_commands.arguments import parse
-from zot.agent.extensions.discover import Discovery, Entry
+from zot.agent.extensions.discover import STAGING, Discovery, Entry, global_dir
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.status import ExtensionStatus
 from zot.agent.extensions.surface import SilentSurface
@@ -41,6 +41,8 @@ class Findings(msgspec.Struct):
     untrusted: list[Untrusted]
     removed: list[str]
     """Credential variables the children did not get."""
+    leftovers: list[Path]
+    """What a killed install or removal left behind."""
 
 
 def run(argv: list[str]) -> int:
@@ -83,6 +85,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         list(host.diagnostics.load_errors),
         undecided(cwd, trust),
         workspace.removed_credentials(),
+        sorted(global_dir(home).glob(f"{STAGING}*")),
     )
 
 
@@ -94,6 +97,7 @@ def report(findings: Findings) -> Iterator[str]:
         yield from (f"  {label:12}{one_line(text)}" for label, text in _details(entry, status))
     yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
     yield from _section("notes", [*findings.discovery.notes, *findings.discovery.quiet])
+    yield from _section("left over, safe to delete", map(str, findings.leftovers))
     if findings.removed:
         names = ", ".join(findings.removed)
         yield f"not passed to extensions: {names} (env_passthrough in config.json lets a named one through)"

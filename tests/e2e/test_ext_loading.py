@@ -1,0 +1,99 @@
+"""Which extensions a real run loads: seen by the tools the model is offered, and by what zot says about the rest."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.conftest import Ran, Zot
+from tests.fakes.model_server import Say
+
+MAIN = """\
+import json, sys
+print(json.dumps({"type": "hello", "name": "x"}))
+print(json.dumps({"type": "register_tool", "name": sys.argv[1], "schema": {"type": "object"}}))
+print(json.dumps({"type": "ready"}), flush=True)
+for line in sys.stdin:
+    if json.loads(line)["type"] == "shutdown":
+        break
+"""
+
+
+def extension(directory: Path, tool: str, /, **fields: Any) -> Path:
+    """An extension that offers one tool."""
+    directory.mkdir(parents=True)
+    (directory / "main.py").write_text(MAIN)
+    manifest = {"name": directory.name, "exec": sys.executable, "args": ["main.py", tool], **fields}
+    (directory / "extension.json").write_text(json.dumps({k: v for k, v in manifest.items() if v is not None}))
+    return directory
+
+
+def own(zot: Zot, name: str, tool: str, /, **fields: Any) -> Path:
+    return extension(zot.home / "zot" / "extensions" / name, tool, **fields)
+
+
+def offered(zot: Zot, serve, *flags: str) -> tuple[set[str], Ran]:
+    """The tools of extensions in the model's request."""
+    server = serve([Say("ok")])
+    ran = zot("-p", *flags, "go")
+    assert (ran.code, ran.out) == (0, "ok\n")
+    names = {tool["name"] for tool in server.requests[0].json["tools"]}
+    return names - {"read", "write", "edit", "bash", "skill", "glob", "grep"}, ran
+
+
+def test_a_disabled_one_named_on_the_command_line_is_told_and_an_installed_one_is_not(zot: Zot, serve) -> None:
+    """ext-014"""
+    extension(zot.project / "named", "a", enabled=False)
+    own(zot, "installed", "b", enabled=False)
+    tools, ran = offered(zot, serve, "--ext", "named")
+    assert tools == set()
+    assert len(ran.err.splitlines()) == 1
+    assert "named is disabled" in ran.err
+
+
+def test_an_explicit_path_wins_over_an_installed_one_of_its_name(zot: Zot, serve) -> None:
+    """ext-024"""
+    extension(zot.project / "dev", "new_tool", name="x")
+    own(zot, "x", "old_tool")
+    tools, ran = offered(zot, serve, "--ext", "dev")
+    assert tools == {"new_tool"}
+    assert "was skipped" in ran.err
+
+
+def test_no_ext_skips_what_is_installed_but_not_what_is_named(zot: Zot, serve) -> None:
+    """ext-025"""
+    extension(zot.project / "named", "a")
+    own(zot, "installed", "b")
+    assert offered(zot, serve)[0] == {"b"}
+    assert offered(zot, serve, "--no-ext")[0] == set()
+    assert offered(zot, serve, "--no-ext", "--ext", "named")[0] == {"a"}
+
+
+def test_a_relative_path_belongs_to_the_process_and_survives_another_working_directory(zot: Zot, serve) -> None:
+    """ext-026"""
+    there = zot.project / "there"
+    there.mkdir()
+    zot.project = extension(zot.project / "here", "a")
+    assert offered(zot, serve, "--ext", ".", "--cwd", str(there))[0] == {"a"}
+
+
+def test_bundles_without_a_process_load_in_silence(zot: Zot, serve) -> None:
+    """ext-098"""
+    theme = own(zot, "theme", "unused", exec=None, args=None)
+    (theme / "theme.json").write_text('{"name": "t"}')
+    tools, ran = offered(zot, serve)
+    assert (tools, ran.err) == (set(), "")
+    assert not (zot.home / "zot" / "logs" / "ext-theme.log").exists()
+
+
+def test_a_broken_one_is_told_and_the_others_load(zot: Zot, serve) -> None:
+    """ext-012 ext-013"""
+    own(zot, "nameless", "a", name="")
+    own(zot, "nothing-to-run", "b", exec=None)
+    own(zot, "fine", "c")
+    tools, ran = offered(zot, serve)
+    assert tools == {"c"}
+    assert len(ran.err.splitlines()) == 2
+    assert all("extension load: " in line for line in ran.err.splitlines())
