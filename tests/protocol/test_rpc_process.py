@@ -365,3 +365,34 @@ def test_stdout_is_given_back_as_it_was(zot: Zot, serve) -> None:
     assert os.get_blocking(theirs)
     os.close(ours)
     os.close(theirs)
+
+
+@pytest.mark.parametrize("delay_ms", [0, 20, 40, 60, 90])
+def test_a_signal_while_it_starts_gives_the_code_of_the_signal(rpc, serve, delay_ms: int) -> None:
+    """rpc-010 (OP-2): whenever it comes"""
+    serve([])
+    client = rpc()
+    client.ask("ping")
+    time.sleep(delay_ms / 1000)
+    client.signal(signal.SIGTERM)
+    assert client.exit_code() == 143
+    assert client.stderr == ""
+
+
+@pytest.mark.parametrize("closed", ["<&-", "</dev/null", ">&- </dev/null"])
+def test_closed_or_empty_streams_end_it_at_once(zot: Zot, serve, closed: str) -> None:
+    """rpc-010"""
+    serve([])
+    command = " ".join(f"'{word}'" for word in zot.argv(["rpc", *zot.endpoint(True)]))
+    ran = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"], cwd=zot.project, env=zot.env(), capture_output=True, timeout=30
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_words_and_resume_have_no_effect(zot: Zot, serve) -> None:
+    """rpc-001: stdin belongs to the protocol"""
+    server = serve([Say("never")])
+    ran = zot("rpc", "--resume", "some", "words", stdin='{"type":"get_messages"}\n')
+    assert (ran.code, ran.err, server.requests) == (0, "", [])
+    assert ran.events[0]["data"] == {"messages": []}

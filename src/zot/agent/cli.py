@@ -95,8 +95,10 @@ def _mode(flags: Flags) -> int:
 
 
 def _rpc(flags: Flags) -> int:
-    from zot.agent.rpc.early import EarlyDoor
+    from zot.agent.rpc.early import EarlyDoor, heed_signals, open_missing_streams
 
+    open_missing_streams()
+    heed_signals()
     door = EarlyDoor()
     door.open()
     # Imported after the door is open: it answers pings meanwhile.

@@ -9,6 +9,8 @@ from __future__ import annotations
 import _thread
 import os
 import select
+import signal
+from types import FrameType
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 _MAX_PING = 1024  # so that an answer fits into what a writable pipe takes without blocking
@@ -94,6 +96,25 @@ class EarlyDoor:
         except OSError:
             return False
         return True
+
+
+def open_missing_streams() -> None:
+    """Put the null device where stdin, stdout or stderr is closed, before another file gets that number."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def heed_signals() -> None:
+    """Until the server has handlers of its own: end with the code that names the signal (SIGINT does so already)."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 def answer_to(line: bytes) -> bytes | None:
