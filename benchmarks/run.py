@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import command_line, sessions, size  # noqa: E402
+from benchmarks import command_line, extensions, sessions, size  # noqa: E402
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
 
@@ -24,7 +24,7 @@ def main() -> int:
     p, s = python_pass(), shell_true()
     print(f"P = {p * 1000:.1f} ms (python -c pass), S = {s * 1000:.2f} ms (sh -c true)\n", flush=True)
     rows: list[Row] = []
-    for group in (command_line.rows(p, s), sessions.rows(), size.rows()):
+    for group in (command_line.rows(p, s), sessions.rows(), extensions.rows(), size.rows()):
         for row in group:
             rows.append(row)
             what, measured, budget, verdict, note = row.cells()

@@ -242,13 +242,14 @@ async def test_a_switch_of_session_ends_one_and_starts_another(kit: Kit) -> None
     directory = await watched(kit, ("session_start", "session_end"))
     host = kit.host
     host.session_started()
+    host.session_id = lambda: "s2"
     host.session_ended("session_switch")
     host.session_ended("session_switch")
     host.session_started()
-    rows = [(row["event"], row.get("reason")) for row in await heard(kit, directory)]
+    rows = [(row["event"], row["session_id"], row.get("reason")) for row in await heard(kit, directory)]
     assert rows == [
-        *(("session_start", None), ("session_end", "session_switch")),
-        *(("session_start", None), ("session_end", "shutdown")),
+        *(("session_start", "s1", None), ("session_end", "s1", "session_switch")),
+        *(("session_start", "s2", None), ("session_end", "s2", "shutdown")),
     ]
 
 

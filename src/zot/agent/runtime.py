@@ -90,6 +90,7 @@ class Runtime:
         agent.listeners.append(host.observe)
         agent.system_editor = host.edit_system_prompt
         host.run_tool = agent.run_tool
+        host.session_id = lambda: agent.session_id
         host.on_tools_changed = self.refresh_tools
         await host.start()
         host.session_started()

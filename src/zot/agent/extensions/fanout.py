@@ -37,9 +37,8 @@ class Fanout:
         listening = [child for child in self._children() if name in child.events and child.alive]
         if not listening:
             return
-        line = encode(
-            Event(event=name, session_id=self._session_id(), cwd=self._cwd, sequence=self._sequence, **fields())
-        )
+        common = {"session_id": self._session_id(), "cwd": self._cwd, "sequence": self._sequence}
+        line = encode(Event(event=name, **{**common, **fields()}))
         for child in listening:
             child.send_line(line)
 

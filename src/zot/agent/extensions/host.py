@@ -51,7 +51,7 @@ def _nobody_cares() -> None: ...
 
 
 class ExtensionHost:
-    """``provider`` and ``model`` are what children are told; whoever switches the model sets them.
+    """``provider``, ``model`` and ``session_id()`` are what children are told; whoever switches one sets it.
 
     ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
     ``explicit_grace_s`` is how long ``start`` waits for what was named by hand, where that is longer than for others.
@@ -95,13 +95,13 @@ class ExtensionHost:
         self._scan = scan
         self._trust = trust
         self._trust_project = trust_project
-        self._session_id = session_id
+        self.session_id = session_id
         self._explicit_grace_s = explicit_grace_s
         self._children: list[Child] = []
         self._missing_guards: list[MissingGuard] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
-        self._session_open = False
+        self._open_session: str | None = None
         self._tasks = Tasks(self._on_bug)
         self._lives: dict[Child, asyncio.Task[None]] = {}
         self._registry = Registry(builtin_commands)
@@ -109,7 +109,7 @@ class ExtensionHost:
         self._nested = NestedCalls(self._tasks)
         self._commands = Commands(self._registry, self._panels, surface)
         self._requests = Requests(surface, self._registry, self._panels, self._nested, self._tools_changed)
-        self._fanout = Fanout(lambda: self._children, session_id, str(cwd))
+        self._fanout = Fanout(lambda: self._children, lambda: self.session_id(), str(cwd))
         self.observe = self._fanout.observe
         self.interceptor = Interception(lambda: self._children, lambda: self._missing_guards, self._suppressed)
 
@@ -171,14 +171,15 @@ class ExtensionHost:
 
     def session_started(self) -> None:
         """A conversation becomes the active one."""
-        if not self._session_open:
-            self._session_open = True
+        if self._open_session is None:
+            self._open_session = self.session_id()
             self._fanout.emit("session_start")
 
     def session_ended(self, reason: Literal["shutdown", "session_switch", "cwd_change"]) -> None:
-        if self._session_open:
-            self._session_open = False
-            self._fanout.emit("session_end", lambda: {"reason": reason})
+        """The conversation that was started last is over, whichever is the current one by now."""
+        ended, self._open_session = self._open_session, None
+        if ended is not None:
+            self._fanout.emit("session_end", lambda: {"reason": reason, "session_id": ended})
 
     # --- for the agent
 
@@ -203,7 +204,7 @@ class ExtensionHost:
 
     async def edit_system_prompt(self, text: str) -> str:
         """``before_agent_start``; for ``AgentState.system_editor``."""
-        conversation = Conversation(self._session_id(), str(self.cwd), self.provider, self.model)
+        conversation = Conversation(self.session_id(), str(self.cwd), self.provider, self.model)
         return await rewrite(self._children, text, conversation, self._warn)
 
     # --- for screens and clients

@@ -1,6 +1,6 @@
 """One extension process and its three streams, driven by the event loop's own callbacks.
 
-Reading is fair: a callback handles lines for a fifth of a millisecond and then lets everybody else run, so that a flood
+Reading is fair: a callback handles lines for a tenth of a millisecond and then lets everybody else run, so that a flood
 slows down nobody but the child that makes it. The process counts as over when it exits or when its stdout ends,
 whichever comes first, even if a grandchild still holds the pipe.
 """
@@ -19,9 +19,9 @@ from zot.agent.extensions.line_reader import LineReader
 from zot.agent.extproto import limits
 from zot.system.processes import ProcessTree, spawn
 
-_READ = 4 * 1024
+_READ = 2 * 1024
 _READ_LONG = 256 * 1024
-_TURN_S = 0.0002
+_TURN_S = 0.0001
 _LAST_READS = 64  # after the exit: what the pipe can still hold, with room to spare
 
 Receive = Callable[[bytes | None], None]

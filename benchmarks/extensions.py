@@ -1,0 +1,116 @@
+"""The extension host under load: what an interception costs, what a flood does, what ten extensions cost at the start.
+
+The first three are measured in a process of their own (``python -m benchmarks.extensions``), so that its memory is
+the host's alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import best, run, scratch_home
+from benchmarks.row import Row
+from tests.fakes.extension_host import Kit, hosting
+from tests.fakes.extensions import write_extension
+from zot.provider.messages import ToolCallBlock
+
+ZOT = f"{sys.prefix}/bin/zot"
+ROOT = Path(__file__).parent.parent
+ANSWERING = 'hello(); subscribe(intercept=["tool_call"]); ready(); serve(event_intercept=answer)'
+FLOODING = """
+hello(); ready()
+frame = b'{"type":"panel_render","panel_id":"p","title":"t","lines":["' + b"x" * 130 + b'"],"footer":"f"}\\n'
+while not os.path.exists(HERE + "/../go"): time.sleep(0.01)
+try:
+    while True: raw(frame * 20)
+except BrokenPipeError: pass
+"""
+FLOODERS, SECONDS = 50, 3.0
+
+
+def rows() -> Iterator[Row]:
+    child = subprocess.run([sys.executable, "-m", __name__], cwd=ROOT, capture_output=True, check=True)
+    found = json.loads(child.stdout)
+    yield Row("extension: round trip of one interception, p50", found["intercept_ms"], 0.5, "ms")
+    per_s = f"{FLOODERS} extensions, frames of 200 bytes"
+    yield Row(f"{per_s}: taken", found["frames_per_s"], 20_000, "per s", at_least=True)
+    yield Row(f"{per_s}: loop lag, p99", found["lag_ms"], 50, "ms")
+    yield Row(f"{per_s}: RSS", found["rss_mb"], 150, "MB")
+    one, ten = (best(5, lambda count=count: started_with(count)) for count in (1, 10))
+    yield Row("start-up with ten Python extensions", ten / one, 1.5, "× one", note=f"{one * 1000:.0f} ms with one")
+
+
+def started_with(count: int) -> float:
+    """A whole ``zot -p`` with so many extensions installed."""
+    with scratch_home() as (env, cwd):
+        for number in range(count):
+            write_extension(Path(env["ZOT_HOME"]) / "extensions", f"e{number}", "hello(); tool(NAME); ready(); serve()")
+        script = cwd / "script.json"
+        script.write_text('{"turns":[{"text":"ok"}]}')
+        return run([ZOT, "-p", "go", "--provider", "script", "--script", str(script)], env, cwd).wall
+
+
+async def intercept_ms(root: Path) -> float:
+    async with hosting(root) as kit:
+        kit.add("guard", ANSWERING)
+        host = await kit.start()
+        call = ToolCallBlock("t1", "bash", '{"command":"ls -l"}')
+        times: list[float] = []
+        for _ in range(2000):
+            began = time.perf_counter()
+            await host.interceptor.before_tool(call)
+            times.append(time.perf_counter() - began)
+        return sorted(times)[1000] * 1000
+
+
+async def flood(root: Path) -> tuple[float, float]:
+    """Frames per second, and the 99th percentile of how late a timer of 1 ms is, in ms."""
+    async with hosting(root) as kit:
+        for number in range(FLOODERS):
+            kit.add(f"e{number:02}", FLOODING)
+        await kit.start()
+        taken = _counted(kit)
+        (root / "extensions" / "go").touch()
+        await asyncio.sleep(0.5)
+        before, began, lags = taken[0], time.perf_counter(), list[float]()
+        while time.perf_counter() - began < SECONDS:
+            slept = time.perf_counter()
+            await asyncio.sleep(0.001)
+            lags.append((time.perf_counter() - slept) * 1000 - 1)
+        rate = (taken[0] - before) / (time.perf_counter() - began)
+        return rate, sorted(lags)[int(len(lags) * 0.99)]
+
+
+def _counted(kit: Kit) -> list[int]:
+    taken = [0]
+
+    def count(name: str, direction: str, line: bytes) -> None:
+        taken[0] += 1
+
+    kit.host.traces.append(count)
+    return taken
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="zot-bench-") as directory:
+        quiet, loud = Path(directory, "quiet"), Path(directory, "loud")
+        quiet.mkdir()
+        loud.mkdir()
+        milliseconds = await intercept_ms(quiet)
+        rate, lag = await flood(loud)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found = {"intercept_ms": milliseconds, "frames_per_s": rate, "lag_ms": lag, "rss_mb": memory}
+    os.write(1, json.dumps(found).encode())
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
