@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import CallTools, Say
+from tests.fakes.model_server import Say
 from tests.fakes.tmux import FakeTmux
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")

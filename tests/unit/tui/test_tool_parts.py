@@ -1,0 +1,99 @@
+"""The parts of a tool's box: partial JSON, diffs, the frame and its folding."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zot.tui import diff
+from zot.tui.highlight import Highlighter
+from zot.tui.partial_json import string_fields
+from zot.tui.theme import built_in
+from zot.tui.tool_box import collapsed, inner_width, tool_box
+from zot.tui.width import cells, visible
+
+THEME = built_in("dark", "256")
+
+
+def field(text: str, key: str) -> str | None:
+    return next((f.value for f in string_fields(text) if f.key == key), None)
+
+
+def test_partial_json_shows_the_text_before_an_incomplete_escape() -> None:
+    """iface-108"""
+    assert field('{"content":"abc\\u00', "content") == "abc"
+    assert field('{"content":"abc\\', "content") == "abc"
+
+
+def test_surrogate_pairs_are_combined_and_half_of_one_waits() -> None:
+    """iface-108"""
+    assert field('{"content":"a\\ud83d\\ude00', "content") == "a😀"
+    assert field('{"content":"a\\ud83d', "content") == "a"
+
+
+def test_a_key_name_inside_another_value_is_only_text() -> None:
+    """iface-108"""
+    assert field('{"note":"\\"path\\": \\"wrong\\"","path":"right', "path") == "right"
+
+
+@given(st.text(max_size=30), st.text(max_size=30), st.integers(0, 100))
+def test_property_any_prefix_gives_a_prefix_of_the_value(path: str, content: str, cut: int) -> None:
+    whole = json.dumps({"path": path, "content": content})
+    for found in string_fields(whole[: cut * len(whole) // 100]):
+        value = {"path": path, "content": content}.get(found.key, "")
+        assert value.encode("utf-16", "surrogatepass").startswith(found.value.encode("utf-16", "surrogatepass"))
+
+
+def test_a_numbered_diff_counts_each_side() -> None:
+    """iface-102"""
+    rows = [" a", "-b", "+B", "+C", " d", "...", "-x", " y"]
+    lines = diff.numbered(rows, [(40, 40), (90, 91)])
+    assert [(line.sign, line.number) for line in lines] == [
+        *[(" ", 40), ("-", 41), ("+", 41), ("+", 42), (" ", 43), ("", 0)],
+        *[("-", 90), (" ", 91)],
+    ]
+
+
+def test_added_rows_are_green_and_removed_rows_red() -> None:
+    """iface-102"""
+    rows = diff.render(diff.numbered(["-b", "+B"], [(7, 7)]), THEME, Highlighter(THEME), "", 30)
+    assert rows[0].startswith("\x1b[38;5;203m-  7 ")
+    assert rows[1].startswith("\x1b[38;5;114m+  7 ")
+
+
+def test_a_unified_diff_is_numbered_from_its_hunk_headers() -> None:
+    lines = diff.unified("--- a\n+++ b\n@@ -10,2 +20,2 @@\n ctx\n-old\n+new\n")
+    assert lines is not None
+    assert [(line.sign, line.number) for line in lines[3:]] == [(" ", 20), ("-", 11), ("+", 21)]
+    assert diff.unified("no diff\n+ at all") is None
+
+
+@given(st.lists(st.text(alphabet="ab日é ", max_size=60), max_size=5), st.integers(8, 100))
+def test_property_the_right_edge_of_a_box_is_straight(body: list[str], width: int) -> None:
+    """iface-106"""
+    from zot.tui.width import cut
+
+    rows = tool_box(THEME, "bash", " some label that is long", [cut(row, inner_width(width)) for row in body], width)
+    assert len({cells(row) for row in rows}) == 1
+    assert visible(rows[0]).strip().startswith("┌")
+    assert visible(rows[-1]).strip().endswith("┘")
+
+
+@pytest.mark.parametrize(("count", "shown"), [(12, 12), (13, 11), (100, 11)])
+def test_a_long_body_shows_ten_rows_and_says_how_many_are_hidden(count: int, shown: int) -> None:
+    """iface-099"""
+    rows = collapsed(THEME, [f"row {i}" for i in range(count)])
+    assert len(rows) == shown
+    if count > 12:
+        assert f"{count - 10} of {count}" in visible(rows[-1])
+        assert "ctrl+o" in visible(rows[-1])
+
+
+def test_where_the_end_matters_the_last_rows_are_kept() -> None:
+    """iface-099"""
+    rows = collapsed(THEME, [f"row {i}" for i in range(40)], tail=True)
+    assert "30 of 40" in visible(rows[0])
+    assert rows[-1] == "row 39"

@@ -1,0 +1,76 @@
+"""Cells: what a text takes, and rows that never exceed their width."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zot.tui.width import RESET, cells, cut, pad, visible, wrap
+
+STYLES = ["\x1b[1m", "\x1b[38;5;111m", RESET, "\x1b]8;;https://example.org\x1b\\", "\x1b]8;;\x1b\\"]
+WORDS = st.text(alphabet="ab 日本語é\u0301👩🏽‍💻🏳️‍🌈x-_ ", max_size=12)
+LINES = st.lists(st.one_of(WORDS, st.sampled_from(STYLES)), max_size=12).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        ("abc", 3),
+        ("日本", 4),
+        ("e\u0301", 1),
+        ("👩🏽‍💻", 2),
+        ("\x1b[31mred\x1b[0m", 3),
+        ("─│▌✓…", 5),
+        ("\x1b]8;;https://e.org\x1b\\link\x1b]8;;\x1b\\", 4),
+    ],
+)
+def test_a_text_takes_the_cells_a_terminal_gives_it(text: str, width: int) -> None:
+    """iface-076"""
+    assert cells(text) == width
+
+
+@given(LINES, st.integers(1, 20))
+def test_property_no_row_of_a_wrapped_line_is_wider_than_asked(text: str, width: int) -> None:
+    """iface-076"""
+    assert all(cells(row) <= width for row in wrap(text, width))
+
+
+@given(LINES, st.integers(2, 20))
+def test_property_wrapping_loses_nothing_but_spaces(text: str, width: int) -> None:
+    joined = "".join(visible(row) for row in wrap(text, width))
+    assert re.sub(" ", "", joined) == re.sub(" ", "", visible(text))
+
+
+@given(LINES, st.integers(1, 20))
+def test_property_every_row_closes_what_it_opens(text: str, width: int) -> None:
+    for row in wrap(text, width)[:-1]:
+        after = row.rpartition(RESET)[2]
+        assert not re.search(r"\x1b\[[1-9][0-9;]*m", after)
+
+
+@given(LINES, st.integers(0, 20))
+def test_property_a_cut_line_fits_and_a_padded_one_fills(text: str, width: int) -> None:
+    """iface-279"""
+    assert cells(cut(text, width)) <= width
+    assert cells(pad(text, width)) == width
+
+
+def test_a_cut_never_breaks_a_character() -> None:
+    """iface-279"""
+    assert cut("日本語", 4) == "日…"
+    assert cut("ab👩🏽‍💻cd", 3) == "ab…"
+
+
+def test_styles_are_opened_again_after_a_wrap() -> None:
+    assert wrap("\x1b[1mone two\x1b[0m", 4) == ["\x1b[1mone\x1b[0m", "\x1b[1mtwo\x1b[0m"]
+
+
+def test_continuation_rows_are_indented() -> None:
+    assert wrap("• one two", 6, "  ") == ["• one", "  two"]
+
+
+def test_a_word_longer_than_the_row_is_split_where_it_stands() -> None:
+    assert wrap("ab cdefghij", 5) == ["ab cd", "efghi", "j"]

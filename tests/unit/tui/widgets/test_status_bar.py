@@ -1,0 +1,67 @@
+"""The status bar and the spinner."""
+
+from __future__ import annotations
+
+import pytest
+
+from zot.tui.theme import Spinner as Frames
+from zot.tui.theme import built_in
+from zot.tui.widgets.spinner import Spinner
+from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
+from zot.tui.width import cells, visible
+
+THEME = built_in("dark")
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0"),
+        (950, "950"),
+        (1234, "1.2k"),
+        (9_999, "9.9k"),
+        (35_400, "35k"),
+        (1_100_000, "1.1M"),
+        (12_000_000, "12M"),
+    ],
+)
+def test_token_counts_are_short(count: int, shown: str) -> None:
+    """iface-110"""
+    assert tokens(count) == shown
+
+
+def test_a_bar_that_fits_has_two_lines() -> None:
+    bar = StatusBar(busy="⠋ hm - 1s", model="(p) m", stats=(Stat("↑1"), Stat("↓2")), place="~/x")
+    assert [visible(row) for row in bar.lines(THEME, 60)] == ["  ⠋ hm - 1s  (p) m  ↑1 ↓2", "  ~/x"]
+
+
+def test_a_bar_too_wide_splits_into_lines() -> None:
+    """iface-116"""
+    bar = StatusBar(
+        busy="⠋ thinking - 1s", model="(provider) model", stats=(Stat("↑100k"), Stat("$1.234")), place="~/x"
+    )
+    rows = [visible(row) for row in bar.lines(THEME, 24)]
+    assert rows == ["  ⠋ thinking - 1s", "  (provider) model", "  ↑100k $1.234", "  ~/x"]
+    assert all(cells(row) <= 8 for row in bar.lines(THEME, 8))
+
+
+def test_tags_stand_before_the_place() -> None:
+    bar = StatusBar(model="m", tags=("yolo mode disabled", "jailed"), place="~/x")
+    assert visible(bar.lines(THEME, 60)[1]) == "  yolo mode disabled jailed - ~/x"
+
+
+def test_the_phrase_stays_for_the_turn() -> None:
+    """iface-117"""
+    spinner = Spinner()
+    spinner.start()
+    phrases = {visible(spinner.text(THEME))[2:] for _ in range(50)}
+    assert len(phrases) == 1
+
+
+def test_frames_of_unequal_width_do_not_shift_the_line() -> None:
+    """iface-229"""
+    theme = built_in("dark")
+    theme.spinner = Frames(("a", "bbb"), ("hm",), 1)
+    spinner = Spinner()
+    spinner.start()
+    assert len({visible(spinner.text(theme)).index("hm") for _ in range(200)}) == 1
