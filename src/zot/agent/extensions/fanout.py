@@ -37,7 +37,7 @@ class Fanout:
         listening = [child for child in self._children() if name in child.events and child.alive]
         if not listening:
             return
-        common = {"session_id": self._session_id(), "cwd": self._cwd, "sequence": self._sequence}
+        common: _Fields = {"session_id": self._session_id(), "cwd": self._cwd, "sequence": self._sequence}
         line = encode(Event(event=name, **{**common, **fields()}))
         for child in listening:
             child.send_line(line)
