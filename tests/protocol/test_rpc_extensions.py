@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import Zot
 from tests.fakes.extensions import seen, write_extension
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.rpc_client import FakeRpcClient
@@ -326,6 +327,20 @@ def test_a_panel_closes_when_its_extension_closes_it(rpc, serve, add: Add) -> No
     if client.types[-1] != "ext_panel_close":
         client.until("ext_panel_close")
     assert client.events[-1] == {"type": "ext_panel_close", "extension": "paint", "panel_id": "p"}
+
+
+def test_after_clear_extensions_are_told_the_new_session(rpc, serve, add: Add, zot: Zot) -> None:
+    """rpc-075: an event carries the id of the session it belongs to"""
+    serve([Say("one"), Say("two")])
+    directory = add("watch", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
+    client = rpc("--ext", str(directory), "--continue")
+    client.prompt("first")
+    client.ask("clear")
+    client.prompt("second")
+    assert client.close() == 0
+    told = [frame["session_id"] for frame in seen(directory) if frame.get("event") == "user_prompt_submit"]
+    stored = [json.loads(path.read_text().splitlines()[0])["meta"]["id"] for path in zot.sessions]
+    assert len(set(told)) == 2 and set(told) == set(stored)
 
 
 # --- faults and the end

@@ -102,7 +102,7 @@ def _compose(
     notices: list[str],
 ) -> Runtime:
     workspace = _workspace(cwd, settings, catalog, resolved, session, flags)
-    host = _extension_host(flags, embedding, home, settings, resolved, workspace, session)
+    host = _extension_host(flags, embedding, home, settings, resolved, workspace)
     skills = Skills() if flags.no_skills else _skills(home, cwd, host, notices)
     choice = ToolChoice(() if flags.no_tools else flags.tools, tuple(tool.name for tool in embedding.tools))
     tools = [*_builtin(flags, settings, workspace, skills), *embedding.tools]
@@ -213,7 +213,6 @@ def _extension_host(
     settings: Settings,
     resolved: Resolved,
     workspace: Workspace,
-    session: Session | None,
 ) -> ExtensionHost | None:
     """The host, if there is anything for it to do: most runs have no extensions and never import it."""
     cwd, scan = workspace.cwd, not flags.no_ext
@@ -239,7 +238,7 @@ def _extension_host(
         trust=TrustStore(home),
         trust_project=flags.trust_project,
         tool_timeout_s=settings.values.extension_tool_timeout_s,
-        session_id=lambda: session.id if session else "",
+        session_id=lambda: workspace.exported.get("ZOT_SESSION_ID", ""),  # of now: `clear` begins another
         explicit_grace_s=READY_GRACE_EXPLICIT if headless else 0,
     )
 
