@@ -14,7 +14,7 @@ from zot.agent.conformance.kit import Report, check_extension
 HERE = Path(__file__).parent
 BROKEN = HERE / "broken"
 TIMEOUT = 8.0  # hello and commands 4 s, interceptions 2 s: enough for a loaded machine
-AT_ONCE = 12
+AT_ONCE = 16
 
 _BREAKS = re.compile(r"^# breaks: (.+)$", re.MULTILINE)
 _MANIFEST = re.compile(r"^# manifest: (.+)$", re.MULTILINE)

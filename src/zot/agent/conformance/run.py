@@ -125,10 +125,11 @@ class Run:
             return question
         self._silent.add((question.kind, question.name))
         sent = next((x.data for x in reversed(self.host.transcript.lines) if x.direction == "out"), b"")
-        self.verdicts.failed(check, f"{_what(question)}: {self.why_silent(within)}", sent)
+        self.verdicts.failed(check, f"{_what(question)}: {await self.why_silent(within)}", sent)
         return None
 
-    def why_silent(self, within: float) -> str:
+    async def why_silent(self, within: float) -> str:
+        await self.host.fate()
         if self.host.exit_code is not None:
             return f"the process ended ({_exit(self.host.exit_code)})"
         if self.host.stdout_closed:
@@ -140,7 +141,7 @@ class Run:
     async def well(self, id: str, line: bytes = b"") -> bool:
         """Whether it answers, where it answers anything at all, and otherwise runs; the verdict of ``id``."""
         if not self.host.alive:
-            self.verdicts.failed(id, self.why_silent(0), line.rstrip())
+            self.verdicts.failed(id, await self.why_silent(0), line.rstrip())
             return False
         asked = self.probe()
         if asked is not None and await self.answered(asked, id, self.limit(asked)) is None:

@@ -22,7 +22,7 @@ from zot.agent.extensions.line_reader import LineReader
 from zot.agent.extensions.manifest import Manifest
 from zot.agent.extproto.codec import encode
 from zot.agent.extproto.frames import PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
-from zot.agent.extproto.limits import IDLE_READY, SHUTDOWN_TOTAL, TERMINATE_GRACE
+from zot.agent.extproto.limits import EXIT_AFTER_EOF, IDLE_READY, SHUTDOWN_TOTAL, TERMINATE_GRACE
 from zot.errors import ExtensionError
 from zot.system.process_table import command_of
 from zot.system.processes import ProcessTree, spawn
@@ -140,6 +140,13 @@ class ScriptHost:
 
     async def answer(self, question: Question, within: float) -> bool:
         return await self.until(lambda: question.answer is not None, within)
+
+    async def fate(self) -> None:
+        """After the end of its stdout: a moment for the process to end too, so that its status is known."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EXIT_AFTER_EOF):
+                while self.stdout_closed and self.exit_code is None:
+                    await self._news.wait()
 
     async def settle(self) -> None:
         """Until nothing has come for a moment."""

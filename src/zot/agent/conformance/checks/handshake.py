@@ -74,7 +74,7 @@ async def check(run: Run) -> None:
     if run.usable:
         verdicts.passed("handshake.starts")
     else:
-        verdicts.failed("handshake.starts", f"after hello: {run.why_silent(0)}")
+        verdicts.failed("handshake.starts", f"after hello: {await run.why_silent(0)}")
 
 
 def check_once(run: Run) -> None:
@@ -99,9 +99,9 @@ def _first_line(run: Run) -> None:
 async def _no_hello(run: Run) -> None:
     host = run.host
     if not host.alive:
-        run.verdicts.failed("handshake.starts", f"before hello: {run.why_silent(0)}")
+        run.verdicts.failed("handshake.starts", f"before hello: {await run.why_silent(0)}")
         return
-    reason = run.why_silent(run.times.hello)
+    reason = await run.why_silent(run.times.hello)
     await host.end(shutdown=False)
     if any(isinstance(line.frame, Hello) for line in host.transcript.received):
         run.verdicts.failed("framing.flush", "hello came only when the process ended: it was kept in a buffer")

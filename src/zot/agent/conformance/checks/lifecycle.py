@@ -100,7 +100,7 @@ async def check_start(run: Run, first: Run, id: str, offers: tuple[str, ...] = (
     """Starts it once more; the same registrations must come."""
     hello = await run.host.shake_hands(run.times.hello, offers, **extra)
     if hello is None or not run.host.alive:
-        run.verdicts.failed(id, f"it did not start: {run.why_silent(run.times.hello)}")
+        run.verdicts.failed(id, f"it did not start: {await run.why_silent(run.times.hello)}")
         return False
     run.usable = True
     run.at_start = run.registrations()

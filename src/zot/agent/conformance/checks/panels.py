@@ -62,7 +62,7 @@ async def _play(run: Run, panel: str) -> None:
     run.host.send(PanelKey(panel_id=panel, key="enter"))
     await run.host.settle()
     if not run.host.alive:
-        run.verdicts.failed("panels.keys", f"panel {panel}: {run.why_silent(0)}")
+        run.verdicts.failed("panels.keys", f"panel {panel}: {await run.why_silent(0)}")
         return
     run.verdicts.passed("panels.keys")
     run.host.send(PanelClose(panel_id=panel))

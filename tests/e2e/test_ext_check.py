@@ -1,0 +1,97 @@
+"""``zot ext check`` as an author meets it: the report, its exit status and its machine form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.extension_kit import BROKEN, install
+from tests.e2e.conftest import Zot
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    return install(BROKEN / "good.py", tmp_path / "sound")
+
+
+def test_a_sound_extension_exits_zero_and_is_told_what_was_skipped(zot: Zot, sound: Path) -> None:
+    ran = zot("ext", "check", str(sound), model=False)
+    assert ran.code == 0, ran.out
+    assert "PASS handshake.hello-first" in ran.out
+    assert ", 0 failed, " in ran.out.splitlines()[-1]
+    assert "SKIP registration.guard" in ran.out
+
+
+def test_a_failure_shows_the_line_the_broken_rule_and_the_fix(zot: Zot, tmp_path: Path) -> None:
+    broken = install(BROKEN / "debug_prints.py", tmp_path / "broken")
+    ran = zot("ext", "check", str(broken), model=False)
+    assert ran.code == 1
+    told = ran.out[ran.out.index("FAIL framing.only-frames") :]
+    assert "line: called with dict_keys(['text'])" in told
+    assert "breaks §2.2 ext-006" in told
+    assert "fix: send logs and debug prints to stderr" in told
+
+
+def test_the_machine_form_has_every_check(zot: Zot, tmp_path: Path) -> None:
+    broken = install(BROKEN / "numeric_ids.py", tmp_path / "broken")
+    ran = zot("ext", "check", "--json", str(broken), model=False)
+    report = json.loads(ran.out)
+    assert (ran.code, report["passed"], report["format"], report["name"]) == (1, False, 1, "sample")
+    failed = [check for check in report["checks"] if check["status"] == "fail"]
+    assert [(check["id"], check["section"], check["checklist"]) for check in failed] == [
+        ("answers.string-ids", "2.2", [8])
+    ]
+    assert len(report["checks"]) == len(zot("ext", "check", "--list", model=False).out.splitlines())
+
+
+def test_only_limits_the_report_to_a_group_or_a_check(zot: Zot, sound: Path) -> None:
+    ran = zot("ext", "check", str(sound), "--json", "--only", "tools,handshake.ready", model=False)
+    assert {check["id"].partition(".")[0] for check in json.loads(ran.out)["checks"]} == {"tools", "handshake"}
+
+
+def test_an_unknown_check_is_a_usage_error(zot: Zot, sound: Path) -> None:
+    ran = zot("ext", "check", str(sound), "--only", "nonsense", model=False)
+    assert (ran.code, ran.out) == (1, "")
+    assert 'there is no check "nonsense"' in ran.err
+
+
+def test_the_timeout_scales_what_is_waited_for(zot: Zot, tmp_path: Path) -> None:
+    silent = install(BROKEN / "silent_tool.py", tmp_path / "silent")
+    ran = zot("ext", "check", str(silent), "--timeout", "3", model=False)
+    assert ran.code == 1 and "tool echo: no answer within 3 s" in ran.out
+    assert zot("ext", "check", str(silent), "--timeout", "soon", model=False).code == 1
+
+
+def test_credentials_do_not_reach_the_extension_that_is_checked(zot: Zot, tmp_path: Path) -> None:
+    """ext-020"""
+    leaking = tmp_path / "leaking"
+    leaking.mkdir()
+    (leaking / "extension.json").write_text('{"name":"leaking","exec":"sh","args":["main.sh"]}')
+    (leaking / "main.sh").write_text('echo "key is ${ANTHROPIC_API_KEY:-absent}, in $PWD" >&2\nexit 3\n')
+    zot.environment["ANTHROPIC_API_KEY"] = "sk-very-secret"
+    ran = zot("ext", "check", str(leaking), model=False)
+    assert f"key is absent, in {leaking}" in ran.out
+    assert "the process ended (status 3)" in ran.out
+
+
+def test_an_extension_without_a_process_has_nothing_to_be_talked_to(zot: Zot, tmp_path: Path) -> None:
+    """ext-098"""
+    theme = tmp_path / "dusk"
+    theme.mkdir()
+    (theme / "extension.json").write_text('{"name":"dusk"}')
+    (theme / "theme.json").write_text("{}")
+    ran = zot("ext", "check", str(theme), model=False)
+    assert (ran.code, "1 passed, 0 failed" in ran.out) == (0, True)
+
+
+def test_what_an_extension_writes_cannot_drive_the_terminal(zot: Zot, tmp_path: Path) -> None:
+    rude = tmp_path / "rude"
+    rude.mkdir()
+    (rude / "extension.json").write_text(
+        '{"name":"rude","exec":"printf","args":["\\\\033]0;owned\\\\007\\\\033[2Jhello\\\\n"]}'
+    )
+    ran = zot("ext", "check", str(rude), model=False)
+    assert ran.code == 1 and "hello" in ran.out
+    assert "\x1b" not in ran.out
