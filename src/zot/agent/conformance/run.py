@@ -115,7 +115,7 @@ class Run:
 
     async def answered(self, asked: Asking, check: str, within: float, **extra: object) -> Question | None:
         """Put a question; None, and a failure of ``check``, when there is no answer in time."""
-        if not self.host.alive or self._is_silent(asked):
+        if not self.host.alive or self.is_silent(asked):
             return None
         question = self.host.ask(asked, **extra)
         return await self.settled(question, check, within)
@@ -154,10 +154,10 @@ class Run:
         asked: list[Asking] = [intercept(event) for event in self.intercepts if event in INTERCEPTS]
         asked += [tool_call(tool) for tool in self.callable_tools]
         asked += [CommandInvoked(id="", name=command.name) for command in self.commands]
-        found = next((question for question in asked if not self._is_silent(question)), None)
+        found = next((question for question in asked if not self.is_silent(question)), None)
         return found and msgspec.structs.replace(found, id=new_id("Ask-"))
 
-    def _is_silent(self, asked: Asking) -> bool:
+    def is_silent(self, asked: Asking) -> bool:
         kind = kind_of(asked)
         return kind is not None and (kind, name_of(asked)) in self._silent
 

@@ -31,6 +31,7 @@ _READ = 256 * 1024
 _SETTLED = 0.12  # silence after which nothing more is expected
 _SETTLE_AT_MOST = 2.0
 _TAKEN_WITHIN = 0.3
+_STALE = 0.5
 _LOOK_AGAIN = 0.001
 
 Listener = Callable[[Line], None]
@@ -63,6 +64,7 @@ class ScriptHost:
         self._outbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._lines = LineReader()
         self._unfinished = b""
+        self._last_read = 0.0
         self._news = asyncio.Event()
 
     # --- sending
@@ -127,8 +129,8 @@ class ScriptHost:
 
     @property
     def unfinished(self) -> bytes:
-        """What came without a line feed so far."""
-        return self._unfinished
+        """What came without a line feed a while ago; empty while more is coming."""
+        return self._unfinished if time.monotonic() - self._last_read > _STALE else b""
 
     async def until(self, happened: Callable[[], bool], within: float | None) -> bool:
         """Whether it happened in time; a dead child ends the wait."""
@@ -288,6 +290,7 @@ class ScriptHost:
             self.stdout_closed = True
             self.wake()
             return False
+        self._last_read = time.monotonic()
         self._unfinished = data.rpartition(b"\n")[2] if b"\n" in data else self._unfinished + data[:1024]
         self._take(self._lines.feed(data))
         return True

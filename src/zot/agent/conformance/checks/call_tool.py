@@ -93,7 +93,9 @@ def _problem(run: Run, frame: CallTool, seen: set[str]) -> str:
 
 
 async def _cancel(run: Run) -> None:
-    tool = run.callable_tools[0]
+    tool = next((tool for tool in run.callable_tools if not run.is_silent(tool_call(tool))), None)
+    if tool is None:
+        return
     for pause in (0.0, _CANCELLED_AFTER):
         call = tool_call(tool)
         question = run.host.note_question(call)
