@@ -54,6 +54,7 @@ def test_a_question_is_answered_with_its_tools_shown(
     (zot.project / "notes.txt").write_text("remember the milk")
     serve([CallTools([("read", {"path": "notes.txt"})], "Let me look."), Say("Milk <b>is</b> to be remembered.")])
     page.open(app())
+    page.click("input")
     page.type("What is in my notes?", enter=True)
     page.until(f"{ANSWER}?.endsWith('remembered.') && {IDLE}")
     shown = page.evaluate(ANSWER)
@@ -65,6 +66,7 @@ def test_a_question_is_answered_with_its_tools_shown(
 def test_the_answer_streams_and_stop_ends_it(serve: Serve, app: Callable[[], str], page: chromium.Page) -> None:
     server = serve([Slow(Say("word " * 2000), 0.01), Say("after")])
     page.open(app())
+    page.click("input")
     page.type("go on", enter=True)
     page.until(f"{ANSWER}?.startsWith('word word')")
     assert len(page.evaluate(ANSWER)) < 5000
@@ -79,6 +81,7 @@ def test_the_answer_streams_and_stop_ends_it(serve: Serve, app: Callable[[], str
 def test_closing_the_page_cancels_the_prompt(serve: Serve, app: Callable[[], str], page: chromium.Page) -> None:
     server = serve([Slow(Say("word " * 2000), 0.01)])
     page.open(app())
+    page.click("input")
     page.type("go on", enter=True)
     page.until(f"{ANSWER}?.startsWith('word')")
     page.open("about:blank")
@@ -88,6 +91,7 @@ def test_closing_the_page_cancels_the_prompt(serve: Serve, app: Callable[[], str
 def test_a_failure_is_shown(serve: Serve, app: Callable[[], str], page: chromium.Page) -> None:
     serve([Refuse(400, {"error": {"type": "invalid_request_error", "message": "no such thing"}})])
     page.open(app())
+    page.click("input")
     page.type("hi", enter=True)
     page.until(f"document.querySelector('.error')?.textContent.includes('no such thing') && {IDLE}")
 

@@ -30,6 +30,7 @@ class Page:
         self._rest = b""
         self._id = 0
         self._session = ""
+        self._heard: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Page.enable")
@@ -43,10 +44,10 @@ class Page:
         return self._answer(lambda answer: answer.get("id") == self._id)["result"]
 
     def open(self, url: str) -> None:
+        self._heard.clear()
         self.call("Page.navigate", url=url)
-        self.evaluate(
-            "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))"
-        )
+        if "Page.loadEventFired" not in self._heard:
+            self._answer(lambda answer: answer.get("method") == "Page.loadEventFired")
 
     def evaluate(self, script: str) -> Any:
         answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
@@ -97,6 +98,7 @@ class Page:
                 raise AssertionError(answer["error"]["message"])
             if wanted(answer):
                 return answer
+            self._heard.append(answer.get("method", ""))
 
 
 @contextmanager
