@@ -39,6 +39,7 @@ class TextBuffer:
     def __init__(self) -> None:
         self.lines: list[Line] = [Line()]
         self.cursor = Position(0, 0)
+        self.revision = 0  # grows with every change
         self._undo = UndoStack()
 
     @property
@@ -91,7 +92,8 @@ class TextBuffer:
         start, removed, inserted, after = self._healed(start, end, list(units))
         self._splice(start, end_of(start, removed), inserted)
         self.cursor = after
-        self._undo.add(Edit(start, removed, inserted, before, after), typed=typed)
+        if removed or inserted:
+            self._undo.add(Edit(start, removed, inserted, before, after), typed=typed)
 
     def reset(self, units: Sequence[str] = ()) -> None:
         """A new text with nothing to undo."""
@@ -118,12 +120,11 @@ class TextBuffer:
         """Exchange without a record; the place behind what was put in."""
         head, tail = self.lines[start.line][: start.column], self.lines[end.line][end.column :]
         fresh = [Line(part) for part in _split(units)]
-        after = Position(
-            start.line + len(fresh) - 1, len(fresh[-1]) + (len(head) if len(fresh) == 1 else 0)
-        )
+        after = Position(start.line + len(fresh) - 1, len(fresh[-1]) + (len(head) if len(fresh) == 1 else 0))
         fresh[0][:0] = head
         fresh[-1].extend(tail)
         self.lines[start.line : end.line + 1] = fresh
+        self.revision += 1
         return after
 
     def _healed(
@@ -208,22 +209,20 @@ def _up_to(units: Iterable[str], length: int) -> Iterator[str]:
         yield unit
 
 
-def _trimmed(
-    start: Position, removed: list[str], inserted: list[str]
-) -> tuple[Position, list[str], list[str]]:
+def _trimmed(start: Position, removed: list[str], inserted: list[str]) -> tuple[Position, list[str], list[str]]:
     """Without what is the same on both sides, so that a record is as small as its change."""
-    same, shorter = 0, min(len(removed), len(inserted))
-    while same < shorter and removed[same] is inserted[same] or (
-        same < shorter and removed[same] == inserted[same] and not _is_token(removed[same], inserted[same])
-    ):
-        same += 1
-    start = end_of(start, removed[:same])
-    removed, inserted = removed[same:], inserted[same:]
-    same, shorter = 0, min(len(removed), len(inserted))
-    while same < shorter and removed[-1 - same] == inserted[-1 - same] and not _is_token(removed[-1 - same]):
-        same += 1
-    return start, removed[: len(removed) - same], inserted[: len(inserted) - same]
+    head = _shared(removed, inserted)
+    start = end_of(start, removed[:head])
+    removed, inserted = removed[head:], inserted[head:]
+    tail = _shared(removed[::-1], inserted[::-1])
+    return start, removed[: len(removed) - tail], inserted[: len(inserted) - tail]
 
 
-def _is_token(*units: str) -> bool:
-    return any(isinstance(unit, Token) for unit in units)
+def _shared(one: list[str], other: list[str]) -> int:
+    """How many units are the same from the front; tokens may look alike and never are."""
+    count = 0
+    for first, second in zip(one, other, strict=False):
+        if first != second or isinstance(first, Token):
+            break
+        count += 1
+    return count

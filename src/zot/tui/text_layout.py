@@ -6,6 +6,7 @@ text has one cell and each cell one place. A line is laid out once and remembere
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from zot.tui.text_buffer import Line, Position, TextBuffer
@@ -32,7 +33,10 @@ def cells_of(unit: str) -> int:
     """How wide a unit is."""
     if len(unit) == 1 and unit.isascii():
         return len(TAB) if unit == "\t" else 1
-    return cells(unit)
+    return _wide(unit)
+
+
+_wide = lru_cache(4096)(cells)
 
 
 def rows_of(line: Line, width: int) -> list[Span]:
@@ -43,33 +47,56 @@ def rows_of(line: Line, width: int) -> list[Span]:
 
 
 def _broken(line: Line, width: int) -> list[Span]:
-    if len(line) <= width and all(len(unit) == 1 and unit.isascii() and unit != "\t" for unit in line):
-        return [(0, len(line))]
+    text = "".join(line)
+    if len(text) == len(line) and text.isascii() and "\t" not in text:
+        return _broken_text(text, width)
     rows: list[Span] = []
     start = used = 0
-    for first, last, size in _words(line):
-        if used + size > width and used and size <= width and not line[first].isspace():
-            rows.append((start, first))
-            start, used = first, 0
-        for index in range(first, last):
-            step = cells_of(line[index])
-            if used + step > width and index > start:
-                rows.append((start, index))
-                start, used = index, 0
-            used += step
+    for index, unit in enumerate(line):
+        size = cells_of(unit)
+        if used + size > width and index > start:
+            word = _word_start(line, start, index)
+            stop = word if word > start and _fits(line, word, width) else index
+            rows.append((start, stop))
+            start, used = stop, sum(map(cells_of, line[stop:index]))
+        used += size
     return [*rows, (start, len(line))]
 
 
-def _words(line: Line) -> list[tuple[int, int, int]]:
-    """Runs of spaces and of anything else: first unit, last + 1, cells."""
-    found: list[tuple[int, int, int]] = []
-    first = size = 0
-    for index, unit in enumerate(line):
-        if index > first and (unit == " ") is not (line[index - 1] == " "):
-            found.append((first, index, size))
-            first, size = index, 0
-        size += cells_of(unit)
-    return [*found, (first, len(line), size)] if line else []
+def _broken_text(text: str, width: int) -> list[Span]:
+    """The same for a line of which every character is one cell, which nearly every line is."""
+    rows: list[Span] = []
+    start = 0
+    while len(text) - start > width:
+        stop = start + width
+        word = text.rfind(" ", start, stop) + 1
+        if text[stop] != " " and word > start:
+            end = text.find(" ", stop, word + width + 1)
+            if end >= 0 or len(text) - word <= width:
+                stop = word
+        rows.append((start, stop))
+        start = stop
+    return [*rows, (start, len(text))]
+
+
+def _word_start(line: Line, start: int, index: int) -> int:
+    """Where the word at ``index`` begins; itself when it is a space."""
+    if line[index] == " ":
+        return index
+    while index > start and line[index - 1] != " ":
+        index -= 1
+    return index
+
+
+def _fits(line: Line, word: int, width: int) -> bool:
+    """Whether the word that begins here fits a row of its own; looks no further than that."""
+    for index in range(word, len(line)):
+        if line[index] == " ":
+            break
+        width -= cells_of(line[index])
+        if width < 0:
+            return False
+    return True
 
 
 def place_of(buffer: TextBuffer, at: Position, width: int) -> tuple[int, int]:

@@ -101,6 +101,22 @@ def _of_parents(root: str) -> Ignores | None:
     return ignores
 
 
+def listed(root: str, below: str = "", *, ignored_too: bool = False, limit: int = 5000) -> list[str]:
+    """What one directory holds, relative to ``root``: directories first, with a slash, then names ignoring case."""
+    directory = os.path.realpath(os.path.join(root, below))
+    ignores = None if ignored_too else Ignores(directory, _of_parents(directory))
+    prefix = f"{below.strip('/')}/" if below.strip("/") else ""
+    found: list[tuple[bool, str, str]] = []
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            is_directory = entry.is_dir()
+            if entry.name != ".git" and (ignores is None or ignores.keeps(entry.path, is_directory)):
+                found.append((not is_directory, entry.name.lower(), prefix + entry.name + "/" * is_directory))
+            if len(found) == limit:
+                break
+    return [path for _, _, path in sorted(found)]
+
+
 def walk(root: str, only: str = "") -> Iterator[str]:
     """The files below ``root``, relative to it; with ``only``, those matching that pattern (which beats ignoring)."""
     root = os.path.realpath(root)

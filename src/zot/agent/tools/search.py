@@ -39,8 +39,8 @@ class Query(msgspec.Struct, frozen=True):
     context: int = 0
 
 
-def ripgrep_listing(rg: str) -> list[str]:
-    return [rg, *_RIPGREP, "--files", *_NO_GIT, "."]
+def ripgrep_listing(rg: str, ignored_too: bool = False) -> list[str]:
+    return [rg, *_RIPGREP, "--files", *(["--no-ignore"] if ignored_too else []), *_NO_GIT, "."]
 
 
 def ripgrep_search(rg: str, query: Query) -> list[str]:
@@ -51,8 +51,8 @@ def ripgrep_search(rg: str, query: Query) -> list[str]:
     return [rg, *_RIPGREP, *rows, *case, *context, *only, *_NO_GIT, "-e", query.pattern, "--", f"./{query.file}"]
 
 
-def own_listing() -> list[str]:
-    return _worker("files", ".")
+def own_listing(ignored_too: bool = False) -> list[str]:
+    return _worker("files", ".", *(["*"] if ignored_too else []))
 
 
 def own_search(query: Query) -> list[str]:

@@ -20,11 +20,11 @@ _SNIFFED = 65536
 
 
 def main(arguments: list[str]) -> int:
-    """``files ROOT`` or ``grep ROOT FILE PATTERN GLOB IGNORE_CASE CONTEXT``; 0 found, 1 nothing, 2 a bad pattern."""
+    """``files ROOT [GLOB]`` or ``grep ROOT FILE PATTERN GLOB IGNORE_CASE CONTEXT``; 0 found, 1 not, 2 a bad pattern."""
     write = sys.stdout.buffer.write
     match arguments:
-        case ["files", root]:
-            return _list(root, write)
+        case ["files", root, *globs]:
+            return _list(root, "".join(globs), write)
         case ["grep", root, file, pattern, glob, ignore_case, context]:
             try:
                 regex = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
             return 2
 
 
-def _list(root: str, write: Callable[[bytes], int]) -> int:
+def _list(root: str, only: str, write: Callable[[bytes], int]) -> int:
     found = 1
-    for path in walk(root):
+    for path in walk(root, only):
         write(os.fsencode(path) + b"\0")
         found = 0
     return found

@@ -7,23 +7,29 @@ the editor is empty. ``popup`` are the rows of an open completion, drawn above t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
+from zot.agent.modes.interactive.editor.chips import Chip, ChipMaker, expanded
+from zot.agent.modes.interactive.editor.editing import BINDINGS, Editing
+from zot.agent.modes.interactive.editor.paste import clean, pasted
+from zot.agent.modes.interactive.editor.popups import Popups
+from zot.agent.modes.interactive.editor.submission import submission
+from zot.agent.modes.interactive.editor.submitted import Submitted
+from zot.agent.modes.interactive.editor.surroundings import Surroundings
+from zot.errors import ZotError
 from zot.provider.messages import ImageBlock
 from zot.tui.keys import Key
-from zot.tui.sanitize import sanitize
+from zot.tui.text_buffer import Position, units_of
+from zot.tui.text_layout import Scroll, shown
 from zot.tui.theme import Theme
-from zot.tui.width import cells, clusters
 
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.editor.history import History
+    from zot.agent.modes.interactive.editor.history_walk import HistoryWalk
+    from zot.agent.modes.interactive.editor.vi import ViKeys
 
-class Submitted(msgspec.Struct, frozen=True):
-    """What the user said, every chip and paste expanded."""
-
-    text: str
-    images: tuple[ImageBlock, ...] = ()
+__all__ = ["Editor", "EditorView", "Submitted"]
 
 
 class EditorView(NamedTuple):
@@ -33,72 +39,123 @@ class EditorView(NamedTuple):
 
 
 class Editor:
-    def __init__(self) -> None:
+    def __init__(self, around: Surroundings | None = None) -> None:
         self.on_submit: Callable[[Submitted], None] = lambda submitted: None
         self.on_steer: Callable[[Submitted], None] = lambda submitted: None
-        self._before: list[str] = []
-        self._after: list[str] = []
+        self.around = around or Surroundings()
+        self.editing = Editing()
+        self.buffer = self.editing.buffer
+        self.chips = ChipMaker()
+        self._popups = Popups(self)
+        self._scroll = Scroll()
+        self._history: History | None = None
+        self._walk: HistoryWalk | None = None
+        self._vi: ViKeys | None = None
 
     # --- the text
 
     @property
     def text(self) -> str:
-        return "".join(self._before) + "".join(self._after)
+        """What is shown, chips by their labels."""
+        return self.buffer.text
 
     @property
     def empty(self) -> bool:
-        return not self._before and not self._after
+        return self.buffer.empty
 
     def insert(self, text: str) -> None:
         """At the cursor, made safe."""
-        clean = sanitize(text.replace("\r\n", "\n").replace("\r", "\n")).replace("\t", "    ")
-        for number, line in enumerate(clean.split("\n")):
-            if number:
-                self._before.append("\n")
-            self._before.extend(cluster for cluster, _ in clusters(line))
+        self.insert_units(units_of(clean(text)))
+
+    def insert_units(self, units: Sequence[str]) -> None:
+        self._changing()
+        self.buffer.insert(units)
+        self._popups.refresh()
 
     def set_text(self, text: str) -> None:
-        self.clear()
-        self.insert(text)
+        self.set_units(units_of(clean(text)))
+
+    def set_units(self, units: Sequence[str]) -> None:
+        """Another text instead; undo brings the old one back."""
+        self._changing()
+        self.buffer.replace(Position(0, 0), self.buffer.end, units)
+        self._popups.refresh()
 
     def clear(self) -> None:
-        self._before.clear()
-        self._after.clear()
+        """An empty editor; undo brings the text back."""
+        self.set_units(())
+        self.chips.restart()
+
+    def set_aside(self) -> None:
+        """Empty the editor, but keep what was there in the history. In vi mode esc never empties anything."""
+        if self.empty or self.vi is not None:
+            return
+        self.history.add(expanded(self.buffer.units()))
+        self.clear()
+
+    def give_back(self, prompts: Sequence[tuple[str, Sequence[ImageBlock]]]) -> None:
+        """Put what was already sent in front of the draft, images included."""
+        units: list[str] = []
+        for text, images in prompts:
+            units += [*(["\n"] if units else []), *self.chips.given_back(clean(text), images)]
+        draft = self.buffer.units()
+        if units:
+            self.set_units([*units, *(["\n", *draft] if draft else [])])
+
+    def _changing(self) -> None:
+        self.editing.other_key()
+        if self._walk is not None:
+            self._walk.leave()
 
     # --- keys
 
     def key(self, key: Key) -> bool:
-        if key.printable or key.name == "paste":
-            self.insert(key.text)
+        used = self._key(key)
+        if used:
+            self._popups.refresh()
+        return used
+
+    def _key(self, key: Key) -> bool:
+        if self.vi is not None and self.vi.key(key):
             return True
-        action = {
-            "enter": self._submit,
-            "alt+enter": lambda: self.insert("\n"),
-            "shift+enter": lambda: self.insert("\n"),
-            "ctrl+j": lambda: self.insert("\n"),
-            "left": self._left,
-            "right": self._right,
-            "backspace": lambda: self._before and self._before.pop(),
-            "delete": lambda: self._after and self._after.pop(0),
-        }.get(key.name)
-        if action is None:
-            return False
-        action()
+        if self._history_key(key.name):
+            return True
+        before = self.buffer.revision
+        used = self._edit(key)
+        if self._walk is not None and self.buffer.revision != before:
+            self._walk.leave()
+        return used
+
+    def _edit(self, key: Key) -> bool:
+        if key.printable:
+            self.editing.other_key()
+            self.buffer.insert(units_of(key.text), typed=True)
+        elif key.name == "paste":
+            self.editing.other_key()
+            self.buffer.insert(pasted(key.text, self.chips))
+        elif (action := _ACTIONS.get(key.name)) is not None:
+            self.editing.other_key()
+            action(self)
+        else:
+            return self.editing.key(key.name)
         return True
 
     def popup_key(self, key: Key) -> bool:
-        return False
+        return self._popups.key(key)
 
     def escape(self) -> bool:
-        """Close an open popup; whether there was one."""
-        return False
+        """Close an open popup, end vi's insert mode; whether there was something to end."""
+        return self._popups.escape() or (self.vi is not None and self.vi.escape())
 
-    def key_help(self) -> list[tuple[str, str]]:
-        """Keys and what they do, for ``/help``."""
-        return [("enter", "send; while zot works: queue"), ("alt+enter", "new line")]
+    def newline(self) -> None:
+        self.buffer.insert(["\n"])
 
-    def _submit(self) -> None:
-        if submitted := self._take():
+    def enter(self) -> None:
+        """Send, unless a backslash before the cursor asks for a new line."""
+        cursor = self.buffer.cursor
+        if cursor.column and self.buffer.line[cursor.column - 1] == "\\" and cursor == self.buffer.end:
+            self.buffer.replace(Position(cursor.line, cursor.column - 1), cursor, ["\n"])
+        elif submitted := self._take():
             self.on_submit(submitted)
 
     def steer(self) -> None:
@@ -106,43 +163,136 @@ class Editor:
         if submitted := self._take():
             self.on_steer(submitted)
 
+    def send(self, text: str) -> None:
+        """Send a text as if it had been typed."""
+        self.buffer.reset(units_of(text))
+        if submitted := self._take():
+            self.on_submit(submitted)
+
     def _take(self) -> Submitted | None:
-        text = self.text.rstrip("\n")
-        if not text.strip():
+        units = self.buffer.units()
+        try:
+            submitted = submission(units)
+        except ZotError as error:
+            self.around.error(str(error))
             return None
-        self.clear()
-        return Submitted(text)
+        if submitted is not None:
+            self.history.add(expanded(units))
+            self.buffer.reset()
+            self.chips.restart()
+            self._changing()
+            self._popups.refresh()
+        return submitted
 
-    def _left(self) -> None:
-        if self._before:
-            self._after.insert(0, self._before.pop())
+    # --- history
 
-    def _right(self) -> None:
-        if self._after:
-            self._before.append(self._after.pop(0))
+    @property
+    def history(self) -> History:
+        if self._history is None:
+            self._history = self.around.history()
+        return self._history
+
+    @property
+    def walking(self) -> bool:
+        return self._walk is not None and self._walk.under_way
+
+    def walk(self) -> HistoryWalk:
+        if self._walk is None:
+            from zot.agent.modes.interactive.editor.history_walk import HistoryWalk
+
+            self._walk = HistoryWalk(self.history, self.buffer)
+        return self._walk
+
+    def _history_key(self, name: str) -> bool:
+        """Up and down past the edge of the text; left and right from an empty editor on."""
+        if name in ("up", "down", "ctrl+p", "ctrl+n"):
+            up = name in ("up", "ctrl+p")
+            self.vertical(up=up)
+            return True
+        sideways = self.walking and self.walk().sideways
+        if name not in ("left", "right") or not (self.empty or sideways):
+            if sideways:
+                self.walk().leave()
+            return False
+        moved = self.walk().older() if name == "left" else self.walk().newer()
+        self.walk().sideways = self.walking
+        return moved or sideways
+
+    def vertical(self, *, up: bool) -> None:
+        if self.editing.vertical(up=up):
+            return
+        walk = self.walk()
+        if walk.older() if up else walk.newer():
+            self.editing.other_key()
+
+    # --- vi
+
+    @property
+    def vi(self) -> ViKeys | None:
+        """Present when the setting asks for it."""
+        if self.around.vi_mode and self._vi is None:
+            from zot.agent.modes.interactive.editor.vi import ViKeys
+
+            self._vi = ViKeys(self)
+        return self._vi if self.around.vi_mode else None
+
+    # --- with the help of other programs
+
+    def search_history(self) -> None:
+        self._popups.search_history()
+
+    def edit_outside(self) -> None:
+        from zot.agent.modes.interactive.editor.outside import edit_outside
+
+        self.around.spawn(edit_outside(self))
+
+    def attach_clipboard(self) -> None:
+        from zot.agent.modes.interactive.editor.clipboard import attach_image
+
+        self.around.spawn(attach_image(self))
 
     # --- rows
 
+    def key_help(self) -> list[tuple[str, str]]:
+        """Keys and what they do, for ``/help``."""
+        return [*_HELP, *((", ".join(binding.keys), binding.help) for binding in BINDINGS)]
+
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
-        return []
+        return self._popups.lines(theme, width, height)
 
     def view(self, theme: Theme, width: int, height: int) -> EditorView:
         """At most ``height`` rows around the cursor."""
-        rows, place = self._wrapped(max(width - 3, 1))
-        first = min(max(place[0] - height + 1, 0), max(len(rows) - height, 0))
-        prompt = theme.paint("prompt", "▌ ")
-        lines = [(prompt if first + i == 0 else "  ") + row for i, row in enumerate(rows[first : first + height])]
-        return EditorView(lines, place[0] - first, place[1] + 2)
+        self.editing.width = max(width - 3, 1)
+        window = self._scroll.window(self.buffer, self.editing.width, max(height, 1))
+        prompt = theme.paint("prompt", ": " if self.vi is not None and self.vi.normal else "▌ ")
+        lines: list[str] = []
+        for number, first, last in window.rows:
+            row = _row(self.buffer.lines[number][first:last], theme)
+            lines.append((prompt if number == first == 0 else "  ") + row)
+        return EditorView(lines, window.row, window.cell + 2)
 
-    def _wrapped(self, width: int) -> tuple[list[str], tuple[int, int]]:
-        rows, place = [""], (0, 0)
-        for number, cluster in enumerate([*self._before, *self._after]):
-            if number == len(self._before):
-                place = (len(rows) - 1, cells(rows[-1]))
-            if cluster == "\n":
-                rows.append("")
-            elif cells(rows[-1]) + cells(cluster) > width:
-                rows.append(cluster)
-            else:
-                rows[-1] += cluster
-        return rows, place if self._after else (len(rows) - 1, cells(rows[-1]))
+
+def _row(units: list[str], theme: Theme) -> str:
+    text = "".join(units)
+    if len(text) == len(units) and "\t" not in text:  # no chips, which is every row but a few
+        return text
+    return "".join(theme.paint("accent", unit) if isinstance(unit, Chip) else shown(unit) for unit in units)
+
+
+_ACTIONS: dict[str, Callable[[Editor], None]] = {
+    "enter": Editor.enter,
+    **dict.fromkeys(("alt+enter", "shift+enter", "ctrl+enter", "ctrl+j"), Editor.newline),
+    "ctrl+r": Editor.search_history,
+    "ctrl+g": Editor.edit_outside,
+    "ctrl+v": Editor.attach_clipboard,
+}
+
+_HELP = (
+    ("enter", "send; while zot works: queue"),
+    ("alt+enter, shift+enter, ctrl+j", "new line, as is \\ before enter"),
+    ("up, down", "move by row; past the edge: earlier prompts"),
+    ("ctrl+r", "search earlier prompts"),
+    ("@, !@", "pick a file; with ! attach what is in it"),
+    ("ctrl+g", "edit in $VISUAL or $EDITOR"),
+    ("ctrl+v", "attach an image from the clipboard"),
+)

@@ -1,0 +1,146 @@
+"""Editing keys and what they do to the text: one table that acts and that help shows.
+
+Motions and cuts only; what leaves the text (history, popups, sending) is the editor's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from zot.tui import text_motions as to
+from zot.tui.kill_ring import KillRing
+from zot.tui.text_buffer import TextBuffer
+from zot.tui.text_layout import above, below, place_of
+from zot.tui.text_motions import Motion
+
+
+class Editing:
+    """A text, what was cut from it, and the cell that moving up and down aims for."""
+
+    def __init__(self) -> None:
+        self.buffer = TextBuffer()
+        self.kills = KillRing()
+        self.width = 77  # of the rows as they are shown; tells where up and down lead
+        self._aim: int | None = None
+        self._yanked = 0
+
+    def key(self, name: str) -> bool:
+        """Whether the key was one of ours."""
+        binding = BY_KEY.get(name)
+        if binding is None:
+            return False
+        if binding.run not in _CUTS:
+            self.kills.other_key()
+        if binding.run is not yank_older:
+            self._yanked = 0
+        self._aim = None
+        binding.run(self)
+        return True
+
+    def other_key(self) -> None:
+        self.kills.other_key()
+        self._yanked, self._aim = 0, None
+
+    def go(self, motion: Motion) -> None:
+        self.buffer.move(motion(self.buffer, self.buffer.cursor))
+
+    def delete(self, motion: Motion) -> None:
+        """From the cursor to where the motion leads."""
+        start, end = sorted((self.buffer.cursor, motion(self.buffer, self.buffer.cursor)))
+        self.buffer.replace(start, end, ())
+
+    def cut(self, motion: Motion) -> None:
+        """The same, to be put back later."""
+        cursor, target = self.buffer.cursor, motion(self.buffer, self.buffer.cursor)
+        start, end = sorted((cursor, target))
+        self.kills.cut(self.buffer.units(start, end), before=target < cursor)
+        self.buffer.replace(start, end, ())
+
+    def yank(self, units: list[str]) -> None:
+        self.buffer.insert(units)
+        self._yanked = len(units)
+
+    def yank_older(self) -> None:
+        """Right after a yank: the cut before it instead."""
+        if not self._yanked:
+            return
+        self.buffer.undo()
+        self.yank(self.kills.rotate())
+
+    def vertical(self, *, up: bool) -> bool:
+        """One visual row up or down; False at the edge of the text."""
+        buffer = self.buffer
+        aim = self._aim if self._aim is not None else place_of(buffer, buffer.cursor, self.width)[1]
+        target = (above if up else below)(buffer, buffer.cursor, self.width, aim)
+        if target is not None:
+            buffer.move(target)
+        self._aim = aim
+        return target is not None
+
+
+class Binding(msgspec.Struct, frozen=True):
+    keys: tuple[str, ...]
+    help: str
+    run: Callable[[Editing], None]
+
+
+def kill_line_end(editing: Editing) -> None:
+    at_end = editing.buffer.cursor.column == len(editing.buffer.line)
+    editing.cut(to.right if at_end else to.line_end)
+
+
+def kill_line_start(editing: Editing) -> None:
+    editing.cut(to.left if not editing.buffer.cursor.column else to.line_start)
+
+
+def kill_word_left(editing: Editing) -> None:
+    editing.cut(to.deletes_word_left)
+
+
+def kill_word_right(editing: Editing) -> None:
+    editing.cut(to.word_right)
+
+
+_CUTS = (kill_line_end, kill_line_start, kill_word_left, kill_word_right)
+
+
+def yank_older(editing: Editing) -> None:
+    editing.yank_older()
+
+
+def undo(editing: Editing) -> None:
+    editing.buffer.undo()
+
+
+def redo(editing: Editing) -> None:
+    editing.buffer.redo()
+
+
+def _go(motion: Motion) -> Callable[[Editing], None]:
+    return lambda editing: editing.go(motion)
+
+
+BINDINGS = (
+    Binding(("left", "ctrl+b"), "one character back", _go(to.left)),
+    Binding(("right", "ctrl+f"), "one character forward", _go(to.right)),
+    Binding(("alt+left", "alt+b", "ctrl+left"), "one word back", _go(to.word_left)),
+    Binding(("alt+right", "alt+f", "ctrl+right"), "one word forward", _go(to.word_right)),
+    Binding(("home", "ctrl+a"), "start of the line", _go(to.line_start)),
+    Binding(("end", "ctrl+e"), "end of the line", _go(to.line_end)),
+    Binding(("ctrl+home", "alt+<"), "start of the text", _go(to.text_start)),
+    Binding(("ctrl+end", "alt+>"), "end of the text", _go(to.text_end)),
+    Binding(("backspace", "shift+backspace"), "delete backwards", lambda editing: editing.delete(to.left)),
+    Binding(("delete",), "delete forwards", lambda editing: editing.delete(to.right)),
+    Binding(("ctrl+w", "alt+backspace", "ctrl+backspace"), "cut the word before", kill_word_left),
+    Binding(("alt+d", "ctrl+delete"), "cut the word after", kill_word_right),
+    Binding(("ctrl+u",), "cut to the start of the line", kill_line_start),
+    Binding(("ctrl+k",), "cut to the end of the line", kill_line_end),
+    Binding(("ctrl+y",), "put back what was cut", lambda editing: editing.yank(editing.kills.last)),
+    Binding(("alt+y",), "after ctrl+y: what was cut before that", yank_older),
+    Binding(("ctrl+_", "ctrl+/"), "undo", undo),
+    Binding(("alt+/", "ctrl+shift+z"), "redo", redo),
+)
+
+BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}

@@ -1,0 +1,176 @@
+"""``@`` picks a file or directory. What stands after it is all there is to know: ``@`` lists the working directory,
+``@src/`` what is in ``src``, ``@src/ed`` and ``@ed`` filter that and search below it. Nothing outside is ever listed.
+
+``!@`` does the same and attaches the file's content.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.agent.modes.interactive.editor.file_index import FileIndex
+from zot.agent.modes.interactive.editor.path_match import PathMatcher
+from zot.agent.modes.interactive.editor.popup import ROWS
+from zot.agent.tools.ignore import listed
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.width import cut
+
+
+class PickerActions(msgspec.Struct, frozen=True):
+    """What the picker may do: change what stands after the @, put a chip for a path in its place, remove it all."""
+
+    retype: Callable[[str], None]
+    take: Callable[[str], None]
+    remove: Callable[[], None]
+    changed: Callable[[], None]
+    spawn: Callable[[Coroutine[Any, Any, None]], object]
+
+
+class FilePicker:
+    """One for the life of the editor; ``update`` with what is typed after the ``@`` whenever it changes."""
+
+    def __init__(self, root: Path, actions: PickerActions) -> None:
+        self.root = root
+        self._actions = actions
+        self._indexes = {kind: FileIndex(root, self._more_files, ignored_too=kind) for kind in (False, True)}
+        self._ignored_too = False
+        self._list = SelectList((), filterable=False)
+        self._typed: str | None = None
+        self._files_only = False
+        self._near: list[str] = []
+        self._found: list[str] = []
+        self._searching = self._again = self._moved = False
+        self._listings: dict[str, list[str]] = {}
+
+    @property
+    def _index(self) -> FileIndex:
+        return self._indexes[self._ignored_too]
+
+    def update(self, typed: str, *, files_only: bool = False) -> None:
+        if typed == self._typed and files_only == self._files_only:
+            return
+        opened, self._typed, self._files_only = self._typed is None, typed, files_only
+        self._moved = False
+        if opened and self._index.stale:
+            self._actions.spawn(self._index.refresh())
+        directory, _, name = typed.rpartition("/")
+        here = self._listing(directory) if _inside(typed) else []
+        self._near = [path for path in here if name.lower() in os.path.basename(path.rstrip("/")).lower()]
+        matcher = PathMatcher(typed)
+        self._found = [path for path in self._found if typed and matcher.score(path.lower()) is not None]
+        self._show()
+        self._search()
+
+    def _listing(self, directory: str) -> list[str]:
+        if directory not in self._listings:
+            self._listings[directory] = listed(str(self.root), directory, ignored_too=self._ignored_too)
+        return self._listings[directory]
+
+    def close(self) -> None:
+        """The @ is gone; the next one starts anew."""
+        self._typed, self._found, self._near = None, [], []
+        self._listings.clear()
+
+    # --- keys
+
+    @property
+    def visible(self) -> bool:
+        return self._list.chosen is not None
+
+    def key(self, key: Key) -> bool:
+        chosen = self._list.chosen
+        if chosen is None:
+            return False
+        match key.name:
+            case "enter" | "tab":
+                self._choose(chosen.value)
+            case "right":
+                if chosen.value.endswith("/"):
+                    self._actions.retype(chosen.value)
+            case "left":
+                self._actions.retype(_parent(self._typed or ""))
+            case "alt+i":
+                self._toggle_ignored()
+            case "up" | "down" | "pageup" | "pagedown" | "ctrl+p" | "ctrl+n":
+                self._moved = True
+                return self._list.key(key)
+            case _:
+                return False
+        return True
+
+    def escape(self) -> None:
+        self._actions.remove()
+
+    def _choose(self, path: str) -> None:
+        if self._files_only and path.endswith("/"):
+            self._actions.retype(path)
+        else:
+            self._actions.take(path)
+
+    def _toggle_ignored(self) -> None:
+        self._ignored_too = not self._ignored_too
+        typed = self._typed or ""
+        self.close()
+        self.update(typed, files_only=self._files_only)
+
+    # --- searching below
+
+    def _search(self) -> None:
+        """One search at a time; a change meanwhile starts the next when it ends."""
+        self._again = True
+        if self._typed and not self._searching:
+            self._searching = True
+            self._actions.spawn(self._search_while_it_changes())
+
+    async def _search_while_it_changes(self) -> None:
+        try:
+            while self._again and self._typed:
+                self._again = False
+                typed = self._typed
+                found = await self._index.search(typed)
+                if typed == self._typed:
+                    self._found = found
+                    self._show()
+                    self._actions.changed()
+        finally:
+            self._searching = False
+
+    def _more_files(self) -> None:
+        if self._typed:
+            self._search()
+
+    def _show(self) -> None:
+        near = set(self._near)
+        paths = [*self._near, *(path for path in self._found if path not in near)]
+        rows = [Choice(path, one_line(path)) for path in paths[:500]]
+        kept = self._list.chosen if self._moved else None
+        self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "")
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        directory = (self._typed or "").rpartition("/")[0]
+        head = f"  {one_line(directory)}/" if directory else ""
+        if self._ignored_too:
+            head += "  with ignored files"
+        rows = self._list.lines(theme, width, max(min(height - bool(head), ROWS), 1))
+        return [theme.paint("muted", cut(head, width)), *rows] if head else rows
+
+
+def _inside(typed: str) -> bool:
+    return not typed.startswith(("/", "~")) and ".." not in typed.split("/")
+
+
+def _parent(typed: str) -> str:
+    """One directory up from what is typed, never above the working directory."""
+    directory = typed.rpartition("/")[0]
+    above = directory.rpartition("/")[0]
+    return f"{above}/" if above else ""

@@ -1,0 +1,112 @@
+"""What was said before in this project, for every zot that works in it: ``<home>/history/<hash of the project>.jsonl``.
+
+One record per line, appended by a single write under a lock, private (0600), the newest 500 kept. A line that cannot be
+read is passed over; a history that cannot be written costs nothing but itself. Read when first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.system.files import locked, make_private_dir, write_atomic
+
+KEPT = 500
+LONGEST = 256 << 10  # a longer text is remembered by this process alone
+
+
+class Entry(msgspec.Struct, frozen=True):
+    text: str
+    time: int = 0
+
+
+class History:
+    """Without a path it is kept in memory. ``entries`` are oldest first, each text once, where it was said last."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._own: list[str] = []  # said in this process, or in the session it resumed
+        self._stored: list[str] = []
+        self._seen: tuple[int, int] | None = None
+
+    def entries(self) -> list[str]:
+        self._reload()
+        latest = dict.fromkeys(reversed([*self._stored, *self._own]))
+        return list(latest)[::-1]
+
+    def begin_with(self, texts: Iterable[str]) -> None:
+        """What the resumed session said, newest last."""
+        self._own = [text for text in texts if text.strip()]
+
+    def add(self, text: str) -> None:
+        text = text.rstrip("\n")
+        if not text.strip() or self._own[-1:] == [text]:
+            return
+        self._own.append(text)
+        if self._path is not None and len(text) <= LONGEST:
+            with suppress(OSError):  # a read-only home must not keep anyone from working
+                self._append(self._path, text)
+
+    def _append(self, path: Path, text: str) -> None:
+        line = msgspec.json.encode(Entry(text, int(time.time()))) + b"\n"
+        make_private_dir(path.parent)
+        with locked(path):
+            data = path.read_bytes() if path.exists() else b""
+            kept = data.splitlines(keepends=True)
+            if kept and _text_of(kept[-1]) == text:
+                return
+            if len(kept) >= 2 * KEPT:
+                write_atomic(path, b"".join([*kept[-KEPT + 1 :], line]))
+                return
+            torn = b"\n" if data and not data.endswith(b"\n") else b""
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, torn + line)
+            finally:
+                os.close(fd)
+
+    def _reload(self) -> None:
+        """Read the file again when another zot added to it."""
+        if self._path is None:
+            return
+        try:
+            status = self._path.stat()
+            if self._seen == (status.st_size, status.st_mtime_ns):
+                return
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return
+        self._seen = (status.st_size, status.st_mtime_ns)
+        self._stored = [text for line in lines[-KEPT:] if (text := _text_of(line))]
+
+
+def _text_of(line: bytes) -> str:
+    try:
+        return msgspec.json.decode(line, type=Entry).text
+    except msgspec.MsgspecError:
+        return ""
+
+
+def history_file(home: Path, cwd: Path) -> Path:
+    """The file of the project a directory belongs to: its repository, or the directory itself."""
+    # Imported here: nothing else before the first key needs it.
+    import hashlib
+
+    project = project_of(os.path.realpath(cwd))
+    digest = hashlib.sha256(project.encode("utf-8", "surrogateescape"))
+    return home / "history" / f"{digest.hexdigest()[:16]}.jsonl"
+
+
+def project_of(directory: str) -> str:
+    above = directory
+    while True:
+        if os.path.exists(os.path.join(above, ".git")):
+            return above
+        if os.path.dirname(above) == above:
+            return directory
+        above = os.path.dirname(above)

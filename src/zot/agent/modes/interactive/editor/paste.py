@@ -1,0 +1,110 @@
+"""What a paste becomes: text, a chip when it is long, or the paths that were dragged onto the terminal.
+
+Only something that exists on disk is taken for a path; prose, addresses and shell lines stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from zot.agent.modes.interactive.editor.chips import ChipMaker, quoted
+from zot.agent.modes.interactive.editor.submission import image_file
+from zot.tui.sanitize import sanitize
+from zot.tui.text_buffer import units_of
+from zot.tui.width import visible
+
+MAX_LINES = 10
+MAX_CHARACTERS = 1000
+_WORTH_A_CHIP = 5  # how much longer than its last part a path must be
+
+_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|(?:\\.|[^\s\\'\"])+")
+_SHELL = frozenset("|;&$`<>")
+
+
+def clean(text: str) -> str:
+    """One kind of newline, and nothing that could act on a terminal."""
+    return visible(sanitize(text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def pasted(text: str, chips: ChipMaker) -> list[str]:
+    """The units a paste puts into the editor."""
+    text = clean(text)
+    if (dropped := dropped_paths(text, chips)) is not None:
+        return dropped
+    lines = text.removesuffix("\n").count("\n") + 1
+    if lines > MAX_LINES:
+        return [chips.pasted(text, f"+{lines} lines")]
+    if len(text) > MAX_CHARACTERS:
+        return [chips.pasted(text, f"{len(text)} chars")]
+    return units_of(text)
+
+
+def dropped_paths(text: str, chips: ChipMaker) -> list[str] | None:
+    """The units of a paste that names existing paths; None when it is nothing of that kind."""
+    line = text.strip()
+    if not line or "\n" in line or len(line) > 65536:
+        return None
+    if whole := _existing(line):  # many terminals drop a path with spaces as it is
+        return _alone(whole, chips)
+    words = list(_WORD.finditer(line))
+    paths = [_existing(word.group()) for word in words]
+    if not any(paths):
+        return None
+    if len(words) == 1 and paths[0]:
+        return _alone(paths[0], chips)
+    return _in_place(line, words, paths, chips)
+
+
+def _alone(path: str, chips: ChipMaker) -> list[str]:
+    image = image_file(path)
+    if image is not None or len(path) > len(os.path.basename(path.rstrip("/"))) + _WORTH_A_CHIP:
+        return [chips.dropped(path, image)]
+    return units_of(quoted(path))
+
+
+def _in_place(line: str, words: list[re.Match[str]], paths: list[str], chips: ChipMaker) -> list[str]:
+    units: list[str] = []
+    position = 0
+    for word, path in zip(words, paths, strict=True):
+        if not path:
+            continue
+        units += units_of(line[position : word.start()])
+        image = image_file(path)
+        units += [chips.dropped(path, image)] if image else units_of(quoted(path))
+        position = word.end()
+    return [*units, *units_of(line[position:])]
+
+
+def _existing(word: str) -> str:
+    """The path a word means, if it looks like one and is there; else an empty string."""
+    path = _unescaped(word)
+    if path.startswith("file://"):
+        path = _of_address(path)
+    elif not _looks_absolute(path) or _SHELL & set(path):
+        return ""
+    path = os.path.expanduser(path)
+    try:
+        return path if path.startswith("/") and os.path.lexists(path) else ""
+    except ValueError:
+        return ""
+
+
+def _looks_absolute(path: str) -> bool:
+    return path[:1] in ("/", "~") and any(c in "/." for c in path[1:])
+
+
+def _unescaped(word: str) -> str:
+    if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
+        return word[1:-1]
+    return re.sub(r"\\(.)", r"\1", word)
+
+
+def _of_address(address: str) -> str:
+    from urllib.parse import unquote, urlsplit  # only a dropped address needs it
+
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return unquote(parts.path) if parts.netloc in ("", "localhost") else ""

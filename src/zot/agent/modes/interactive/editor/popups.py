@@ -1,0 +1,113 @@
+"""Which popup is open: at most one, decided by the text after every key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.editor.trigger import FileMention, file_mention, slash_text
+from zot.tui.keys import Key
+from zot.tui.text_buffer import units_of
+from zot.tui.theme import Theme
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.editor.editor import Editor
+    from zot.agent.modes.interactive.editor.file_picker import FilePicker
+    from zot.agent.modes.interactive.editor.history_search import HistorySearch
+    from zot.agent.modes.interactive.editor.popup import Popup
+    from zot.agent.modes.interactive.editor.slash_popup import SlashPopup
+
+
+class Popups:
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._search: HistorySearch | None = None
+        self._slash: SlashPopup | None = None
+        self._picker: FilePicker | None = None
+        self._mention: FileMention | None = None
+        self._open: Popup | None = None
+
+    def refresh(self) -> None:
+        """After a key: open, update or close. While earlier prompts are walked through none opens."""
+        buffer, walking = self._editor.buffer, self._editor.walking
+        commands = self._commands("" if walking else slash_text(buffer))
+        self._mention = None if walking or commands is not None else file_mention(buffer)
+        self._open = self._search or commands or self._files()
+
+    def key(self, key: Key) -> bool:
+        used = self._visible() and self._open is not None and self._open.key(key)
+        if used:
+            self.refresh()
+        return used
+
+    def escape(self) -> bool:
+        if not self._visible() or self._open is None:
+            return False
+        self._open.escape()
+        self.refresh()
+        return True
+
+    def _visible(self) -> bool:
+        return self._open is not None and self._open.visible
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        return self._open.lines(theme, width, height) if self._open is not None and self._open.visible else []
+
+    # --- commands
+
+    def _commands(self, typed: str) -> SlashPopup | None:
+        if not typed:
+            self._slash = None
+            return None
+        if self._slash is None:
+            # Popups are imported when they first open: the first paint does not wait for them.
+            from zot.agent.modes.interactive.editor.slash_popup import Actions, SlashPopup
+
+            editor = self._editor
+            actions = Actions(editor.set_text, editor.send, editor.clear)
+            self._slash = SlashPopup(editor.around.commands(), actions)
+        self._slash.update(typed)
+        return self._slash if self._slash.visible else None
+
+    # --- files
+
+    def _files(self) -> FilePicker | None:
+        if self._mention is None:
+            if self._picker is not None:
+                self._picker.close()
+            return None
+        if self._picker is None or self._picker.root != self._editor.around.cwd:
+            self._picker = self._new_picker()
+        self._picker.update(self._mention.typed, files_only=self._mention.content)
+        return self._picker
+
+    def _new_picker(self) -> FilePicker:
+        from zot.agent.modes.interactive.editor.file_picker import FilePicker, PickerActions
+
+        around = self._editor.around
+        actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
+        return FilePicker(around.cwd, actions)
+
+    def _retype(self, typed: str) -> None:
+        mark = "!@" if self._mention is not None and self._mention.content else "@"
+        self._put(units_of(mark + typed))
+
+    def _take(self, path: str) -> None:
+        chips, root = self._editor.chips, self._editor.around.cwd
+        content = self._mention is not None and self._mention.content
+        self._put([chips.content(root, path) if content else chips.picked(root, path), " "])
+
+    def _put(self, units: list[str]) -> None:
+        if self._mention is not None:
+            self._editor.buffer.replace(self._mention.start, self._editor.buffer.cursor, units)
+
+    # --- the history
+
+    def search_history(self) -> None:
+        from zot.agent.modes.interactive.editor.history_search import HistorySearch
+
+        editor = self._editor
+        query = editor.text if len(editor.buffer.lines) == 1 else ""
+        self._search = HistorySearch(editor.history.entries(), query, editor.set_text, self._end_search)
+
+    def _end_search(self) -> None:
+        self._search = None

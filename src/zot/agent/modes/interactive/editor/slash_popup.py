@@ -1,0 +1,123 @@
+"""Typing ``/`` lists the commands: built-ins in their order, then a divider and those of extensions by name.
+
+An exact name is selected first, so that ``/session`` never runs ``/sessions``. Enter runs what is selected through
+the same path as if it had been typed; tab writes it out. After the name, a command's own completions are offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from zot.agent.modes.interactive.editor.popup import ROWS
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList
+
+DIVIDER = "extensions"
+
+
+class SlashCommand(msgspec.Struct, frozen=True):
+    """A command as the popup shows it. ``complete`` gets what stands after the name and offers whole arguments."""
+
+    name: str
+    summary: str
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+    extension: bool = False
+    complete: Callable[[str], Sequence[Choice]] | None = None
+
+
+class Actions(msgspec.Struct, frozen=True):
+    """What a popup may do to the editor: write the whole text, send it, empty it."""
+
+    write: Callable[[str], None]
+    send: Callable[[str], None]
+    clear: Callable[[], None]
+
+
+class SlashPopup:
+    """``typed`` is the editor's text; call ``update`` when it changes."""
+
+    def __init__(self, commands: Sequence[SlashCommand], actions: Actions) -> None:
+        self._commands = commands
+        self._actions = actions
+        self._list = SelectList((), filterable=False)
+        self._typed = ""
+        self._completing: SlashCommand | None = None
+        self._moved = False
+
+    def update(self, typed: str) -> None:
+        if typed == self._typed:
+            return
+        self._typed, self._moved = typed, False
+        name, space, arguments = typed[1:].partition(" ")
+        self._completing = _named(self._commands, name) if space else None
+        rows = _arguments(self._completing, arguments) if space else _matching(self._commands, name.lower())
+        exact = next((row.value for row in rows if row.value.lower() == name.lower()), "")
+        self._list = SelectList(rows, filterable=False, selected="" if space else exact)
+
+    @property
+    def visible(self) -> bool:
+        return self._list.chosen is not None
+
+    def key(self, key: Key) -> bool:
+        chosen = self._list.chosen
+        if chosen is None:
+            return False
+        if key.name in ("up", "down", "pageup", "pagedown", "ctrl+p", "ctrl+n"):
+            self._moved = True
+            return self._list.key(key)
+        if key.name == "tab":
+            self._actions.write(self._written(chosen))
+            return True
+        if key.name == "enter" and (self._completing is None or self._moved):
+            self._actions.send(self._written(chosen).rstrip())
+            return True
+        return False
+
+    def _written(self, chosen: Choice) -> str:
+        if self._completing is not None:
+            return f"/{self._completing.name} {chosen.value}"
+        command = _named(self._commands, chosen.value)
+        return f"/{chosen.value}" + (" " if command is not None and (command.arguments or command.complete) else "")
+
+    def escape(self) -> None:
+        self._actions.clear()
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        return self._list.lines(theme, width, min(height, ROWS))
+
+
+def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:
+    return next((command for command in commands if name.lower() in (command.name.lower(), *command.aliases)), None)
+
+
+def _matching(commands: Sequence[SlashCommand], prefix: str) -> list[Choice]:
+    """Built-ins as they come, the others by name; a built-in hides an extension's command of its name."""
+    own = [c for c in commands if not c.extension and _begins(c, prefix)]
+    taken = {word for c in commands if not c.extension for word in (c.name, *c.aliases)}
+    others = [c for c in commands if c.extension and _begins(c, prefix) and c.name.lower() not in taken]
+    rows = [_row(command) for command in own]
+    if others:
+        rows.append(Choice("", DIVIDER, divider=True))
+    return [*rows, *(_row(command) for command in sorted(others, key=lambda c: c.name.lower()))]
+
+
+def _begins(command: SlashCommand, prefix: str) -> bool:
+    return any(word.lower().startswith(prefix) for word in (command.name, *command.aliases))
+
+
+def _row(command: SlashCommand) -> Choice:
+    label = f"/{one_line(command.name)} {command.arguments}".rstrip()
+    return Choice(command.name, label, one_line(command.summary))
+
+
+def _arguments(command: SlashCommand | None, typed: str) -> list[Choice]:
+    """What may follow; nothing once it is written out."""
+    if command is None or command.complete is None:
+        return []
+    offered = [choice for choice in command.complete(typed) if choice.value.lower().startswith(typed.lower())]
+    return [] if [choice.value for choice in offered] == [typed] else offered

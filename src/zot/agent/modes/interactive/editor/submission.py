@@ -1,0 +1,94 @@
+"""From the units of the editor to ``Submitted``: chips expanded, files of ``!@`` read, within limits.
+
+Files are read before anything else happens, so that what was queued does not change under way; when one cannot be
+read, the error names it and nothing is sent. Commands and shell escapes take text, not files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from zot.agent.modes.interactive.editor.chips import Chip, expanded, images_of
+from zot.agent.modes.interactive.editor.submitted import Submitted
+from zot.errors import ZotError
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+from zot.system.user_files import open_regular
+
+MAX_FILES = 16
+MAX_BYTES = 1 << 20
+MAX_IMAGE = 20 << 20
+
+_COMMAND = re.compile(r"/[A-Za-z0-9_:-]+(?:\s|\Z)")
+
+
+def submission(units: Sequence[str]) -> Submitted | None:
+    """What to send; None when there is nothing. Raises ZotError when an attached file cannot be sent."""
+    plain = "".join(units)
+    if _COMMAND.match(plain) or plain.startswith("!"):
+        kept = [unit if isinstance(unit, Chip) and unit.content is None else str(unit) for unit in units]
+        return _trimmed(expanded(kept), images_of(kept))
+    chips = [unit for unit in units if isinstance(unit, Chip) and unit.content is not None]
+    texts, images = _attachments(chips)
+    submitted = _trimmed(expanded(units), images_of(units))
+    if submitted is None or not chips:
+        return submitted
+    return Submitted("\n\n".join([submitted.text, *texts]), (*submitted.images, *images))
+
+
+def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
+    text = text.rstrip("\n")
+    return Submitted(text, images) if text.strip() else None
+
+
+def _attachments(chips: Sequence[Chip]) -> tuple[list[str], list[ImageBlock]]:
+    paths = list(dict.fromkeys(chip.content for chip in chips if chip.content is not None))
+    if len(paths) > MAX_FILES:
+        raise ZotError(f"{len(paths)} files are attached with !@, at most {MAX_FILES} can be; remove some")
+    texts: list[str] = []
+    images: list[ImageBlock] = []
+    room = MAX_BYTES
+    for path in paths:
+        data = _read(path, room)
+        room -= len(data)
+        if mime := sniff(data):
+            images.append(ImageBlock(mime, data))
+        else:
+            texts.append(_file_block(path, data))
+    return texts, images
+
+
+def _read(path: Path, room: int) -> bytes:
+    try:
+        with open(open_regular(path), "rb") as file:
+            data = file.read(room + 1)
+    except OSError as error:
+        raise ZotError(f"{path}: cannot be attached: {error.strerror or error}") from error
+    if len(data) > room:
+        raise ZotError(f"{path}: attached files may have 1 MiB together; attach the path with @ instead")
+    return data
+
+
+def _file_block(path: Path, data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ZotError(f"{path}: neither UTF-8 text nor an image; attach the path with @ instead") from error
+    name = str(path).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return f'<file path="{name}">\n{text}{"" if text.endswith(chr(10)) else chr(10)}</file>'
+
+
+def image_file(path: str) -> ImageBlock | None:
+    """The image a file holds, by its content; None for anything else, and for what is too large to send."""
+    try:
+        fd = open_regular(Path(path))
+    except OSError:
+        return None
+    with open(fd, "rb") as file:
+        mime = sniff(file.peek(16)[:16])
+        if not mime or os.fstat(fd).st_size > MAX_IMAGE:
+            return None
+        return ImageBlock(mime, file.read(MAX_IMAGE))

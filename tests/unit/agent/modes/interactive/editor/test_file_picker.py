@@ -1,0 +1,159 @@
+"""``@`` and ``!@``: what is listed, what is chosen, what reaches the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.agent.modes.interactive.editor.keyboard import Desk, Keyboard
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("b.txt", "A.md", "src/main.py", "src/deep/editor.py", "build/out.o", ".git/config", "Zoo/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"content of {name}")
+    (tmp_path / ".gitignore").write_text("build/\n")
+    return tmp_path
+
+
+def rows(board: Keyboard) -> list[str]:
+    return [row.strip() for row in board.popup]
+
+
+async def test_an_at_sign_after_nothing_or_a_space_opens_and_in_an_address_does_not(tree: Path) -> None:
+    """iface-148"""
+    assert Keyboard(Desk(tree)).type("@").popup
+    assert Keyboard(Desk(tree)).type("see @").popup
+    assert Keyboard(Desk(tree)).type("see").press("alt+enter").type("@").popup
+    assert not Keyboard(Desk(tree)).type("a@").popup
+    assert not Keyboard(Desk(tree)).type("a@b").popup
+    assert not Keyboard(Desk(tree)).type("@ ").popup
+
+
+async def test_directories_come_first_then_names_ignoring_case_without_what_is_ignored(tree: Path) -> None:
+    """iface-149"""
+    assert rows(Keyboard(Desk(tree)).type("@")) == ["src/", "Zoo/", ".gitignore", "A.md", "b.txt"]
+
+
+async def test_the_filter_is_a_part_of_the_name_ignoring_case(tree: Path) -> None:
+    """iface-149"""
+    assert rows(Keyboard(Desk(tree)).type("@a.M")) == ["A.md"]
+
+
+async def test_what_is_deeper_is_found_by_its_letters(tree: Path) -> None:
+    """iface-149"""
+    desk = Desk(tree)
+    board = Keyboard(desk).type("@edi")
+    await desk.settle()
+    assert rows(board) == ["src/deep/editor.py"]
+    board.type("py")
+    await desk.settle()
+    assert rows(board) == ["src/deep/editor.py"]
+
+
+async def test_right_enters_a_directory_and_left_leaves_it_but_never_the_working_directory(tree: Path) -> None:
+    """iface-150"""
+    board = Keyboard(Desk(tree)).type("@").press("right")
+    assert rows(board) == ["src/", "src/deep/", "src/main.py"]
+    board.press("left")
+    assert board.text == "@"
+    board.press("left", "left")
+    assert board.text == "@" and "src/" in rows(board)
+    assert Keyboard(Desk(tree / "src")).type("@../").popup == []
+    assert Keyboard(Desk(tree)).type("@/").popup == []
+
+
+async def test_a_chosen_file_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
+    """iface-151"""
+    board = Keyboard(Desk(tree)).type("read @b.t").press("enter").type("now")
+    assert board.text == "read [file:b.txt] now"
+    assert board.send() == f"read {tree}/b.txt now"
+
+
+async def test_a_chosen_directory_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
+    """iface-151"""
+    board = Keyboard(Desk(tree)).type("@Zo").press("enter")
+    assert board.text == "[dir:Zoo/] "
+    assert board.send() == f"{tree}/Zoo "
+
+
+async def test_choosing_a_file_loses_no_paste(tree: Path) -> None:
+    """iface-152"""
+    board = Keyboard(Desk(tree)).paste("x" * 2000).type(" @b.t").press("enter")
+    assert board.send() == f"{'x' * 2000} {tree}/b.txt "
+
+
+async def test_a_file_is_picked_where_the_cursor_is(tree: Path) -> None:
+    board = Keyboard(Desk(tree)).type("compare  with that").press(*["left"] * 10).type("@b.t").press("enter")
+    assert board.text == "compare [file:b.txt]  with that"
+
+
+async def test_escape_removes_the_mention(tree: Path) -> None:
+    assert Keyboard(Desk(tree)).type("see @b").press("esc").text == "see "
+
+
+async def test_ignored_files_are_shown_on_demand_and_git_never(tree: Path) -> None:
+    desk = Desk(tree)
+    board = Keyboard(desk).type("@").press("alt+i")
+    await desk.settle()
+    assert "build/" in rows(board) and not any(".git/" in row for row in rows(board))
+    board.type("out")
+    await desk.settle()
+    assert rows(board)[1:] == ["build/out.o"]
+
+
+async def test_a_file_name_cannot_act_on_the_terminal(tree: Path) -> None:
+    (tree / "evil\x1b]0;x\x07.txt").write_text("")
+    board = Keyboard(Desk(tree)).type("@evil")
+    assert "evil" in board.popup[0] and "\x1b]" not in board.popup_rows[0]
+    board.press("enter")
+    assert "\x1b" not in board.text
+
+
+async def test_the_content_of_a_file_is_attached(tree: Path) -> None:
+    board = Keyboard(Desk(tree)).type("explain !@b.t").press("enter")
+    assert board.text == "explain [content:b.txt] "
+    path = tree / "b.txt"
+    assert board.send() == f'explain {path} \n\n<file path="{path}">\ncontent of b.txt\n</file>'
+
+
+async def test_the_picture_in_a_file_is_attached(tree: Path) -> None:
+    (tree / "shot.png").write_bytes(PNG)
+    board = Keyboard(Desk(tree)).type("!@shot").press("enter")
+    board.press("enter")
+    assert [image.mime_type for image in board.sent[0].images] == ["image/png"]
+
+
+async def test_a_directory_is_opened_instead_of_attached(tree: Path) -> None:
+    assert Keyboard(Desk(tree)).type("!@sr").press("enter").text == "!@src/"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00binary", b"x" * ((1 << 20) + 1), None], ids=["bytes", "big", "gone"])
+async def test_a_file_that_cannot_be_attached_leaves_the_editor_as_it_is(tree: Path, content: bytes | None) -> None:
+    (tree / "odd").write_bytes(content or b"")
+    desk = Desk(tree)
+    board = Keyboard(desk).type("!@odd").press("enter").type("x")
+    if content is None:
+        (tree / "odd").unlink()
+    board.press("enter")
+    assert board.sent == [] and board.text == "[content:odd] x"
+    assert str(tree / "odd") in desk.errors[0]
+
+
+async def test_more_than_sixteen_files_are_too_many(tree: Path) -> None:
+    desk = Desk(tree)
+    board = Keyboard(desk)
+    for number in range(17):
+        (tree / f"n{number:02}.txt").write_text("x")
+        board.type(f"!@n{number:02}").press("enter")
+    board.press("enter")
+    assert board.sent == [] and "16" in desk.errors[0]
+
+
+async def test_commands_and_shell_lines_take_no_content(tree: Path) -> None:
+    assert Keyboard(Desk(tree)).type("/btw !@b.t").press("enter").send() == "/btw [content:b.txt] "
+    assert Keyboard(Desk(tree)).type("!cat !@b.t").press("enter").send() == "!cat [content:b.txt] "
