@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from benchmarks.measure import best, scratch_home
 from benchmarks.row import Row
+from tests.fakes.model_server import CallTools, FakeModelServer, Say, Slow, Turn
 
 ZOT = f"{sys.prefix}/bin/zot"
 PING = b'{"id":"1","type":"ping"}\n'
@@ -26,6 +27,11 @@ def rows(p: float, s: float) -> Iterator[Row]:
     yield Row("zot rpc: ping, one after another, p50", p50 * 1e6, 50, "µs", note=f"p99 {p99 * 1e6:.0f} µs")
     rate = max(pipelined(60_000) for _ in range(3))
     yield Row("zot rpc: pings pipelined", rate, 60_000, "per s", at_least=True)
+    yield Row(
+        "zot rpc: abort → done, while streaming", abort(Slow(Say("word " * 1000), 0.01), b"text_delta"), 100, "ms"
+    )
+    sleep = CallTools([("bash", {"command": "echo begun; sleep 60"})])
+    yield Row("zot rpc: abort → done, in a tool", abort(sleep, b"tool_progress"), 100, "ms")
     missing = unanswered()
     yield Row(
         f"zot rpc: {PIPELINES} × {COMMANDS:,} pipelined commands, ids not answered exactly once", missing, 0, "ids"
@@ -33,11 +39,11 @@ def rows(p: float, s: float) -> Iterator[Row]:
 
 
 @contextmanager
-def server() -> Iterator[subprocess.Popen[bytes]]:
-    """A server whose model is never asked; leaving the block closes its input and waits for it."""
+def server(*flags: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A running server; leaving the block closes its input and waits for it."""
     with scratch_home() as (env, cwd):
         child = subprocess.Popen(
-            [ZOT, "rpc"], env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            [ZOT, "rpc", *flags], env=env, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         assert child.stdin is not None and child.stdout is not None
         try:
@@ -92,6 +98,25 @@ def pipelined(count: int) -> float:
         elapsed = time.perf_counter() - started
         feeder.join()
     return count / elapsed
+
+
+def abort(turn: Turn, sign: bytes) -> float:
+    """Milliseconds from the command to the last event, once ``sign`` was seen; the median of seven."""
+    times: list[float] = []
+    with FakeModelServer([turn], repeat=True) as model, server("--base-url", model.url) as child:
+        for _ in range(7):
+            ask_for(child, b'{"type":"prompt","message":"go"}\n', sign)
+            started = time.perf_counter()
+            ask_for(child, b'{"type":"abort"}\n', b'{"type":"done"}')
+            times.append(time.perf_counter() - started)
+    return sorted(times)[3] * 1000
+
+
+def ask_for(child: subprocess.Popen[bytes], line: bytes, sign: bytes) -> None:
+    heard = ask(child, line)
+    while sign not in heard:
+        assert child.stdout is not None
+        heard += os.read(child.stdout.fileno(), 65536)
 
 
 def unanswered() -> int:

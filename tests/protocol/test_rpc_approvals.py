@@ -119,7 +119,7 @@ def test_abort_ends_the_wait(rpc, serve, tmp_path: Path) -> None:
     started = time.monotonic()
     client.send("abort")
     client.until("done")
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2
     assert not client.ask("approve", request_id=request["request_id"], decision="once")["success"]
     assert not (tmp_path / "ran").exists()
 

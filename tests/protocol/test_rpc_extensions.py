@@ -166,7 +166,7 @@ def test_abort_ends_the_wait_for_an_interceptor(rpc, serve, add: Add) -> None:
     started = time.monotonic()
     client.send("abort")
     client.until("done")
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2
 
 
 def test_a_hook_warning_is_a_note_and_the_prompt_runs(rpc, serve, add: Add) -> None:

@@ -128,7 +128,7 @@ def test_abort_while_streaming_ends_the_turn_quickly_and_keeps_the_text(rpc, ser
     started = time.monotonic()
     client.send("abort")
     client.until("done")
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2
     assert client.types[-4:] == ["usage", "assistant_message", "turn_end", "done"]
     assert "error" not in client.types
     assert client.events[-2]["stop"] == "aborted"
@@ -157,7 +157,7 @@ def test_abort_during_a_wait_for_a_retry_ends_it(rpc, serve) -> None:
     started = time.monotonic()
     client.send("abort")
     client.until("done")
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 2
     assert client.events[-2] | {"error": ""} == {"type": "turn_end", "stop": "aborted", "error": ""}
 
 
@@ -175,7 +175,7 @@ def test_abort_during_a_tool_kills_it_and_later_calls_do_not_run(rpc, serve, tmp
     started = time.monotonic()
     client.send("abort")
     client.until("done")
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 2
     results = [event for event in client.events if event["type"] == "tool_result"]
     assert len(results) == 3 and all(result["is_error"] for result in results)
     assert "error" not in client.types and client.types.count("turn_end") == 1
