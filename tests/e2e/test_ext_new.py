@@ -45,7 +45,8 @@ def test_a_starter_works_from_new_to_a_tool_call_of_the_agent(author: Zot, serve
 
     server = serve([CallTools([("my_words_count", {"text": "one two three"})]), Say("Three.")])
     ran = author("-p", "--ext", str(starter), "count")
-    assert (ran.code, ran.out, ran.err) == (0, "Three.\n", "")
+    assert (ran.code, ran.out) == (0, "Three.\n")
+    assert ran.err in ("", "waiting for extension my-words\n")  # a busy machine takes its time
     assert "my_words_count" in {tool["name"] for tool in server.requests[0].json["tools"]}
     assert "3 words, 13 characters" in json.dumps(server.requests[1].json["messages"])
 

@@ -46,7 +46,8 @@ def test_the_first_extension_works_step_by_step(reader: Zot, language: str) -> N
 
     script = ("--provider", "script", "--script")
     ran = reader(*script, "count.json", "--ext", ".", "-p", "How many words?")
-    assert (ran.code, ran.out, ran.err) == (0, "Three words.\n", "")
+    assert (ran.code, ran.out) == (0, "Three words.\n")
+    assert ran.err in ("", "waiting for extension notes\n")  # a busy machine takes its time
     ran = reader(*script, "count.json", "--ext", ".", "--json", "How many words?")
     assert "3 words, 13 characters" in ran.out
 
