@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from zot.agent.extensions.child_log import ChildLog
 from zot.agent.extensions.diagnostics import Diagnostics
 from zot.agent.extensions.discover import Entry
-from zot.agent.extensions.log_file import LogFile
 from zot.agent.extensions.pending import Kind, Pending
 from zot.agent.extensions.process import ExtensionProcess, start_process
 from zot.agent.extensions.restarts import Restarts
@@ -26,7 +26,6 @@ from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
 State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
 ReadyHow = Literal["", "frame", "idle", "grace"]
 
-_LISTED_FAULTS = 20  # per life and kind; a flood of them is counted, not listed
 _SHOWN_CHARS = 200
 
 
@@ -65,8 +64,6 @@ class Child:
         self.state: State = "waiting"
         self.ready_how: ReadyHow = ""
         self.settled = asyncio.Event()
-        self.log_path: Path | None = None
-        self.faults: list[str] = []
         self.slow_calls = 0
         self.capabilities: frozenset[str] = frozenset()
         self.commands: dict[str, frames.RegisterCommand] = {}
@@ -75,7 +72,7 @@ class Child:
         self.intercepts: set[str] = set()
         self.guarded: set[str] = set()
         self._owner = owner
-        self._log: LogFile | None = None
+        self.log = ChildLog(self.name, owner.diagnostics)
         self._restarts = Restarts()
         self._stop_asked = asyncio.Event()
         self._begin()
@@ -85,7 +82,6 @@ class Child:
         self._pending = Pending()
         self._refused = ""
         self._lines = 0
-        self._fault_counts: dict[str, int] = {}
         self._timers: list[asyncio.TimerHandle] = []
         self.ready_how = ""
 
@@ -120,22 +116,9 @@ class Child:
         """Raises ExtensionError when no answer comes."""
         return await self._pending.wait(kind, id, seconds)
 
-    def log(self, text: str) -> None:
-        if self._log is not None:
-            self._log.write(text)
-
-    def trim_log(self) -> None:
-        if self._log is not None:
-            self._log.trim()
-
     def fault(self, kind: str, text: str) -> None:
         """Something it did wrong: into its log, and once before the user's eyes."""
-        count = self._fault_counts[kind] = self._fault_counts.get(kind, 0) + 1
-        if count > _LISTED_FAULTS:
-            return
-        self.log(text if count < _LISTED_FAULTS else f"{text}; more of this kind are not listed")
-        self.faults.append(text)
-        self._owner.diagnostics.fault(self.name, kind, text, self.log_path)
+        self.log.fault(kind, text)
 
     # --- its lives
 
@@ -179,12 +162,10 @@ class Child:
             raise ExtensionError(refusal)
         environment = self._owner.environment(self.entry)
         argv = manifest.argv(environment.get("PATH", ""))
-        self.close_log()
-        log = self._log = LogFile(self._owner.home, self.name, manifest.version)
-        self.log_path = log.path
+        log = self.log.open(self._owner.home, manifest.version)
         if removed := self._owner.removed_credentials():
-            log.write(removed)
-        process = start_process(argv, cwd=manifest.directory, env=environment, log=log.fd, receive=self._received)
+            self.log.write(removed)
+        process = start_process(argv, cwd=manifest.directory, env=environment, log=log, receive=self._received)
         self._after(limits.HELLO_DEADLINE, self._hello_overdue)
         return process
 
@@ -211,16 +192,16 @@ class Child:
         """Tell how it ended; whether that was a crash."""
         self.settled.set()
         if reason:
-            self._tell_end(f"was disconnected: it {reason}")
+            self.log.ended(f"was disconnected: it {reason}")
             return True
         if code is None:
-            self._tell_end("closed its stdout and counts as gone, although its process still runs")
+            self.log.ended("closed its stdout and counts as gone, although its process still runs")
             await process.tree.wait()
             return False
         if code == 0:
-            self._tell_end("ended by itself; /reload-ext or the next launch starts it again")
+            self.log.ended("ended by itself; /reload-ext or the next launch starts it again")
             return False
-        self._tell_end(f"crashed ({_exit(code)})")
+        self.log.ended(f"crashed ({_exit(code)})")
         return True
 
     def _leave(self) -> None:
@@ -232,30 +213,15 @@ class Child:
         self._pending.fail(ExtensionCrashed("disconnected before it answered"))
         self.commands, self.tools = {}, {}
         self.events, self.intercepts = set(), set()
-        self.log("end of its stdout")
+        self.log.write("end of its stdout")
         self._owner.ended(self)
-
-    def _tell_end(self, text: str) -> None:
-        self.faults.append(text)
-        self.log(text)
-        self._owner.diagnostics.event(self.name, text, self.log_path)
 
     def _load_error(self, reason: str) -> None:
         manifest = self.entry.manifest
         self.state = "gone"
-        self.faults.append(reason)
-        self.log(f"not loaded: {reason}")
-        facts = [f"extension {self.name}", f"exec {manifest.exec}"]
-        facts += [f"language {manifest.language}"] if manifest.language else []
-        facts += [f"log {self.log_path}"] if self.log_path else []
-        self._owner.diagnostics.load_error(manifest.directory, f"{reason} ({', '.join(facts)})")
+        language = [f"language {manifest.language}"] if manifest.language else []
+        self.log.load_error(manifest.directory, reason, [f"exec {manifest.exec}", *language])
         self.settled.set()
-
-    def close_log(self) -> None:
-        """Only when nothing more can be said: whoever waited for the child may write last."""
-        if self._log is not None:
-            self._log.close()
-            self._log = None
 
     # --- stopping
 
@@ -293,7 +259,7 @@ class Child:
 
     def _welcome(self, hello: frames.Hello) -> None:
         if hello.name != self.name:
-            self.log(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
+            self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
         self.guard = self.guard or "guard" in self.capabilities
         self.state = "greeting"
@@ -307,7 +273,7 @@ class Child:
     def _look(self, lines_before: int) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""
         if self.state == "greeting" and self._lines == lines_before:
-            self.log("readiness assumed: it was silent and sent no ready frame")
+            self.log.write("readiness assumed: it was silent and sent no ready frame")
             self.make_ready("idle")
         elif self.state == "greeting":
             self._look_again()
@@ -324,7 +290,7 @@ class Child:
         if self.state == "starting":
             self.fault("late", "has not said hello in time; zot goes on without it, and it may join later")
         elif self.state == "greeting":
-            self.log("not ready in time; zot goes on without waiting")
+            self.log.write("not ready in time; zot goes on without waiting")
         self.make_ready("grace")
 
     def _hello_overdue(self) -> None:

@@ -41,5 +41,5 @@ def absent(guard: Child) -> str:
 
 def refusal(guard: Child, fault: str) -> str:
     """The reason a model and a user read."""
-    log = f"; its log: {guard.log_path}" if guard.log_path else ""
+    log = f"; its log: {guard.log.path}" if guard.log.path else ""
     return f"refused: the guard {guard.name} {fault}{log}"

@@ -103,6 +103,7 @@ class ExtensionHost:
         self._taken: frozenset[str] = frozenset()
         self._open_session: str | None = None
         self._tasks = Tasks(self._on_bug)
+        self._log_keeper: asyncio.Task[None] | None = None
         self._lives: dict[Child, asyncio.Task[None]] = {}
         self._registry = Registry(builtin_commands)
         self._panels = Panels(surface, self._find)
@@ -138,8 +139,8 @@ class ExtensionHost:
         self._missing_guards = [MissingGuard(problem) for problem in found.problems if problem.guard]
         self._children = [Child(entry, self) for entry in found.entries if entry.manifest.has_process]
         self._lives = {child: self._tasks.start(child.live()) for child in self._children}
-        if self._children:
-            self._tasks.start(self._keep_logs_short())
+        if self._children and self._log_keeper is None:
+            self._log_keeper = self._tasks.start(self._keep_logs_short())
         await self._wait_until_ready()
         self._registry.settle(self._children)
         self._tools_changed()
@@ -338,14 +339,14 @@ class ExtensionHost:
         await asyncio.gather(*self._lives.values(), return_exceptions=True)
         self._lives = {}
         for child in self._children:
-            child.close_log()
+            child.log.close()
 
     async def _keep_logs_short(self) -> None:
         """Children write to their logs themselves; somebody has to look at the size."""
         while True:
             await asyncio.sleep(_TRIM_LOGS_S)
             for child in self._children:
-                child.trim_log()
+                child.log.trim()
 
     def _suppressed(self, extension: str, reason: str) -> None:
         self._warn(extension, reason or "an answer of the model was withheld")

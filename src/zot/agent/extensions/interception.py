@@ -106,7 +106,7 @@ class Interception:
         if answer.block:
             raise Blocked(child.name, answer.reason)
         if answer.reason:
-            child.log(f"allowed, with a reason: {answer.reason[:500]}")
+            child.log.write(f"allowed, with a reason: {answer.reason[:500]}")
         return answer
 
     def _rewritten_args(self, child: Child, args: Any, answer: EventInterceptResponse) -> Any:

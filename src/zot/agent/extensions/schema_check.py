@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-EMPTY: dict[str, Any] = {"type": "object", "properties": {}}
 _DEEPEST = 32
+_LEAST: dict[str, Any] = {"type": "object", "properties": {}}
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
@@ -37,6 +37,11 @@ def usable(schema: Any) -> str:
     if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
         return 'the schema\'s "required" is not a list of names'
     return ""
+
+
+def completed(schema: dict[str, Any] | None) -> dict[str, Any]:
+    """The schema with what providers insist on; one that has it stays as it is."""
+    return {**(schema or {}), **{key: value for key, value in _LEAST.items() if key not in (schema or {})}}
 
 
 def misfit(schema: Any, value: Any, path: str = "", depth: int = 0) -> str:

@@ -46,7 +46,7 @@ def status_of(child: Child, registry: Registry, taken: Collection[str]) -> Exten
         tools=tuple(name for name, active in tools.items() if active),
         shadowed_tools=tuple(name for name, active in tools.items() if not active),
         intercepts=tuple(sorted(child.guarded if child.guard else child.intercepts)),
-        faults=tuple(child.faults),
-        log_path=child.log_path,
+        faults=tuple(child.log.faults),
+        log_path=child.log.path,
         slow_calls=child.slow_calls,
     )

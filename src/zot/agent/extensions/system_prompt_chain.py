@@ -48,7 +48,7 @@ async def rewrite(
             text = await _ask(child, question, text)
         except ExtensionError as error:
             reason = f"before_agent_start: {error}; the system prompt stays as it was"
-            child.log(reason)
+            child.log.write(reason)
             warn(child.name, reason)
     return text
 

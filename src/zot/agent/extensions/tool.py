@@ -47,7 +47,7 @@ class ExtensionTool:
         self.extension = child.name
         self.name = frame.name
         self.description = frame.description
-        self.schema: dict[str, Any] = frame.schema if frame.schema is not None else schema_check.EMPTY
+        self.schema: dict[str, Any] = schema_check.completed(frame.schema)
         self._interactive = frame.interactive
         self._host = host
 
@@ -77,7 +77,7 @@ class ExtensionTool:
             raise
         except ExtensionTimedOut as error:
             self._cancel(child, id)
-            child.log(f"tool {self.name}: {error}")
+            child.log.write(f"tool {self.name}: {error}")
             return self._failed(f"timeout: {error}", timed_out=True)
         except ExtensionError as error:
             return self._failed(f"the extension {error}")

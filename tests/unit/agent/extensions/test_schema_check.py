@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zot.agent.extensions.schema_check import misfit, usable
+from zot.agent.extensions.schema_check import completed, misfit, usable
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -71,3 +71,10 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     value: dict[str, Any] = {}
     value["a"] = value
     assert misfit(schema, value) == ""
+
+
+def test_what_providers_insist_on_is_added() -> None:
+    """ext-058: a whole schema is passed on as it is."""
+    assert completed(SCHEMA) == SCHEMA
+    assert completed(None) == completed({}) == {"type": "object", "properties": {}}
+    assert completed({"properties": {"a": True}}) == {"properties": {"a": True}, "type": "object"}
