@@ -33,7 +33,7 @@ def open_zot(zot: Zot) -> Iterator[OpenZot]:
             terminal = stack.enter_context(FakeTerminal(argv, cwd=zot.project, env=environment, **options))
             if wait:
                 terminal.wait_for(wait)
-                terminal.wait_gone("starting")
+                terminal.wait_gone("starting…")
             return terminal
 
         yield start

@@ -191,9 +191,11 @@ def _item(block: Block, painter: Painter, width: int) -> list[str]:
 
 
 def _quote(block: Block, painter: Painter, width: int) -> list[str]:
+    if width < 4:  # no room for another bar; this also ends a quote nested without end
+        return _paragraph([line.lstrip("> ") for line in block.lines], painter, width)
     inner = "\n".join(_QUOTE.sub("", line, count=1) for line in block.lines)
     bar = painter.theme.paint("quote", "┃ ")
-    return [bar + row for row in render(inner, painter, max(width - 2, 1))]
+    return [bar + row for row in render(inner, painter, width - 2)]
 
 
 def _table(block: Block, painter: Painter, width: int) -> list[str]:

@@ -63,7 +63,7 @@ class Status:
     def _model(self) -> str:
         runtime = self._app.runtime
         if runtime is None:
-            return "starting"
+            return "starting…"
         if runtime.resolved.missing:
             return "not logged in: /login"
         model = runtime.agent.model

@@ -1,0 +1,84 @@
+"""The status bar in a running session."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, Say
+from tests.terminal.conftest import OpenZot
+
+
+def test_a_fresh_session_shows_no_figures(serve: Any, open_zot: OpenZot) -> None:
+    """iface-109"""
+    serve([])
+    terminal = open_zot()
+    assert not re.search(r"[↑↓$%]", terminal.screen)
+
+
+def test_tokens_cost_and_context_are_shown(serve: Any, open_zot: OpenZot) -> None:
+    """iface-110"""
+    serve([Say("hello", usage=(1234, 35_400))])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("↑1.2k ↓35k")
+    assert "$0.535" in terminal.screen
+    assert "0.6%/200k" in terminal.screen
+
+
+def test_a_filling_context_is_coloured(serve: Any, open_zot: OpenZot) -> None:
+    """iface-111"""
+    serve([Say("a", usage=(150_000, 5)), Say("b", usage=(168_000, 5)), Say("c", usage=(190_000, 5))])
+    terminal = open_zot()
+    terminal.submit("one")
+    terminal.wait_for("75.0%")
+    assert terminal.cell("75.0%").fg == "ffaf00"
+    terminal.submit("two")
+    terminal.wait_for("84.0%")
+    terminal.submit("three")
+    terminal.wait_for("95.0%")
+    assert terminal.cell("95.0%").fg == "ff5f5f"
+
+
+def test_home_is_a_tilde_and_the_branch_is_shown(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """iface-113"""
+    serve([])
+    inside = zot.home / "work"
+    (inside / ".git").mkdir(parents=True)
+    (inside / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    terminal = open_zot("--cwd", str(inside))
+    terminal.wait_for("~/work (topic)")
+
+
+def test_the_spinner_names_the_tool_that_runs(serve: Any, open_zot: OpenZot) -> None:
+    """iface-117"""
+    serve([CallTools([("bash", {"command": "sleep 0.5"})]), Say("fine")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("running bash - 0s")
+    terminal.wait_for("fine")
+    terminal.wait_idle()
+    assert not re.search(r" - \d+s", terminal.screen)
+
+
+def test_a_narrow_terminal_gets_separate_lines(serve: Any, open_zot: OpenZot) -> None:
+    """iface-116"""
+    serve([Say("hello", usage=(1234, 35_400))])
+    terminal = open_zot(columns=40, rows=20)
+    terminal.submit("go")
+    terminal.wait_for("↑1.2k")
+    assert terminal.row_of("claude-sonnet-4-5") != terminal.row_of("↑1.2k")
+
+
+def test_a_bell_rings_after_a_long_turn_and_can_be_switched_off(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    serve([CallTools([("bash", {"command": "sleep 0.3"})]), Say("fine")])
+    config = zot.home / "zot" / "config.json"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('{"notify_after_s": 0.2}')
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("fine")
+    terminal.wait_until(
+        lambda: terminal.raw.rstrip(b"\x1b[0-9;m").count(b"\x07") > terminal.raw.count(b"\x1b]2;"), "the bell"
+    )

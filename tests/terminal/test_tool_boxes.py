@@ -1,0 +1,220 @@
+"""Tool calls on the screen: alive while they run, closed when they are done."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.model_server import CallTools, Raw, Say, Slow
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+
+
+def boxes(terminal: FakeTerminal) -> list[list[str]]:
+    """Every closed box in the scrollback and on the screen, as its rows."""
+    found: list[list[str]] = []
+    for row in terminal.everything.split("\n"):
+        if "┌─" in row:
+            found.append([])
+        if found:
+            found[-1].append(row)
+    return [
+        rows[: next(i for i, row in enumerate(rows) if "└" in row) + 1] for rows in found if any("└" in r for r in rows)
+    ]
+
+
+def run(terminal: FakeTerminal, until: str = "all done") -> None:
+    terminal.submit("go")
+    terminal.wait_for(until)
+    terminal.wait_idle()
+
+
+def test_three_calls_in_one_message_give_three_closed_boxes(serve: Any, open_zot: OpenZot) -> None:
+    """iface-094"""
+    calls = [("bash", {"command": f"echo out-{i}"}) for i in range(3)]
+    serve([CallTools(calls), Say("all done")])
+    terminal = open_zot(rows=50)
+    run(terminal)
+    assert len(boxes(terminal)) == 3
+    for number, box in enumerate(boxes(terminal)):
+        assert any(f"out-{number}" in row for row in box[1:-1])
+        assert all(row.rstrip().endswith(("┐", "│", "┘")) for row in box)
+
+
+def slow_arguments(name: str, pieces: list[str], delay: float = 0.15) -> Slow:
+    """Anthropic's events of one call whose arguments come in pieces."""
+
+    def event(kind: str, **fields: Any) -> bytes:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
+
+    deltas = [
+        event("content_block_delta", index=0, delta={"type": "input_json_delta", "partial_json": piece})
+        for piece in pieces
+    ]
+    usage = {"input_tokens": 5, "output_tokens": 5}
+    chunks = [
+        event("message_start", message={"id": "m", "role": "assistant", "model": "x", "content": [], "usage": usage}),
+        event(
+            "content_block_start",
+            index=0,
+            content_block={"type": "tool_use", "id": "call-1", "name": name, "input": {}},
+        ),
+        *deltas,
+        event("content_block_stop", index=0),
+        event("message_delta", delta={"stop_reason": "tool_use"}, usage=usage),
+        event("message_stop"),
+    ]
+    return Slow(Raw(200, {"content-type": "text/event-stream"}, chunks), delay)
+
+
+def test_while_write_streams_its_path_is_in_the_label_and_the_content_grows(serve: Any, open_zot: OpenZot) -> None:
+    """iface-095"""
+    pieces = ['{"path":"deep/new.py",', '"content":"import os\\n', "def f():\\n", "    return 42\\n", '"}']
+    serve([slow_arguments("write", pieces, 0.4), Say("all done")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("write deep/new.py")
+    terminal.wait_for("1 import os")
+    assert "return 42" not in terminal.screen
+    terminal.wait_for("3     return 42")
+    terminal.wait_for("all done")
+    assert (Path(terminal._cwd) / "deep" / "new.py").exists()
+
+
+def test_while_edit_streams_the_number_of_the_edit_is_shown(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-096"""
+    (project / "a.txt").write_text("one\ntwo\n")
+    pieces = ['{"path":"a.txt","edits":[{"oldText":"one","newText":"ONE', '"},{"oldText":"two",', '"newText":"TWO"}]}']
+    serve([slow_arguments("edit", pieces, 0.4), Say("all done")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("edit 1")
+    terminal.wait_for("edit 2")
+    terminal.wait_for("all done")
+
+
+def test_a_running_command_stays_visible_with_its_time_and_its_output_is_live(serve: Any, open_zot: OpenZot) -> None:
+    """iface-097, iface-098"""
+    command = "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo finished"
+    serve([CallTools([("bash", {"command": command})]), Say("all done")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("│ begun")
+    terminal.wait_until(lambda: re.search(r"bash .*running [1-9]\.\ds", terminal.screen) is not None, "the time")
+    assert "running bash" in terminal.screen
+    (Path(terminal._cwd) / "go").touch()
+    terminal.wait_for("│ finished")
+    terminal.wait_for("[exit 0]  Took")
+
+
+def test_results_appear_when_each_is_done_not_when_all_are(serve: Any, open_zot: OpenZot) -> None:
+    """iface-097"""
+    calls = [("bash", {"command": "echo early"}), ("bash", {"command": "while [ ! -e go ]; do sleep 0.05; done"})]
+    serve([CallTools(calls), Say("all done")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("[exit 0]  Took")
+    assert "early" in terminal.screen
+    (Path(terminal._cwd) / "go").touch()
+    terminal.wait_for("all done")
+
+
+def test_a_long_result_is_folded_and_a_twelve_row_one_is_not(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-099"""
+    (project / "twelve").write_text("".join(f"t{i}\n" for i in range(12)))
+    (project / "thirteen").write_text("".join(f"u{i}\n" for i in range(13)))
+    serve([CallTools([("read", {"path": "twelve"}), ("read", {"path": "thirteen"})]), Say("all done")])
+    terminal = open_zot(rows=60)
+    run(terminal)
+    assert "t11" in terminal.screen
+    assert "u9" in terminal.screen
+    assert "u10" not in terminal.screen
+    assert "3 of 13" in terminal.screen
+    assert "ctrl+o" in terminal.screen
+
+
+def test_a_long_output_of_bash_keeps_its_end(serve: Any, open_zot: OpenZot) -> None:
+    """iface-099"""
+    serve([CallTools([("bash", {"command": "seq 1000 1099"})]), Say("all done")])
+    terminal = open_zot(rows=60)
+    run(terminal)
+    assert "1099" in terminal.screen
+    assert "│ 1050" not in terminal.screen
+
+
+def test_edits_show_true_line_numbers_in_green_and_red(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-102"""
+    (project / "big.txt").write_text("".join(f"line {i}\n" for i in range(1, 201)))
+    edits = [{"oldText": "line 120\n", "newText": "changed\n"}]
+    serve([CallTools([("edit", {"path": "big.txt", "edits": edits})]), Say("all done")])
+    terminal = open_zot(rows=50)
+    run(terminal)
+    assert "-120 line 120" in terminal.screen
+    assert "+120 changed" in terminal.screen
+    assert terminal.cell("-120 ").fg == "ff5f5f"
+    assert terminal.cell("+120 ").fg == "87d787"
+    assert " 117 line 117" in terminal.screen
+
+
+def test_read_is_numbered_from_its_offset_and_labelled_with_its_range(
+    serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    """iface-103, iface-104"""
+    (project / "f.txt").write_text("".join(f"row {i}\n" for i in range(1, 100)))
+    calls = [("read", {"path": "f.txt", "offset": 40}), ("read", {"path": "f.txt", "offset": 10, "limit": 5})]
+    serve([CallTools(calls), Say("all done")])
+    terminal = open_zot(rows=60)
+    run(terminal)
+    assert "  40 row 40" in terminal.screen
+    assert "read f.txt:40-" in terminal.screen
+    assert "read f.txt:10-14" in terminal.screen
+    assert "  10 row 10" in terminal.screen
+
+
+def test_labels_are_short_and_keep_the_range(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-105"""
+    name = "a" * 100
+    (project / name).write_text("x\ny\nz\n")
+    serve([CallTools([("read", {"path": name, "offset": 2, "limit": 1})]), Say("all done")])
+    terminal = open_zot(columns=120, rows=40)
+    run(terminal)
+    (label,) = re.findall(r"read (a+\.\.\.:2-2)", terminal.screen)
+    assert len(label) == 60
+
+
+def test_output_with_returns_tabs_and_colours_keeps_the_edge_straight(serve: Any, open_zot: OpenZot) -> None:
+    """iface-106"""
+    command = r"printf 'a\tb\rover\n\033[31mred\033[0m\twide日本\nbell\a\b\n'"
+    serve([CallTools([("bash", {"command": command})]), Say("all done")])
+    terminal = open_zot(rows=40)
+    run(terminal)
+    (box,) = boxes(terminal)
+    edges = {row.rindex("│") for row in box[1:-1]}
+    # A wide character takes two cells and one place in the text of its row.
+    assert edges <= {77, 75}
+    assert any("a       b" in row for row in box)
+    assert any("over" in row for row in box)
+
+
+def test_an_error_says_so_and_is_red(serve: Any, open_zot: OpenZot) -> None:
+    """iface-107"""
+    serve([CallTools([("read", {"path": "nowhere.txt"}), ("bash", {"command": "echo oops; exit 3"})]), Say("all done")])
+    terminal = open_zot(rows=50)
+    run(terminal)
+    assert terminal.screen.count("│ error") == 2
+    assert terminal.cell("│ error", 2).fg == "ff5f5f"
+    assert "[exit 3]" in terminal.screen
+
+
+def test_a_call_that_was_cancelled_leaves_no_half_box(serve: Any, open_zot: OpenZot) -> None:
+    """iface-161"""
+    serve([CallTools([("bash", {"command": "sleep 60"})])])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("running bash")
+    terminal.press("esc")
+    terminal.wait_for("cancelled")
+    terminal.wait_gone("running bash")
+    assert terminal.everything.count("┌─") == terminal.everything.count("└─")
