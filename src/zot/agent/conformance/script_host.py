@@ -7,6 +7,7 @@ own. Everything sent and received is kept in a ``Transcript``; nothing is repair
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import sys
 import time
@@ -23,7 +24,12 @@ from zot.agent.extensions.manifest import Manifest
 from zot.agent.extproto.codec import encode
 from zot.agent.extproto.frames import PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
 from zot.agent.extproto.limits import EXIT_AFTER_EOF, IDLE_READY, SHUTDOWN_TOTAL, TERMINATE_GRACE
+from zot.agent.settings import Settings
+from zot.agent.tools.workspace import Workspace
 from zot.errors import ExtensionError
+from zot.provider.catalog import Catalog
+from zot.provider.providers import credential_variables
+from zot.system.home import zot_home
 from zot.system.process_table import command_of
 from zot.system.processes import ProcessTree, spawn
 
@@ -99,9 +105,10 @@ class ScriptHost:
         import fcntl  # together with termios used for this one question
         import termios
 
-        if self._stdin < 0:
-            return 0
-        return int.from_bytes(fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        if self._stdin >= 0:
+            with suppress(OSError):  # a system that does not tell: then bytes simply go out one by one
+                return int.from_bytes(fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        return 0
 
     def _keep(self, data: bytes) -> None:
         for line in data.splitlines(keepends=True):
@@ -345,16 +352,13 @@ def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
 
 def child_environment(directory: Path) -> dict[str, str]:
     """The host's variables minus the credentials it knows, as every child gets them."""
-    from zot.agent.settings import Settings
-    from zot.agent.tools.workspace import Workspace
-    from zot.provider.catalog import Catalog
-    from zot.provider.providers import credential_variables
-    from zot.system.home import zot_home
-
-    home = zot_home()
-    workspace = Workspace(
-        directory,
-        credentials=credential_variables(Catalog(home).providers().values()),
-        passthrough=Settings(home).values.env_passthrough,
-    )
+    credentials, passthrough = _hidden(zot_home())
+    workspace = Workspace(directory, credentials=credentials, passthrough=passthrough)
     return {**workspace.child_environment(), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@functools.cache
+def _hidden(home: Path) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Which variables children do not get, and the exceptions; read once, for all the runs of a check."""
+    credentials = credential_variables(Catalog(home).providers().values())
+    return credentials, tuple(Settings(home).values.env_passthrough)
