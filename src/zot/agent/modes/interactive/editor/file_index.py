@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from bisect import insort
+from collections.abc import Callable
 from contextlib import suppress
-from heapq import nsmallest
 from pathlib import Path
 
 from zot.agent.modes.interactive.editor.path_match import PathMatcher
@@ -36,7 +36,6 @@ class FileIndex:
         self._ignored_too = ignored_too
         self._listed = 0.0
         self._listing = False
-        self._narrowed: tuple[str, int, list[int]] = ("", 0, [])
 
     @property
     def stale(self) -> bool:
@@ -60,7 +59,7 @@ class FileIndex:
             with suppress(ToolError):  # a tree that cannot be listed has no matches, which says enough
                 await run_search(Workspace(self.root), argv, self.root, lambda chunk: self._take(fresh, chunk))
             self.paths, self._lower = fresh.paths, fresh.lower
-            self.complete, self._listed, self._narrowed = True, time.monotonic(), ("", 0, [])
+            self.complete, self._listed = True, time.monotonic()
         finally:
             self._listing = False
         self._changed()
@@ -71,31 +70,36 @@ class FileIndex:
             self._changed()
         return len(listing.paths) < LIMIT
 
-    async def search(self, typed: str) -> list[str]:
-        """The best matches, best first. Gives way to keys every few milliseconds."""
-        matcher, lower = PathMatcher(typed), self._lower
-        count = len(lower)
-        scored: list[tuple[int, int]] = []
-        until = time.monotonic() + _SLICE_S
-        for number, index in enumerate(self._candidates(typed, count)):
-            score = matcher.score(lower[index])
-            if score is not None:
-                scored.append((score, index))
-            if number % _STEP == 0 and time.monotonic() > until:
-                await asyncio.sleep(0)
-                until = time.monotonic() + _SLICE_S
-        if lower is self._lower:
-            self._narrowed = (typed, count, [index for _, index in scored])
-        return [self.paths[index] for _, index in nsmallest(FOUND, scored)] if lower is self._lower else []
+    async def search(self, typed: str, abandoned: Callable[[], bool]) -> list[str] | None:
+        """The best matches, best first; None once ``abandoned``. Gives way to keys every few milliseconds."""
+        matcher, paths, lower = PathMatcher(typed), self.paths, self._lower
+        best = await _best(lower, matcher.holds, matcher.score, abandoned)
+        if best is not None and len(best) < FOUND:
+            more = await _best(lower, matcher.in_order, matcher.loose_score, abandoned)
+            best = None if more is None else list(dict.fromkeys([*best, *more]))
+        return None if best is None else [paths[index] for index in best[:FOUND]]
 
-    def _candidates(self, typed: str, count: int) -> Iterator[int]:
-        """Only what matched a shorter text can match a longer one; files that came since are new to both."""
-        before, seen, matched = self._narrowed
-        if before and typed.startswith(before):
-            yield from matched
-            yield from range(seen, count)
-        else:
-            yield from range(count)
+
+async def _best(
+    lower: list[str], matches: Callable[[str], bool], score: Callable[[str], int], abandoned: Callable[[], bool]
+) -> list[int] | None:
+    """Where the best paths are, by score."""
+    best: list[tuple[int, str, int]] = []  # in order and short: most are refused at once
+    until = time.monotonic() + _SLICE_S
+    for start in range(0, len(lower), _STEP):
+        for index in range(start, min(start + _STEP, len(lower))):
+            if not matches(lower[index]):
+                continue
+            entry = (score(lower[index]), lower[index], index)
+            if len(best) < FOUND or entry < best[-1]:
+                insort(best, entry)
+                del best[FOUND:]
+        if time.monotonic() > until:
+            await asyncio.sleep(0)
+            if abandoned():
+                return None
+            until = time.monotonic() + _SLICE_S
+    return [index for _, _, index in best]
 
 
 class _Listing:

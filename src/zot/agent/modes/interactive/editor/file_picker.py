@@ -23,6 +23,8 @@ from zot.tui.theme import Theme
 from zot.tui.widgets.select_list import Choice, SelectList
 from zot.tui.width import cut
 
+_SHOWN = 1000
+
 
 class PickerActions(msgspec.Struct, frozen=True):
     """What the picker may do: change what stands after the @, put a chip for a path in its place, remove it all."""
@@ -65,7 +67,7 @@ class FilePicker:
         here = self._listing(directory) if _inside(typed) else []
         self._near = [path for path in here if name.lower() in os.path.basename(path.rstrip("/")).lower()]
         matcher = PathMatcher(typed)
-        self._found = [path for path in self._found if typed and matcher.score(path.lower()) is not None]
+        self._found = [path for path in self._found if typed and matcher.in_order(path.lower())]
         self._show()
         self._search()
 
@@ -134,14 +136,16 @@ class FilePicker:
         try:
             while self._again and self._typed:
                 self._again = False
-                typed = self._typed
-                found = await self._index.search(typed)
-                if typed == self._typed:
-                    self._found = found
-                    self._show()
-                    self._actions.changed()
+                await self._search_once(self._typed)
         finally:
             self._searching = False
+
+    async def _search_once(self, typed: str) -> None:
+        found = await self._index.search(typed, lambda: typed != self._typed)
+        if found is not None and typed == self._typed:
+            self._found = found
+            self._show()
+            self._actions.changed()
 
     def _more_files(self) -> None:
         if self._typed:
@@ -150,7 +154,7 @@ class FilePicker:
     def _show(self) -> None:
         near = set(self._near)
         paths = [*self._near, *(path for path in self._found if path not in near)]
-        rows = [Choice(path, one_line(path)) for path in paths[:500]]
+        rows = [Choice(path, path if path.isprintable() else one_line(path)) for path in paths[:_SHOWN]]
         kept = self._list.chosen if self._moved else None
         self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "")
 
