@@ -59,8 +59,8 @@ generate: $(STAMP)-dev ## write the generated reference pages
 test: $(STAMP)-sdks $(STAMP)-fixtures check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 2 --dist loadfile
 
-bench: $(STAMP)-dev ## budgets as ratios measured in one run
-	@$(BIN)/python benchmarks/run.py
+bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some)
+	@$(BIN)/python benchmarks/run.py $(ONLY)
 
 torture: $(STAMP)-dev ## the long fault runs
 	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture
