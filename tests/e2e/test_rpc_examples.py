@@ -64,7 +64,7 @@ def start(client: list[str], zot: Zot) -> Callable[..., subprocess.Popen[str]]:
 
 def environment_of(zot: Zot, **more: str) -> dict[str, str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**zot.env(), "PATH": path, "GOCACHE": os.environ.get("GOCACHE", ""), **more}
+    return {**zot.env(), "PATH": path, **more}
 
 
 def test_a_prompt_with_a_tool_is_shown_as_it_happens(serve: Serve, start: Callable[..., Any]) -> None:
