@@ -396,3 +396,11 @@ def test_words_and_resume_have_no_effect(zot: Zot, serve) -> None:
     ran = zot("rpc", "--resume", "some", "words", stdin='{"type":"get_messages"}\n')
     assert (ran.code, ran.err, server.requests) == (0, "", [])
     assert ran.events[0]["data"] == {"messages": []}
+
+
+def test_input_that_ends_in_the_middle_of_a_line_is_answered_like_any_bad_line(zot: Zot, serve) -> None:
+    """rpc-023"""
+    serve([])
+    ran = zot("rpc", stdin='{"type":"get_state"}\n{"type":"prompt","mess')
+    assert (ran.code, [event["success"] for event in ran.events]) == (0, [True, False])
+    assert ran.events[1]["error"].startswith("malformed json:")
