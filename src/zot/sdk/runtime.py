@@ -85,7 +85,8 @@ class Runtime:
         await self.cancel()
         if self._owner is not None:
             await asyncio.wait([self._owner])
-            self._owner.result()
+            if not self._owner.cancelled():
+                self._owner.result()
 
     # --- working
 
@@ -189,6 +190,11 @@ class Runtime:
     @property
     def model(self) -> str:
         return self._entered().agent.model.id
+
+    @property
+    def reasoning(self) -> Reasoning:
+        """How hard the model thinks; empty for the model's own way."""
+        return self._entered().agent.reasoning
 
     @property
     def cwd(self) -> str:

@@ -29,7 +29,8 @@ class Work:
         self._abort = abort
         self._begun = False
         self.over = False
-        self.task: asyncio.Task[Any] = asyncio.get_running_loop().create_task(self._run(job, after))
+        self.loop = asyncio.get_running_loop()
+        self.task: asyncio.Task[Any] = self.loop.create_task(self._run(job, after))
         self.task.add_done_callback(lambda _: self._arrived.set())
 
     @property
@@ -118,5 +119,7 @@ class EventStream:
             self._work.cancel()
 
     def __del__(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed already, and the work with it
-            self._drop()
+        if not self._work.over:
+            self._work.over = True
+            with suppress(RuntimeError):  # the loop is closed already, and the work with it
+                self._work.loop.call_soon_threadsafe(self._work.cancel)  # the collector may run in any thread

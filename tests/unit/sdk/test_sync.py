@@ -59,3 +59,13 @@ def test_it_says_when_it_is_closed_or_could_not_be_opened(serve: Serve, options:
     with pytest.raises(UsageError, match="unknown provider"), SyncRuntime(provider="nobody"):
         pass
     assert threading.active_count() == before
+
+
+def test_a_prompt_that_is_never_read_is_cancelled_from_whatever_thread(serve: Serve, options: Make) -> None:
+    server = serve(Slow(Say("word " * 2000), 0.005), Say("after"))
+    with SyncRuntime(**options(server)) as zot:
+        unread = zot.prompt("hi")
+        while not server.requests:
+            zot.state()
+        del unread
+        assert zot.ask("again") == "after"
