@@ -38,6 +38,12 @@ def test_the_first_program_is_complete(serve: Serve, zot: Zot) -> None:
     assert run(zot, snippets("python")[0]).startswith("[multiply {'a': 6, 'b': 7}]\nIt is 42.\n$0.0")
 
 
+def test_the_program_of_the_readme_is_complete(serve: Serve, zot: Zot) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    serve([CallTools([("multiply", {"a": 6, "b": 7})]), Say("It is 42.")])
+    assert run(zot, program) == "It is 42."
+
+
 def test_asking_and_interceptors_work_as_shown(serve: Serve, zot: Zot) -> None:
     serve([CallTools([("bash", {"command": "sudo id"})]), Say("a secret")])
     ask, interceptors = snippets("python")[1:3]
