@@ -105,6 +105,21 @@ async def test_a_result_above_256_kib_is_cut(kit: Kit) -> None:
     assert result["truncated"] is True and len(result["content"][0]["text"]) == 256 * 1024
 
 
+async def test_no_more_than_64_calls_of_one_extension_run_at_a_time(kit: Kit) -> None:
+    """A flood of requests must not become a flood of tools."""
+    gate = asyncio.Event()
+
+    async def wait(args: dict[str, Any], context: Any) -> Any:
+        await gate.wait()
+        return text_result("ok")
+
+    frames = [{"id": str(number), "name": "bash"} for number in range(100)]
+    task = asyncio.ensure_future(results(kit, *frames, count=100, tools=[FakeTool("bash", wait)]))
+    await until(lambda: kit.directories and len(seen_of(kit.directories[0], "tool_result")) == 36)
+    gate.set()
+    assert sum("running already" in result["content"][0]["text"] for result in await task) == 36
+
+
 NESTING = """
 hello("call_tool", "tool_cancel")
 for number in range(1, 7): tool(f"t{number}")

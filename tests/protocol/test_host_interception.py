@@ -314,3 +314,17 @@ async def test_the_tools_of_one_message_are_each_asked_about(kit: Kit) -> None:
     agent, _ = kit.agent(calls(*(("bash", {"n": n}) for n in (1, 2, 3))), says("ok"), tools=[tool])
     await agent.prompt("go")
     assert tool.ran == [{"n": 1}, {"n": 3}] and len(seen_of(directory, "event_intercept")) == 3
+
+
+async def test_a_guard_by_hello_that_does_not_come_back_from_a_reload_blocks(kit: Kit) -> None:
+    """Blueprint 11: what it said before the reload holds until it says otherwise."""
+    directory = kit.add("g", intercepting("tool_call", "answer(f)", '"guard"'))
+    await kit.start()
+    (directory / "main.py").write_text("import sys; sys.exit(1)")
+    await kit.host.reload()
+    tool, _, text = await call(kit)
+    assert tool.ran == [] and "refused: the guard g is not running" in text
+    write_extension(directory.parent, "g", "hello(); ready(); serve()")
+    await kit.host.reload()
+    tool, is_error, _ = await call(kit)
+    assert len(tool.ran) == 1 and not is_error

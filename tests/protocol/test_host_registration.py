@@ -144,7 +144,7 @@ serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
     host = await kit.start()
     agent, _ = kit.agent(calls(("t", {})), says("ok"))
     assert "disconnected" in (await host.run_command("c", "")).error
-    assert agent.tools == () and host.commands() == []
+    assert host.commands() == [] and await until(lambda: agent.tools == ())
     assert "unknown command" in (await host.run_command("c", "")).error
     await until(lambda: [tool.name for tool in agent.tools] == ["t"])
     assert (directory / "lives").read_text() == "xx"
@@ -172,3 +172,21 @@ async def test_skills_of_an_extension_need_no_process(tmp_path: Path) -> None:
         labels = {skill.name: skill.label for skill in found.visible}
         assert labels == dict.fromkeys(["dev-kit:commit", "dev-kit:one", "dev-kit:review"], "extension Dev Kit")
         assert len(problems) == 2 and "../out" in problems[0] and host.statuses() == []
+
+
+async def test_a_flood_of_registrations_is_bounded_and_told(kit: Kit) -> None:
+    """One extension cannot drown the others' names, nor the loop in work."""
+    kit.add(
+        "flood",
+        """
+hello(); ready()
+for i in range(3000): tool(f"t{i}"); send(type="register_command", name=f"c{i}")
+send(type="notify", message="done"); serve()
+""",
+    )
+    host = await kit.start()
+    agent, _ = kit.agent()
+    await until(lambda: kit.surface.of("notify"))
+    assert len(host.commands()) == len(host.tools()) == 500
+    await until(lambda: len(agent.tools) == 500)
+    assert "more than 500 tools" in kit.fault("tools;") and "more than 500 commands" in kit.fault("commands;")

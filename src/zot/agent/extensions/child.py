@@ -57,10 +57,13 @@ class Owner(Protocol):
 
 
 class Child:
-    def __init__(self, entry: Entry, owner: Owner) -> None:
+    """``presumed_guard``: its hello said so before a reload, and until it says otherwise that holds."""
+
+    def __init__(self, entry: Entry, owner: Owner, *, presumed_guard: bool = False) -> None:
         self.entry = entry
         self.name = entry.manifest.name
-        self.guard = entry.manifest.guard
+        self.guard = entry.manifest.guard or presumed_guard
+        self._presumed = presumed_guard and not entry.manifest.guard
         self.state: State = "waiting"
         self.ready_how: ReadyHow = ""
         self.settled = asyncio.Event()
@@ -261,7 +264,8 @@ class Child:
         if hello.name != self.name:
             self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
-        self.guard = self.guard or "guard" in self.capabilities
+        self.guard = (self.guard and not self._presumed) or "guard" in self.capabilities
+        self._presumed = False
         self.state = "greeting"
         self._write(encode(self._owner.acknowledge(self.entry)))
         self._look_again()

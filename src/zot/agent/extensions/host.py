@@ -101,6 +101,7 @@ class ExtensionHost:
         self._missing_guards: list[MissingGuard] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
+        self._tools_stale = False
         self._open_session: str | None = None
         self._tasks = Tasks(self._on_bug)
         self._log_keeper: asyncio.Task[None] | None = None
@@ -137,13 +138,18 @@ class ExtensionHost:
         for problem in found.problems:
             self.diagnostics.load_error(problem.directory, problem.reason)
         self._missing_guards = [MissingGuard(problem) for problem in found.problems if problem.guard]
-        self._children = [Child(entry, self) for entry in found.entries if entry.manifest.has_process]
+        guards = {child.name for child in self._children if child.guard}
+        self._children = [
+            Child(entry, self, presumed_guard=entry.manifest.name in guards)
+            for entry in found.entries
+            if entry.manifest.has_process
+        ]
         self._lives = {child: self._tasks.start(child.live()) for child in self._children}
         if self._children and self._log_keeper is None:
             self._log_keeper = self._tasks.start(self._keep_logs_short())
         await self._wait_until_ready()
         self._registry.settle(self._children)
-        self._tools_changed()
+        self._tell_tools_changed()
 
     async def stop(self) -> None:
         """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; nothing of ours is left."""
@@ -156,7 +162,7 @@ class ExtensionHost:
         stopped = sum(child.alive for child in self._children)
         self._registry.clear()
         self._activated.clear()
-        self._tools_changed()
+        self._tell_tools_changed()
         await self._stop_children()
         self.diagnostics.forget()
         self.discovery = None
@@ -306,6 +312,13 @@ class ExtensionHost:
         return next((child for child in self._children if child.name == name), None)
 
     def _tools_changed(self) -> None:
+        """Told once per turn of the loop, however many tools come and go in it."""
+        if not self._tools_stale:
+            self._tools_stale = True
+            asyncio.get_running_loop().call_soon(self._tell_tools_changed)
+
+    def _tell_tools_changed(self) -> None:
+        self._tools_stale = False
         self.on_tools_changed()
 
     async def _wait_until_ready(self) -> None:

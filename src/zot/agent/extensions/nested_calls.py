@@ -22,6 +22,8 @@ from zot.errors import ToolError
 
 RunTool = Callable[[str, dict[str, Any], str], Awaitable[ToolResult]]
 
+MOST_CALLS = 64  # of one extension at a time
+
 _chain: ContextVar[tuple[str, ...]] = ContextVar("tools above this call", default=())
 
 
@@ -57,6 +59,8 @@ class NestedCalls:
             child.fault("bad call_tool", f"sent call_tool with {'an empty' if not frame.id else 'a repeated'} id")
             return
         try:
+            if sum(name == child.name for name, _ in self._running) >= MOST_CALLS:
+                raise ToolError(f"call_tool: {MOST_CALLS} calls of this extension are running already")
             chain = self._allowed_chain(child, frame)
             args = _arguments(frame)
         except ToolError as error:

@@ -15,6 +15,7 @@ from zot.agent.extensions import schema_check
 from zot.agent.extensions.child import Child
 from zot.agent.extproto import frames
 
+MOST_NAMES = 500  # of one kind from one extension: no model can choose among more
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 BUILTIN_COMMANDS = (
@@ -44,6 +45,8 @@ class Registry:
         key = frame.name.lower()
         if not frame.name:
             child.fault("bad command", "registered a command without a name; it was dropped")
+        elif len(child.commands) >= MOST_NAMES:
+            child.fault("too many commands", f"registered more than {MOST_NAMES} commands; the rest is dropped")
         elif key not in child.commands:
             child.commands[key] = frame
             if self._open:
@@ -60,6 +63,9 @@ class Registry:
             child.fault("bad replay", f'tool {frame.name}: unknown replay value {frame.replay[:40]!r} means "never"')
         if frame.name in child.tools:
             child.fault("repeated tool", f"tool {frame.name} was registered twice; the first one stays")
+            return False
+        if len(child.tools) >= MOST_NAMES:
+            child.fault("too many tools", f"registered more than {MOST_NAMES} tools; the rest is dropped")
             return False
         child.tools[frame.name] = frame
         return self._open and self._claim_tool(child, frame.name)

@@ -13,6 +13,7 @@ from zot.agent.extensions.surface import Surface
 from zot.agent.extproto import frames
 
 _NOTES_PER_SECOND = 1000
+_EVENTS = frozenset((*frames.CLASSIC_EVENTS, *frames.LATER_EVENTS))
 
 
 class Requests:
@@ -91,6 +92,8 @@ def _subscribe(child: Child, frame: frames.Subscribe) -> None:
     if unknown:
         names = ", ".join(name[:40] for name in unknown[:5])
         child.fault("unknown intercept", f"cannot intercept {names}; possible are {', '.join(frames.INTERCEPTS)}")
-    child.events.update(frame.events)
+    child.events.update(_EVENTS.intersection(frame.events))
+    if strange := set(frame.events) - _EVENTS:
+        child.log.write(f"subscribed to events this host never sends: {', '.join(sorted(strange))[:500]}")
     child.intercepts |= known
     child.guarded |= known
