@@ -23,7 +23,7 @@ PIPELINES, COMMANDS = 32, 1_000
 def rows(p: float, s: float) -> Iterator[Row]:
     spawn = best(15, first_ping)
     yield Row("zot rpc: spawn → answer to the first ping", spawn / p, 4, "P", note=f"{spawn * 1000:.0f} ms")
-    p50, p99 = sequential(5_000)
+    p50, p99 = min(sequential(5_000) for _ in range(3))
     yield Row("zot rpc: ping, one after another, p50", p50 * 1e6, 50, "µs", note=f"p99 {p99 * 1e6:.0f} µs")
     rate = max(pipelined(60_000) for _ in range(3))
     yield Row("zot rpc: pings pipelined", rate, 60_000, "per s", at_least=True)
