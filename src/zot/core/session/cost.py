@@ -40,7 +40,7 @@ def tally(lines: Iterable[Line]) -> CostReport:
         match line.row:
             case MetaRow(meta=meta):
                 model = f"{meta.provider}/{meta.model}"
-            case MessageRow(message=message) if message.role == "user":
+            case MessageRow(message=message) if message.role == "user" and not message.meta:
                 turns.append(Spent(_beginning(message), Usage()))
             case UsageRow(usage=usage):
                 models[model] = _more(models.get(model) or Spent(model, Usage()), usage)

@@ -15,6 +15,8 @@ from zot.core.session.reader import read_lines
 from zot.core.session.records import MessageRow, message_of, row_type
 from zot.provider.messages import Message
 
+_NOT_SAID = frozenset({"compaction", "synthetic", "shell"})  # marks of user messages that nobody typed to the model
+
 
 class Turn(msgspec.Struct, frozen=True):
     """``row`` counts the message rows before the prompt."""
@@ -38,7 +40,7 @@ def turns_in(messages: Iterable[tuple[int, Message]]) -> list[Turn]:
     turns: list[Turn] = []
     replies: list[Message] = []
     for row, message in messages:
-        if message.role == "user" and not message.meta.get("compaction"):
+        if message.role == "user" and not (message.meta.keys() & _NOT_SAID):
             _close(turns, replies)
             turns.append(Turn(row, message))
         elif turns:

@@ -6,9 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.command import agent_of
-from zot.tui.sanitize import one_line
+from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
-from zot.tui.width import wrap
+from zot.tui.width import visible, wrap
 
 if TYPE_CHECKING:
     from zot.agent.extensions.status import ExtensionStatus
@@ -26,7 +26,9 @@ async def run(app: App, arguments: str) -> None:
 
     def render(theme: Theme, width: int) -> list[str]:
         lines = [
-            theme.paint("fg", row) for line in [*found.facts, *slow] for row in wrap(one_line(line), width, " " * 13)
+            theme.paint("fg", row)
+            for line in [*found.facts, *slow]
+            for row in wrap(visible(sanitize(line)), width, " " * 13)
         ]
         problems = [row for line in found.problems for row in wrap(f"! {one_line(line)}", width, "  ")]
         ending = theme.paint("tool", "nothing is wrong") if not problems else ""

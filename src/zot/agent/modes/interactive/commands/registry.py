@@ -13,9 +13,7 @@ COMMANDS: list[Command] = [
     Command(name="model", summary="switch the model", arguments="[id]"),
     Command(name="reasoning", summary="how hard the model thinks", arguments="[level]"),
     Command(name="sessions", summary="resume, rename or delete a session"),
-    Command(
-        name="session", summary="export, import, fork, tree or rename", arguments="[export|import|fork|tree|rename] […]"
-    ),
+    Command(name="session", summary="export, import, fork, tree or rename", arguments="[what] [path]"),
     Command(name="new", summary="begin a new session, keep this one", when_busy="cancel"),
     Command(name="jump", summary="read an earlier turn, with search", arguments="[text]"),
     Command(name="compact", summary="replace the conversation by a summary", when_busy="cancel"),

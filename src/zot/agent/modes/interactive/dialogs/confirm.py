@@ -66,6 +66,7 @@ class ConfirmDialog(Dialog[Answer]):
         self._shown_at = self._shown_at or time.monotonic()
         more = self._confirmations.waiting
         self.title = f"run {self._tool}?" + (f" ({more} more waiting)" if more else "")
+        self.hint = self._hint_text()
         return super().lines(theme, width, height)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:

@@ -54,10 +54,11 @@ def logged_out(runtime: Runtime) -> list[str]:
 
 def _providers(runtime: Runtime) -> dict[str, bool]:
     commands = runtime.settings.values.api_key_command
+    current = runtime.resolved.provider.id if runtime.resolved.endpoint is not None else ""
     return {
-        name: not provider.needs_key or has_credential(provider, runtime.auth, os.environ, commands)
+        name: name == current or not provider.needs_key or has_credential(provider, runtime.auth, os.environ, commands)
         for name, provider in runtime.catalog.providers().items()
-        if provider.api != "script"
+        if provider.api != "script" and not provider.rows_of
     }
 
 

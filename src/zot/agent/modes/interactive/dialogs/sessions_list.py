@@ -49,13 +49,17 @@ class SessionsList(Dialog[Act]):
         found = await summaries(runtime, everywhere=everywhere)
         return cls(found, current, everywhere=everywhere, selected=chosen.value if chosen else "")
 
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        scope = "this directory" if self.everywhere else "all directories"
+        self.hint = _HINT.format(scope=scope) if self._renaming is None else "enter stores the title · esc goes back"
+        return super().lines(theme, width, height)
+
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         if self._renaming is not None:
             line, column = self._renaming.line(theme, max(width - 12, 1))
-            self.hint, self.cursor = "enter stores the title · esc goes back", (0, column + 10)
+            self.cursor = (0, column + 10)
             return [f"  {theme.paint('prompt', 'title ›')} {line}"]
         self.cursor = None
-        self.hint = _HINT.format(scope="this directory" if self.everywhere else "all directories")
         if not self._by_path:
             return [theme.paint("muted", cut("  no sessions yet", width))]
         head = [theme.paint("accent", cut(f"  filter: {self.list.filter}", width))] if self.list.filter else []
@@ -96,10 +100,9 @@ class SessionsList(Dialog[Act]):
 def _row(summary: Summary, current: str, everywhere: bool) -> Choice:
     mark = "● " if summary.path == current else "  "
     place = f" · {one_line(summary.cwd)}" if everywhere else ""
-    about = (
-        f"{one_line(summary.provider)}/{one_line(summary.model)} · {summary.messages} msgs · ${summary.cost_usd:.4f}"
-    )
-    return Choice(summary.path, f"{mark}{age(summary.modified):>10}  {one_line(summary.label)}", f"{about}{place}")
+    model = f"{one_line(summary.provider)}/{one_line(summary.model)}"
+    about = f"{summary.messages} msgs · ${summary.cost_usd:.4f} · {model}{place}"
+    return Choice(summary.path, f"{mark}{age(summary.modified):>10}  {one_line(summary.label)}", about)
 
 
 def age(modified: float, now: float | None = None) -> str:

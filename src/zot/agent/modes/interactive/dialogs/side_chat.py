@@ -89,12 +89,13 @@ class SideChat(Dialog[bool]):
 
     # --- rows
 
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        elapsed = int(time.monotonic() - self._since)
+        doing = "enter asks · esc closes" if self._asking is None else f"answering - {elapsed}s · esc stops"
+        self.hint = f"{doing} · nothing here is kept or told to the agent"
+        return super().lines(theme, width, height)
+
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
-        busy = self._asking is not None
-        waiting = (
-            f"answering · {int(time.monotonic() - self._since)}s · esc stops" if busy else "enter asks · esc closes"
-        )
-        self.hint = f"nothing here is kept or told to the agent · {waiting}"
         line, column = self._field.line(theme, max(width - 4, 1))
         room = max(height - 2, 1)
         body = self._pages.show(self._conversation(theme, width), room)

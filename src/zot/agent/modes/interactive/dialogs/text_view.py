@@ -23,13 +23,17 @@ class TextView(Dialog[bool]):
         self._pages = Pages()
         self._made: tuple[Theme, int, list[str]] | None = None
 
-    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         if self._made is None or self._made[0] is not theme or self._made[1] != width:
             self._made = (theme, width, self._render(theme, width))
-        shown = self._pages.show(self._made[2], min(height, self._most))
+        self._pages.show(self._made[2], min(height - 3, self._most))
         place = "" if self._pages.whole else f"{self._pages.place} · up/down, page up/down · "
         self.hint = f"{place}esc closes"
-        return shown
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        assert self._made is not None
+        return self._pages.show(self._made[2], min(height, self._most))
 
     def key(self, key: Key) -> bool:
         if key.name in ("enter", "q"):

@@ -1,0 +1,260 @@
+"""Commands that act on the conversation: clear, new, compact, study, the shell escape, and what is no command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say, Silent, Slow
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import rows, said
+
+
+def test_an_unknown_command_is_reported_and_nothing_is_sent(serve: Any, open_zot: OpenZot) -> None:
+    """iface-157"""
+    server = serve([Say("never")])
+    terminal = open_zot()
+    terminal.submit("/nope now")
+    terminal.wait_for("unknown command /nope")
+    assert "/nope now" in terminal.screen  # the text stays in the editor
+    assert server.requests == []
+
+
+def test_a_path_is_a_prompt(serve: Any, open_zot: OpenZot) -> None:
+    """iface-156"""
+    server = serve([Say("a directory")])
+    terminal = open_zot()
+    terminal.submit("/usr/bin is what")
+    terminal.wait_for("a directory")
+    assert said(server.requests[0])[-1] == ("user", "/usr/bin is what")
+
+
+def test_command_names_may_be_written_in_capitals(serve: Any, open_zot: OpenZot) -> None:
+    """iface-288: /CLEAR works; the argument of /model keeps its case."""
+    serve([Say("hello")])
+    terminal = open_zot()
+    terminal.submit("/CLEAR")
+    terminal.wait_for("a new conversation begins")
+    terminal.submit("/model GPT-x")
+    terminal.wait_for('unknown model "GPT-x"')
+
+
+def test_session_runs_the_operations_and_not_the_list(serve: Any, open_zot: OpenZot) -> None:
+    """iface-154"""
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/session")
+    terminal.wait_for("write it to a .zotsession file")
+    assert "sessions of this directory" not in terminal.screen
+
+
+def test_clear_begins_a_session_that_resuming_does_not_fill_again(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-168"""
+    server = serve([Say("first answer"), Say("second answer")])
+    terminal = open_zot()
+    terminal.submit("remember apples")
+    terminal.wait_for("first answer")
+    terminal.submit("/clear")
+    terminal.wait_for("a new conversation begins")
+    terminal.submit("now pears")
+    terminal.wait_for("second answer")
+    assert said(server.requests[1]) == [("user", "now pears")]
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    assert len(zot.sessions) == 2
+    again = open_zot("--continue")
+    again.wait_for("now pears")
+    assert "remember apples" not in again.everything
+
+
+def test_clear_from_the_popup_ends_the_turn_first(serve: Any, open_zot: OpenZot) -> None:
+    """iface-167"""
+    server = serve([Silent(Say("some words that never end"), after_bytes=1200), Say("after")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_until(lambda: len(server.requests) == 1)
+    terminal.type("/cle")
+    terminal.wait_for("forget the conversation")
+    terminal.press("enter")
+    terminal.wait_for("a new conversation begins")
+    assert server.wait_until_client_closes()
+    terminal.submit("next")
+    terminal.wait_for("after")
+    assert said(server.requests[1]) == [("user", "next")]
+
+
+def test_new_keeps_the_session_in_the_list_and_starts_at_zero(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-290"""
+    serve([Say("first answer", usage=(5000, 50)), Say("second")])
+    terminal = open_zot()
+    terminal.submit("keep me")
+    terminal.wait_for("first answer")
+    terminal.wait_for("↑5.0k")
+    terminal.submit("/new")
+    terminal.wait_for("a new session begins")
+    assert "↑5.0k" not in terminal.screen
+    assert "claude-sonnet-4-5" in terminal.screen
+    terminal.submit("/sessions")
+    terminal.wait_for("sessions of this directory")
+    terminal.wait_for("keep me")
+
+
+def test_new_is_refused_without_sessions(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot("--no-session")
+    terminal.submit("/new")
+    terminal.wait_for("/new needs sessions")
+
+
+def test_compact_of_one_exchange_ends_with_the_prompt_and_resets_the_meter(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    """iface-309, iface-169: queued prompts follow, and the model sees one summary that ends with the instruction."""
+    server = serve([Say("an answer", usage=(20_000, 5)), Slow(Say("the summary"), 0.3), Say("went on", usage=(11, 5))])
+    terminal = open_zot()
+    terminal.submit("my exact words")
+    terminal.wait_for("10.0%/200k")
+    terminal.submit("/compact")
+    terminal.wait_for("compacting")
+    terminal.submit("and then this")
+    terminal.wait_for("went on")
+    shown = said(server.requests[2])
+    assert shown[-1][1].endswith("and then this")
+    assert "the summary" in shown[0][1]
+    assert "my exact words" in shown[0][1]
+    terminal.wait_gone("10.0%/200k")
+
+
+def test_compacting_nothing_is_an_error(serve: Any, open_zot: OpenZot) -> None:
+    """iface-309"""
+    server = serve([])
+    terminal = open_zot()
+    terminal.submit("/compact")
+    terminal.wait_for("nothing to compact")
+    assert server.requests == []
+
+
+def test_esc_cancels_a_compaction_and_changes_nothing(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Say("an answer"), Silent(Say("the summary")), Say("still here")])
+    terminal = open_zot()
+    terminal.submit("my words")
+    terminal.wait_for("an answer")
+    terminal.submit("/compact")
+    terminal.wait_until(lambda: len(server.requests) == 2)
+    terminal.press("esc")
+    terminal.wait_for("nothing was compacted")
+    terminal.submit("go on")
+    terminal.wait_for("still here")
+    assert said(server.requests[2])[0] == ("user", "my words")
+
+
+def test_study_waits_its_turn(serve: Any, open_zot: OpenZot) -> None:
+    """iface-172"""
+    server = serve([Slow(Say("one two three"), 0.3), Say("studied")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_until(lambda: len(server.requests) == 1)
+    terminal.submit("/study src")
+    terminal.wait_for("sliding in: Study src")
+    terminal.wait_for("studied")
+    assert "Study src" in said(server.requests[1])[-1][1]
+
+
+def test_a_shell_escape_needs_no_model_and_is_seen_by_the_next_turn(
+    serve: Any, open_zot: OpenZot, project: Path, zot: Zot
+) -> None:
+    """iface-289"""
+    (project / "here.txt").write_text("")
+    server = serve([Say("I see it")])
+    terminal = open_zot()
+    terminal.submit("!ls; exit 3")
+    terminal.wait_for("here.txt")
+    terminal.wait_for("[exit 3]")
+    assert server.requests == []
+    terminal.submit("what is there?")
+    terminal.wait_for("I see it")
+    told = "\n".join(text for _, text in said(server.requests[0]))
+    assert "here.txt" in told and "[exit 3]" in told
+    assert any("here.txt" in str(row) for row in rows(zot.sessions[0], "message"))
+
+
+def test_esc_ends_a_shell_escape_and_all_it_started(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-289"""
+    serve([])
+    terminal = open_zot()
+    terminal.submit("!echo begun; sleep 1000; touch late")
+    terminal.wait_for("begun")
+    terminal.press("esc")
+    terminal.wait_for("cancelled")
+    terminal.submit("!echo again")
+    terminal.wait_for("[exit 0]")
+    assert not (project / "late").exists()
+
+
+def test_a_shell_escape_is_refused_while_a_turn_runs(serve: Any, open_zot: OpenZot) -> None:
+    """iface-289"""
+    server = serve([Silent(Say("slow"))])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_until(lambda: len(server.requests) == 1)
+    terminal.submit("!ls")
+    terminal.wait_for("a turn is running")
+
+
+def test_jail_refuses_and_says_what_to_do(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/jail")
+    terminal.wait_for("/jail is not there yet")
+    terminal.submit("/unjail")
+    terminal.wait_for("not jailed")
+
+
+def test_help_lists_commands_and_the_true_keys(serve: Any, open_zot: OpenZot) -> None:
+    """iface-174"""
+    serve([])
+    terminal = open_zot(rows=90)
+    terminal.submit("/help")
+    terminal.wait_for("what was spent, by model and by turn")
+    terminal.wait_for("clear the editor; twice: leave")
+    terminal.wait_for("steer: join the running turn")
+    terminal.press("esc")
+    terminal.wait_gone("what was spent")
+
+
+def test_help_scrolls_on_a_small_screen(serve: Any, open_zot: OpenZot) -> None:
+    """iface-174"""
+    serve([])
+    terminal = open_zot(columns=40, rows=12)
+    terminal.submit("/help")
+    terminal.wait_for("1–")
+    terminal.press("end")
+    terminal.wait_for("suspend zot")
+    terminal.press("esc")
+    terminal.wait_gone("suspend zot")
+
+
+def test_cost_is_told_by_model_and_by_turn(serve: Any, open_zot: OpenZot) -> None:
+    serve([Say("one", usage=(10_000, 0)), Say("two", usage=(20_000, 0))])
+    terminal = open_zot(columns=100)
+    terminal.submit("first question")
+    terminal.wait_for("  one")
+    terminal.submit("second question")
+    terminal.wait_for("  two")
+    terminal.submit("/cost")
+    terminal.wait_for("all of it")
+    screen = terminal.screen
+    assert "#1 first question" in screen and "$0.0300" in screen
+    assert "#2 second question" in screen and "$0.0600" in screen
+    assert "$0.0900" in screen
+
+
+def test_doctor_says_what_the_program_says(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/doctor")
+    terminal.wait_for("nothing is wrong")
+    assert "credentials" in terminal.screen
+    terminal.press("esc")
+    terminal.wait_gone("nothing is wrong")

@@ -1,0 +1,137 @@
+"""Choosing a model: the picker, the shortcuts, what is kept and what is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say, Silent
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import config, configure, rows, said, two_providers
+
+
+def test_the_picker_filters_with_punctuation_ignored(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-181"""
+    two_providers(zot, serve([]).url)
+    terminal = open_zot()
+    terminal.submit("/model")
+    terminal.wait_for("● anthropic/claude-sonnet-4-5")
+    terminal.type("opus46")
+    terminal.wait_for("filter: opus46")
+    terminal.wait_gone("● anthropic/claude-sonnet-4-5")
+    listed = [line.split()[0] for line in terminal.screen.splitlines() if line.startswith("    ") and "/" in line]
+    assert {"anthropic/claude-opus-4-6", "alpha/alpha-opus-4-6", "beta/beta-opus-4-6"} <= set(listed)
+    assert all("opus-4-6" in line for line in listed)
+    terminal.press(*["backspace"] * 6)
+    terminal.wait_for("alpha/alpha-one")
+
+
+def test_the_picker_shows_window_price_and_where_to_log_in(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    two_providers(zot, serve([]).url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("/model")
+    terminal.wait_for("● alpha/alpha-one")
+    terminal.wait_for("100k  $1/$2")
+    terminal.wait_for("/login for: anthropic, openai, kimi")
+
+
+def test_switching_the_provider_keeps_transcript_and_cost_and_is_stored(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    """iface-182"""
+    server = serve([Say("first", usage=(3000, 5)), Say("second", usage=(10, 5))])
+    two_providers(zot, server.url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("hello alpha")
+    terminal.wait_for("first")
+    terminal.wait_for("↑3.0k")
+    terminal.submit("/model")
+    terminal.wait_for("beta/beta-one")
+    terminal.type("beta-one")
+    terminal.wait_for("filter: beta-one")
+    terminal.press("enter")
+    terminal.wait_for("model: beta-one (beta)")
+    assert "↑3.0k" in terminal.screen
+    terminal.submit("hello beta")
+    terminal.wait_for("second")
+    assert server.requests[-1].json["model"] == "beta-one"
+    assert ("user", "hello alpha") in said(server.requests[-1])
+    assert (config(zot)["provider"], config(zot)["model"]) == ("beta", "beta-one")
+    assert rows(zot.sessions[0], "meta")[-1]["meta"]["model"] == "beta-one"
+
+
+def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-288"""
+    two_providers(zot, serve([]).url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("/model claude-opus-9")
+    terminal.wait_for("alpha-one")
+    terminal.submit("/model beta-one")
+    terminal.wait_for("model: beta-one (beta)")
+
+
+def test_the_picker_opens_beside_a_turn_and_choosing_ends_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Silent(Say("never ends")), Say("from beta")])
+    two_providers(zot, server.url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("go")
+    terminal.wait_until(lambda: any(r.method == "POST" for r in server.requests))
+    terminal.submit("/model")
+    terminal.wait_for("beta/beta-one")
+    assert not server.wait_until_client_closes(0.2)
+    terminal.type("beta-one")
+    terminal.wait_for("filter: beta-one")
+    terminal.press("enter")
+    terminal.wait_for("model: beta-one (beta)")
+    assert server.wait_until_client_closes()
+
+
+def test_a_slot_switches_when_idle_and_does_nothing_during_a_turn(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-292"""
+    server = serve([Silent(Say("never ends"))])
+    two_providers(zot, server.url)
+    configure(zot, quick_model_shortcuts={"3": "beta/beta-one", "4": "alpha/alpha-one"})
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.type("\x1b[51;5u")
+    terminal.wait_for("model: beta-one (beta)")
+    terminal.submit("go")
+    terminal.wait_until(lambda: any(r.method == "POST" for r in server.requests))
+    terminal.type("\x1b[52;5u")
+    terminal.wait_idle()
+    assert "(beta) beta-one" in terminal.screen
+
+
+def test_a_stale_list_is_refreshed_when_the_picker_opens(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-308, iface-307: nothing is asked before."""
+    server = serve([], models=("brand-new-model",))
+    home = zot.home / "zot"
+    home.mkdir()
+    (home / "auth.json").write_text('{"openrouter": {}, "additional_api_key_creds": {"openrouter": {"api_key": "k"}}}')
+    (home / "models.json").write_text('{"providers": {"openrouter": {"baseUrl": "%s/v1"}}}' % server.url)
+    terminal = open_zot("--provider", "openrouter", model=False)
+    terminal.wait_idle()
+    assert server.requests == []
+    terminal.submit("/model")
+    terminal.wait_for("brand-new-model")
+    assert [request.path for request in server.requests] == ["/v1/models"]
+
+
+def test_reasoning_offers_what_the_model_has_and_stores_the_choice(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Say("thought")])
+    terminal = open_zot()
+    terminal.submit("/reasoning")
+    terminal.wait_for("reasoning of claude-sonnet-4-5")
+    terminal.wait_for("xhigh")
+    terminal.press("down", "down", "enter")
+    terminal.wait_for("reasoning: low")
+    assert config(zot)["reasoning"] == "low"
+    terminal.submit("think")
+    terminal.wait_for("thought")
+    assert server.requests[0].json["thinking"]["budget_tokens"] == 2048
+
+
+def test_a_model_without_reasoning_has_only_off(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    two_providers(zot, serve([]).url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("/reasoning high")
+    terminal.wait_for("alpha-one has no level high; it has off")

@@ -1,0 +1,283 @@
+"""Stored conversations: the list, renaming, deleting, resuming, exporting, branching."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import rows, said, two_providers
+
+
+def converse(terminal: FakeTerminal, prompt: str, answer: str) -> None:
+    terminal.submit(prompt)
+    terminal.wait_for(answer)
+
+
+def open_list(terminal: FakeTerminal) -> None:
+    terminal.submit("/sessions")
+    terminal.wait_for("msgs ·")
+    terminal.wait_for("r renames")
+
+
+def two_conversations(terminal: FakeTerminal) -> None:
+    """The server answers ``apples answer`` and ``pears answer``; the second conversation is the current one."""
+    converse(terminal, "about apples", "apples answer")
+    terminal.submit("/new")
+    terminal.wait_for("a new session begins")
+    converse(terminal, "about pears", "pears answer")
+
+
+def test_the_list_hides_empty_sessions_and_begins_with_the_newest(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-184"""
+    serve([Say("apples answer"), Say("pears answer")])
+    terminal = open_zot()
+    two_conversations(terminal)
+    meta = {"type": "meta", "meta": {"id": "e", "cwd": str(zot.project), "started": "2026-01-01T00:00:00Z"}}
+    (zot.sessions[0].parent / "20260101-000000-eeeeeeee.jsonl").write_text(json.dumps(meta) + "\n")
+    os.utime(next(path for path in zot.sessions if "apples" in path.read_text()), (1, 1))
+    open_list(terminal)
+    screen = terminal.screen
+    assert "2 msgs · $0.0001 · anthropic/claude" in screen
+    assert screen.rindex("about pears") < screen.rindex("about apples")
+    assert "(no text)" not in screen
+
+
+def test_resuming_shows_the_conversation_and_goes_on_with_it(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Say("apples answer"), Say("pears answer"), Say("more apples")])
+    terminal = open_zot()
+    two_conversations(terminal)
+    open_list(terminal)
+    terminal.press("down", "enter")
+    terminal.wait_for("resumed: 2 messages")
+    terminal.submit("go on")
+    terminal.wait_for("more apples")
+    assert [text for _, text in said(server.requests[-1])] == ["about apples", "apples answer", "go on"]
+
+
+def test_a_renamed_session_shows_its_title_at_once_and_after_a_restart(serve: Any, open_zot: OpenZot) -> None:
+    """iface-185"""
+    serve([Say("apples answer")])
+    terminal = open_zot()
+    converse(terminal, "about apples", "apples answer")
+    open_list(terminal)
+    terminal.press("r")
+    terminal.wait_for("title ›")
+    terminal.type("Fruit talk")
+    terminal.wait_for("Fruit talk")
+    terminal.press("enter")
+    terminal.wait_for("just now  Fruit talk")
+    terminal.press("esc")
+    terminal.wait_gone("sessions of this directory")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    again = open_zot()
+    again.submit("/sessions")
+    again.wait_for("Fruit talk")
+
+
+def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([Say("apples answer"), Say("pears answer")])
+    terminal = open_zot()
+    two_conversations(terminal)
+    open_list(terminal)
+    terminal.press("d")
+    terminal.wait_for("Delete this session for good?")
+    terminal.press("down", "enter")
+    terminal.wait_for("this is the session you are in")
+    terminal.press("down", "d")
+    terminal.wait_for("Delete this session for good?")
+    terminal.press("enter")
+    terminal.wait_for("sessions of this directory")
+    assert len(zot.sessions) == 2
+    terminal.press("d")
+    terminal.wait_for("Delete this session for good?")
+    terminal.press("down", "enter")
+    terminal.wait_for("✓ deleted")
+    assert len(zot.sessions) == 1
+    assert "pears" in zot.sessions[0].read_text()
+
+
+def test_resuming_restores_the_sessions_model_also_after_a_provider_switch(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    """iface-186, iface-183: what is loaded goes into the agent of now."""
+    server = serve([Say("apples answer"), Say("pears answer"), Say("more apples")])
+    two_providers(zot, server.url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    converse(terminal, "about apples", "apples answer")
+    terminal.submit("/new")
+    terminal.wait_for("a new session begins")
+    terminal.submit("/model beta/beta-one")
+    terminal.wait_for("model: beta-one (beta)")
+    converse(terminal, "about pears", "pears answer")
+    open_list(terminal)
+    terminal.press("down", "enter")
+    terminal.wait_for("(alpha) alpha-one")
+    terminal.submit("go on")
+    terminal.wait_for("more apples")
+    assert server.requests[-1].json["model"] == "alpha-one"
+    assert ("user", "about apples") in said(server.requests[-1])
+
+
+def test_resume_on_the_command_line_opens_the_list(serve: Any, open_zot: OpenZot) -> None:
+    """iface §1.8"""
+    serve([Say("apples answer")])
+    terminal = open_zot()
+    converse(terminal, "about apples", "apples answer")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    again = open_zot("--resume")
+    again.wait_for("sessions of this directory")
+    again.press("enter")
+    again.wait_for("apples answer")
+
+
+def test_export_goes_to_downloads_without_the_directory(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-187"""
+    serve([Say("apples answer")])
+    downloads = zot.home / "Downloads"
+    downloads.mkdir()
+    terminal = open_zot()
+    converse(terminal, "about apples", "apples answer")
+    terminal.submit("/session export")
+    terminal.wait_for("exported to")
+    (written,) = downloads.iterdir()
+    assert written.suffix == ".zotsession"
+    assert written.name.endswith("-about-apples.zotsession")
+    assert rows(written, "meta")[0]["meta"]["cwd"] == ""
+
+
+def test_an_export_is_imported_under_a_new_id_and_opens(
+    serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path
+) -> None:
+    """iface-188"""
+    server = serve([Say("apples answer"), Say("more apples")])
+    terminal = open_zot()
+    converse(terminal, "about apples", "apples answer")
+    terminal.submit(f"/session export {tmp_path}/x")
+    terminal.wait_for("exported to")
+    terminal.submit("/new")
+    terminal.wait_for("a new session begins")
+    terminal.submit(f"/session import '{tmp_path}/x.zotsession'")
+    terminal.wait_for("imported as a new session")
+    converse(terminal, "go on", "more apples")
+    assert said(server.requests[-1])[0] == ("user", "about apples")
+    old, new = (rows(path, "meta")[0]["meta"] for path in zot.sessions)
+    assert old["id"] != new["id"]
+    assert new["cwd"] == str(zot.project)
+
+
+def test_import_without_a_path_says_that_one_is_needed(serve: Any, open_zot: OpenZot) -> None:
+    """iface-189"""
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/session import")
+    terminal.wait_for("/session import needs the path")
+
+
+def test_a_fork_leaves_the_parent_as_it_is_and_puts_the_prompt_into_the_editor(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    """iface-190"""
+    server = serve([Say("one"), Say("two"), Say("another two")])
+    terminal = open_zot()
+    converse(terminal, "first prompt", "  one")
+    converse(terminal, "second prompt", "  two")
+    (parent,) = zot.sessions
+    before = parent.read_bytes()
+    terminal.submit("/session fork")
+    terminal.wait_for("branch off before")
+    terminal.press("enter")
+    terminal.wait_for("branched off before prompt #2")
+    terminal.wait_for("▌ second prompt")
+    terminal.type(" changed")
+    terminal.wait_for("second prompt changed")
+    terminal.press("enter")
+    terminal.wait_for("another two")
+    assert [text for _, text in said(server.requests[-1])] == ["first prompt", "one", "second prompt changed"]
+    assert parent.read_bytes() == before
+    branch = next(path for path in zot.sessions if path != parent)
+    meta = rows(branch, "meta")[0]["meta"]
+    assert meta["parent"] == rows(parent, "meta")[0]["meta"]["id"]
+    assert meta["fork_point"] == 2
+
+
+def test_a_fork_of_a_long_resumed_session_cuts_at_the_right_message(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-191"""
+    serve([Say("start")])
+    terminal = open_zot()
+    converse(terminal, "prompt zero", "start")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    (path,) = zot.sessions
+    with path.open("a") as file:
+        for number in range(1, 120):
+            for role, text in (("user", f"prompt n{number}."), ("assistant", f"answer n{number}.")):
+                message = {"role": role, "content": [{"type": "text", "text": text}]}
+                file.write(json.dumps({"type": "message", "message": message}) + "\n")
+    again = open_zot()
+    again.submit("/sessions")
+    again.wait_for("prompt zero")
+    again.press("enter")
+    again.wait_for("resumed: 240 messages")
+    again.submit("/session fork")
+    again.wait_for("branch off before")
+    again.type("n5.")
+    again.wait_for("filter: n5.")
+    again.press("enter")
+    again.wait_for("branched off before prompt #6")
+    branch = next(file for file in zot.sessions if file != path)
+    texts = [row["message"]["content"][0]["text"] for row in rows(branch, "message")]
+    assert len(texts) == 10
+    assert texts[-1] == "answer n4."
+
+
+def test_the_tree_indents_branches_and_marks_the_current_one(serve: Any, open_zot: OpenZot) -> None:
+    """iface-192"""
+    serve([Say("one"), Say("two"), Say("three")])
+    terminal = open_zot()
+    converse(terminal, "first prompt", "  one")
+    converse(terminal, "second prompt", "  two")
+    terminal.submit("/session fork")
+    terminal.wait_for("branch off before")
+    terminal.press("enter")
+    terminal.wait_for("branched off before")
+    terminal.press("esc")
+    terminal.wait_gone("branched off before")
+    terminal.submit("/session tree")
+    terminal.wait_for("branches of this directory")
+    terminal.wait_for("[current]")
+    tree = [line for line in terminal.screen.splitlines() if "first prompt" in line][-2:]
+    assert tree[0].startswith("  first prompt")
+    assert tree[1].startswith("    first prompt [current]")
+    terminal.press("up", "enter")
+    terminal.wait_for("resumed: 4 messages")
+
+
+def test_jump_to_the_only_match_opens_it_without_the_list(serve: Any, open_zot: OpenZot) -> None:
+    """iface-193"""
+    serve([Say("red ones"), Say("yellow ones"), Say("ripe ones")])
+    terminal = open_zot()
+    converse(terminal, "tell me of apples", "red ones")
+    converse(terminal, "tell me of bananas", "yellow ones")
+    converse(terminal, "tell me of cherries", "ripe ones")
+    terminal.submit("/jump banana")
+    terminal.wait_for("turn 2 of 3")
+    assert b"\x1b[?1049h" in terminal.raw  # on the alternate screen: nothing of the terminal's own is touched
+    terminal.wait_for("yellow ones")
+    terminal.press("right")
+    terminal.wait_for("turn 3 of 3")
+    terminal.type("/apples")
+    terminal.press("enter")
+    terminal.wait_for("turn 1 of 3")
+    terminal.press("esc")
+    terminal.wait_until(lambda: b"\x1b[?1049l" in terminal.raw)
+    terminal.submit("/jump tell")
+    terminal.wait_for("jump to")
+    terminal.wait_for("#3")
