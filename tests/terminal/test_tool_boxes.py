@@ -72,7 +72,7 @@ def slow_arguments(name: str, pieces: list[str], delay: float = 0.15) -> Slow:
 def test_while_write_streams_its_path_is_in_the_label_and_the_content_grows(serve: Any, open_zot: OpenZot) -> None:
     """iface-095"""
     pieces = ['{"path":"deep/new.py",', '"content":"import os\\n', "def f():\\n", "    return 42\\n", '"}']
-    serve([slow_arguments("write", pieces, 0.4), Say("all done")])
+    serve([slow_arguments("write", pieces, 1.0), Say("all done")])
     terminal = open_zot()
     terminal.submit("go")
     terminal.wait_for("write deep/new.py")
@@ -87,7 +87,7 @@ def test_while_edit_streams_the_number_of_the_edit_is_shown(serve: Any, open_zot
     """iface-096"""
     (project / "a.txt").write_text("one\ntwo\n")
     pieces = ['{"path":"a.txt","edits":[{"oldText":"one","newText":"ONE', '"},{"oldText":"two",', '"newText":"TWO"}]}']
-    serve([slow_arguments("edit", pieces, 0.4), Say("all done")])
+    serve([slow_arguments("edit", pieces, 1.0), Say("all done")])
     terminal = open_zot()
     terminal.submit("go")
     terminal.wait_for("edit 1")

@@ -145,6 +145,12 @@ def styles_of(name: str) -> dict[str, str] | None:
     return found
 
 
+def warm_up() -> None:
+    """Load the highlighter and its commonest language."""
+    lexer_for("python")
+    language_of("a.py")
+
+
 @cache
 def lexer_for(language: str) -> Any | None:
     from pygments.lexers import find_lexer_class_by_name  # behind this door: 30 ms

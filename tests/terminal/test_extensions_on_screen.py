@@ -1,0 +1,278 @@
+"""Extensions on the screen: notes, panels, commands, labels, and what a rewrite looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import seen_of, write_extension
+from tests.fakes.model_server import CallTools, Say, Slow
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+
+
+@pytest.fixture
+def add(zot: Zot) -> Any:
+    def make(name: str, code: str) -> Path:
+        return write_extension(zot.home / "zot" / "extensions", name, code)
+
+    return make
+
+
+NOTES = """
+hello()
+for c in ("say", "quiet", "insert", "prompt", "wrong", "slow"): send(type="register_command", name=c)
+ready()
+def run(f):
+    if f["name"] == "say":
+        for level in ("info", "success", "warn", "error"): send(type="notify", level=level, message="note " + level)
+        send(type="command_response", id=f["id"], action="display", display="first\\nsecond")
+    if f["name"] == "quiet":
+        send(type="clear_notes"); send(type="command_response", id=f["id"], action="noop")
+    if f["name"] == "insert": send(type="command_response", id=f["id"], action="insert", insert="INSERTED")
+    if f["name"] == "prompt": send(type="command_response", id=f["id"], action="prompt", prompt="from the extension")
+    if f["name"] == "wrong": send(type="command_response", id=f["id"], error="it went wrong")
+serve(command_invoked=run)
+"""
+
+
+def test_notes_carry_their_extension_and_the_colour_of_their_level(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-205"""
+    serve([])
+    add("noter", NOTES)
+    terminal = open_zot()
+    terminal.submit("/say")
+    terminal.wait_for("[noter] second")
+    assert terminal.screen.count("[noter]") == 6
+    colours = [terminal.cell(f"note {level}").fg for level in ("info", "success", "warn", "error")]
+    assert colours == ["808080", "87d787", "ffaf00", "ff5f5f"]
+    assert terminal.cell("[noter]").fg == "87afff"
+
+
+def test_notes_vanish_with_the_next_prompt_and_on_esc(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-206"""
+    serve([Say("answered")])
+    add("noter", NOTES)
+    terminal = open_zot()
+    terminal.submit("/say")
+    terminal.wait_for("[noter] second")
+    terminal.press("esc")
+    terminal.wait_gone("[noter]")
+    terminal.submit("/say")
+    terminal.wait_for("[noter] second")
+    terminal.submit("a prompt")
+    terminal.wait_for("answered")
+    assert "[noter]" not in terminal.everything
+
+
+def test_clear_notes_removes_only_the_senders(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-207"""
+    serve([])
+    add("noter", NOTES)
+    add(
+        "other",
+        'hello(); send(type="register_command", name="stay"); ready()\n'
+        "def run(f): send(type='command_response', id=f['id'], action='display', display='staying')\n"
+        "serve(command_invoked=run)",
+    )
+    terminal = open_zot()
+    terminal.submit("/say")
+    terminal.wait_for("[noter] second")
+    terminal.submit("/stay")
+    terminal.wait_for("[other] staying")
+    terminal.submit("/quiet")
+    terminal.wait_gone("[noter]")
+    assert "[other] staying" in terminal.screen
+
+
+def test_a_prompt_action_during_a_turn_is_queued(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-208"""
+    server = serve([Slow(Say("one two three four five"), 0.3), Say("second answer")])
+    add("noter", NOTES)
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.wait_for("one")
+    terminal.submit("/prompt")
+    terminal.wait_for("sliding in: from the extension")
+    terminal.wait_for("second answer")
+    assert "from the extension" in str(server.requests[1].json)
+
+
+def test_insert_places_text_without_sending(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-209"""
+    server = serve([])
+    add("noter", NOTES)
+    terminal = open_zot()
+    terminal.submit("/insert")
+    terminal.wait_for("▌ INSERTED")
+    assert server.requests == []
+
+
+def test_an_error_of_a_command_is_red_and_the_screen_stays_alive(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-210"""
+    serve([])
+    add("noter", NOTES)
+    terminal = open_zot()
+    terminal.submit("/wrong")
+    terminal.wait_for("it went wrong")
+    assert terminal.cell("it went wrong").fg == "ff5f5f"
+    terminal.submit("/slow")
+    terminal.type("still typing")
+    terminal.wait_for("▌ still typing")
+
+
+PANEL = """
+hello(); send(type="register_command", name="panel"); ready()
+def opened(f):
+    lines = ["plain line", "▸ chosen " + "long words here " * 12, "\\x1b[31mred\\x1b[2J row\\x1b[0m", "a ✓ tick"]
+    if f.get("args"): lines = ["line %d" % i for i in range(int(f["args"]))]
+    send(type="command_response", id=f["id"], action="open_panel",
+         open_panel={"id": "p", "title": "My panel", "lines": lines, "footer": "keys here"})
+def key(f):
+    if f["key"] == "enter": send(type="panel_render", panel_id="p", lines=["rendered"], footer="")
+    if f["key"] == "up": send(type="panel_render", panel_id="other", lines=["wrong panel"])
+    if f["key"] == "end": os._exit(1)
+serve(command_invoked=opened, panel_key=key)
+"""
+
+
+def open_panel(terminal: FakeTerminal, args: str = "") -> None:
+    terminal.submit(f"/panel {args}".strip())
+    terminal.wait_for("My panel")
+
+
+def test_a_panel_gets_every_key_by_name(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-211"""
+    serve([])
+    directory = add("todo", PANEL)
+    terminal = open_zot()
+    open_panel(terminal)
+    terminal.type("x日")
+    terminal.press("down", "tab", "ctrl+t")
+    terminal.paste("ab")
+    terminal.wait_until(lambda: len(seen_of(directory, "panel_key")) >= 7, "the keys")
+    keys = [(frame["key"], frame.get("text", "")) for frame in seen_of(directory, "panel_key")]
+    assert keys == [
+        ("rune", "x"),
+        ("rune", "日"),
+        ("down", ""),
+        ("tab", ""),
+        ("unknown", ""),
+        ("rune", "a"),
+        ("rune", "b"),
+    ]
+
+
+def test_esc_closes_a_panel_and_its_extension_is_told(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-212"""
+    serve([])
+    directory = add("todo", PANEL)
+    terminal = open_zot()
+    open_panel(terminal)
+    terminal.press("esc")
+    terminal.wait_gone("My panel")
+    terminal.wait_until(lambda: len(seen_of(directory, "panel_close")) == 1, "panel_close")
+    assert seen_of(directory, "panel_key") == []
+
+
+def test_a_render_replaces_the_open_panel_and_no_other(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-213"""
+    serve([])
+    add("todo", PANEL)
+    terminal = open_zot()
+    open_panel(terminal)
+    terminal.press("up")
+    terminal.press("enter")
+    terminal.wait_for("rendered")
+    assert "My panel" in terminal.screen
+    assert "wrong panel" not in terminal.screen
+    assert "keys here" not in terminal.screen
+
+
+def test_a_panel_of_500_lines_leaves_the_editor_on_the_screen(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-214"""
+    serve([])
+    add("todo", PANEL)
+    terminal = open_zot()
+    open_panel(terminal, "500")
+    assert "line 0" in terminal.screen
+    assert "keys here" in terminal.screen
+    assert terminal.row_of("(anthropic)") > terminal.row_of("My panel")
+
+
+def test_a_dead_extension_takes_its_panel_with_it(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-215"""
+    serve([Say("still here")])
+    add("todo", PANEL)
+    terminal = open_zot()
+    open_panel(terminal)
+    terminal.press("end")
+    terminal.wait_gone("My panel")
+    terminal.submit("are you there?")
+    terminal.wait_for("still here")
+
+
+def test_panel_lines_wrap_and_the_selected_one_is_painted_whole(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-296"""
+    serve([])
+    directory = add("todo", PANEL)
+    terminal = open_zot()
+    open_panel(terminal)
+    y = terminal.row_of("▸ chosen")
+    grounds = {terminal._emulated.buffer[row][79].bg for row in (y, y + 1)}
+    assert grounds == {terminal.cell("▸ chosen").bg} != {"default"}
+    assert terminal.cell("red").fg == "red"
+    assert terminal.cell("✓").fg == "87d787"
+    terminal.resize(40, 24)
+    terminal.wait_idle()
+    assert all(len(line) <= 40 for line in terminal.screen.split("\n"))
+    assert terminal.row_of("▸ chosen") >= 0
+    assert seen_of(directory, "panel_resize") == []
+
+
+def test_a_blocked_turn_shows_its_reason(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-175"""
+    serve([Say("never")])
+    add(
+        "hours",
+        'hello(); subscribe(intercept=["turn_start"]); ready()\n'
+        'serve(event_intercept=lambda f: answer(f, block=True, reason="out of office"))',
+    )
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("out of office")
+
+
+def test_a_rewritten_answer_is_shown_rewritten_and_stored_as_it_was(
+    zot: Zot, serve: Any, open_zot: OpenZot, add: Any
+) -> None:
+    """iface-176"""
+    serve([Slow(Say("the SECRET word"), 0.05)])
+    add(
+        "red",
+        'hello(); subscribe(intercept=["assistant_message"]); ready()\n'
+        'serve(event_intercept=lambda f: answer(f, replace_text=f["text"].replace("SECRET", "[hidden]")))',
+    )
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("the [hidden] word")
+    terminal.wait_idle()
+    assert b"SECRET" not in terminal.raw
+    assert "SECRET" in zot.sessions[0].read_text()
+
+
+def test_an_extensions_tool_is_labelled_with_its_name(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """iface-310"""
+    serve([CallTools([("lookup", {"q": "x"})]), CallTools([("lookup", {"q": "bad"})]), Say("all done")])
+    add(
+        "dict",
+        'hello(); tool("lookup"); ready()\n'
+        'serve(tool_call=lambda f: text(f["id"], "found", is_error="bad" in str(f["args"])))',
+    )
+    terminal = open_zot(rows=40)
+    terminal.submit("go")
+    terminal.wait_for("all done")
+    assert terminal.screen.count("┌─  lookup [dict]") == 2
