@@ -59,6 +59,10 @@ def best(times: int, measure: Callable[[], float]) -> float:
     return min(measure() for _ in range(times))
 
 
+def median(times: int, measure: Callable[[], float]) -> float:
+    return sorted(measure() for _ in range(times))[times // 2]
+
+
 def python_pass() -> float:
     """P: the wall time of ``python -c pass`` in this venv."""
     return best(20, lambda: run([sys.executable, "-c", "pass"]).wall)

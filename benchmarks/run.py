@@ -1,35 +1,50 @@
 """``make bench``: the budgets, as ratios measured in one run. Exits 1 when one is missed.
 
-P is the wall time of ``python -c pass`` in the same venv, S that of ``sh -c true``. ``--write`` puts the table
-into the README.
+P is the wall time of ``python -c pass`` in the same venv, S that of ``sh -c true``; both are measured again before
+each group, because a machine is not equally fast all the time. Name groups to run only those; ``--write`` puts the
+table of a whole run into the README.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import command_line, extensions, sessions, size  # noqa: E402
+from benchmarks import command_line, embedding, extensions, rpc, sessions, size, terminal  # noqa: E402
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
 
 START, END = "<!-- bench -->", "<!-- /bench -->"
 
+GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
+    "command-line": lambda p, s: command_line.rows(p),
+    "sessions": lambda p, s: sessions.rows(),
+    "rpc": rpc.rows,
+    "extensions": lambda p, s: extensions.rows(),
+    "terminal": lambda p, s: terminal.rows(p),
+    "embedding": lambda p, s: embedding.rows(),
+    "size": lambda p, s: size.rows(),
+}
+
 
 def main() -> int:
-    p, s = python_pass(), shell_true()
-    print(f"P = {p * 1000:.1f} ms (python -c pass), S = {s * 1000:.2f} ms (sh -c true)\n", flush=True)
+    wanted = [name for name in sys.argv[1:] if not name.startswith("-")]
+    if unknown := [name for name in wanted if name not in GROUPS]:
+        sys.exit(f"bench: no group {unknown[0]}; there are {', '.join(GROUPS)}")
     rows: list[Row] = []
-    for group in (command_line.rows(p, s), sessions.rows(), extensions.rows(), size.rows()):
-        for row in group:
+    p = s = 0.0
+    for name in wanted or GROUPS:
+        p, s = python_pass(), shell_true()
+        print(f"{name}: P = {p * 1000:.1f} ms (python -c pass), S = {s * 1000:.2f} ms (sh -c true)", flush=True)
+        for row in GROUPS[name](p, s):
             rows.append(row)
             what, measured, budget, verdict, note = row.cells()
             print(f"{verdict:6}  {what:52} {measured:>18}  {budget:>18}  {note}", flush=True)
-    if "--write" in sys.argv:
+    if "--write" in sys.argv and not wanted:
         write_readme(markdown(rows, p, s))
     missed = [row for row in rows if not row.holds]
     print(f"\n{len(rows) - len(missed)} of {len(rows)} budgets hold")
@@ -43,10 +58,8 @@ def markdown(rows: Iterable[Row], p: float, s: float) -> str:
         "| what | measured | budget |",
         "|---|---|---|",
     ]
-    lines += [
-        f"| {what} | {measured} | {budget} |" for what, measured, budget, *_ in (row.cells() for row in rows)
-    ]
-    return "\n".join(lines)
+    cells = (row.cells() for row in rows)
+    return "\n".join([*lines, *(f"| {what} | {measured} | {budget} |" for what, measured, budget, *_ in cells)])
 
 
 def write_readme(table: str) -> None:

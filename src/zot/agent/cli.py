@@ -6,6 +6,7 @@ Every expected failure ends here as one ``zot:`` line on stderr and exit code 1.
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 from zot.agent.flags import Flags, parse
 from zot.errors import UsageError, ZotError
@@ -86,7 +87,7 @@ def _mode(flags: Flags) -> int:
     if flags.mode in ("print", "json", "stream"):
         from zot.agent.headless import run_headless
 
-        return run_headless(flags)
+        leave(run_headless(flags))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
     from zot.agent.modes.interactive.lifecycle import run as run_interactive
@@ -105,6 +106,19 @@ def _rpc(flags: Flags) -> int:
     from zot.agent.modes.rpc import run_rpc
 
     return run_rpc(flags, door)
+
+
+def leave(code: int) -> NoReturn:
+    """End now: everything is closed, and taking the interpreter apart module by module would only cost time."""
+    import os
+
+    if "zot.system.processes" in sys.modules:
+        from zot.system.processes import kill_all
+
+        kill_all()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _fail(text: str) -> int:
