@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
 
 
+CHILDREN_GRACE = 0.3  # for what commands left in the background
+
+
 class ToolChoice(msgspec.Struct, frozen=True):
     """Which tools a run may have: ``names`` None means all that are offered; ``always`` are the embedder's own."""
 
@@ -140,6 +143,8 @@ class Runtime:
         """Close in the order of what may be lost: the session first."""
         if self.session is not None:
             self.session.close()
+        for tree in self.workspace.left_running:
+            await tree.stop(CHILDREN_GRACE)
         if self.extensions is not None:
             await self.extensions.stop()
         await self.agent.client.aclose()

@@ -185,7 +185,7 @@ class _Children:
         self._tell_watch_soon()
 
     def living(self) -> list[ProcessTree]:
-        self._trees = {pid: tree for pid, tree in self._trees.items() if not tree.over}
+        self._trees = {pid: tree for pid, tree in self._trees.copy().items() if not tree.over}
         return list(self._trees.values())
 
     def kill_all(self) -> None:
@@ -210,7 +210,8 @@ class _Children:
             asyncio.get_running_loop().call_later(WATCH_DELAY, self._tell_watch)
 
     def _tell_watch(self) -> None:
-        self._watch.publish([pid for pid, tree in self._trees.items() if not tree.group_is_empty])
+        trees = self._trees.copy()  # several event loops may share one process
+        self._watch.publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
 
 
 _state: _Children | None = None

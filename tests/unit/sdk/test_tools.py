@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
+from tests.unit.system.living import gone_within
 from zot.errors import UsageError
-from zot.sdk import Runtime, ToolContext, ToolError, ToolProgress, ToolResult, tool
+from zot.sdk import Options, Runtime, SyncRuntime, ToolContext, ToolError, ToolProgress, ToolResult, tool
 
 Serve = Callable[..., FakeModelServer]
 Embed = Callable[..., Runtime]
@@ -149,3 +151,26 @@ def test_what_cannot_be_a_tool_is_refused_by_name() -> None:
         Runtime(tools=[odd])
     with pytest.raises(UsageError, match="allowed_tools"):
         Runtime(tools=["read"])  # pyright: ignore[reportArgumentType]  the mistake itself
+
+
+@pytest.mark.parametrize("sync", [False, True])
+async def test_what_a_command_left_running_ends_with_its_runtime_alone(
+    serve: Serve, options: Callable[..., Options], tmp_path: Path, sync: bool
+) -> None:
+    left = CallTools([("bash", {"command": "sleep 300 & echo $! > pid"})])
+    (tmp_path / "other").mkdir()
+    async with Runtime(**options(serve(left, Say("ok")), cwd=tmp_path / "other")) as other:
+        await other.ask("go")
+        if sync:
+            await asyncio.to_thread(ask_sync, options(serve(left, Say("ok"))))
+        else:
+            async with Runtime(**options(serve(left, Say("ok")))) as zot:
+                await zot.ask("go")
+        mine, others = (int((tmp_path / name / "pid").read_text()) for name in ("project", "other"))
+        assert gone_within(mine, 1) and not gone_within(others, 0)
+    assert gone_within(others, 1)
+
+
+def ask_sync(options: Options) -> None:
+    with SyncRuntime(**options) as zot:
+        zot.ask("go")

@@ -1,7 +1,7 @@
 """The bash tool: one command in a shell of its own, which never outlives its limits.
 
 The command runs in its own session with empty input. A timeout or a cancelled call ends its whole process tree.
-Children it leaves in the background do not hold up the result; they are named, live on, and die with zot.
+Children it leaves in the background do not hold up the result; they are named, live on, and die with the agent.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ class BashTool:
         capture = OutputCapture()
         tree, pipe = self._start(command, capture, context)
         ending = await _run(tree, pipe, capture, seconds)
+        if ending.left:
+            self._workspace.left_running.append(tree)
         return _result(command, capture, ending, time.monotonic() - started)
 
     def _timeout(self, asked: int) -> int:
@@ -89,10 +91,11 @@ class BashTool:
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How the command ended, and the lines that tell what is special about it."""
+    """How the command ended, the lines that tell what is special about it, and whether it left children running."""
 
     exit_code: int
     notes: tuple[str, ...] = ()
+    left: bool = False
 
 
 async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seconds: int) -> Ending:
@@ -113,7 +116,7 @@ async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seco
         pipe.detach()
     else:
         pipe.close()
-    return Ending(code if code >= 0 else -1, notes)
+    return Ending(code if code >= 0 else -1, notes, bool(left))
 
 
 async def _stop(tree: ProcessTree, pipe: OutputPipe) -> None:

@@ -9,8 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zot.errors import ToolError
+
+if TYPE_CHECKING:
+    from zot.system.processes import ProcessTree
 
 # Secrets of zot itself; those of the providers are given to the Workspace.
 OWN_SECRETS = frozenset({"ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "ZOT_TELEGRAM_TOKEN"})
@@ -25,6 +29,7 @@ class Workspace:
     """``credentials`` are the variables children must not see, ``passthrough`` the exceptions a user named.
 
     ``exported`` holds the values of SESSION_VARIABLES now; whoever switches model or session changes it.
+    ``left_running`` are the commands whose children live on; they end with the agent.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class Workspace:
     ) -> None:
         self.cwd = Path(os.path.abspath(cwd))
         self.exported = dict(exported or {})
+        self.left_running: list[ProcessTree] = []
         self._dropped = (OWN_SECRETS | frozenset(credentials)) - frozenset(passthrough)
 
     def resolve(self, path: str) -> Path:
