@@ -7,6 +7,7 @@ scrolled away, ``raw`` what was written. ``press`` takes key names as ``zot.tui.
 from __future__ import annotations
 
 import contextlib
+import copy
 import fcntl
 import os
 import pty
@@ -38,6 +39,7 @@ KEYS = {
 
 # What the emulator does not know and would print: keyboard protocols and graphics.
 _UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b_[^\x1b]*\x1b\\|\x1bP[^\x1b]*\x1b\\")
+_ALTERNATE = re.compile(rb"(\x1b\[\?1049[hl])")
 _OPEN = re.compile(rb"\x1b(?:\[[0-?]*|[\]P_][^\x07\x1b]*\x1b?)?\Z")
 
 
@@ -63,6 +65,7 @@ class FakeTerminal:
         self._emulated = pyte.HistoryScreen(columns, rows, history=100_000)
         self._stream = pyte.ByteStream(self._emulated)
         self._pending = b""
+        self._main: Any = None
         self._asked = False
         self._fd = self._pid = -1
         self.columns, self.rows = columns, rows
@@ -218,8 +221,26 @@ class FakeTerminal:
         tail = _OPEN.search(data)
         cut = tail.start() if tail else len(data)
         self._pending = data[cut:]
-        self._stream.feed(_UNKNOWN.sub(b"", data[:cut]))
+        self._show(_UNKNOWN.sub(b"", data[:cut]))
         return bool(data)
+
+    def _show(self, data: bytes) -> None:
+        """Feed the emulator, which knows no alternate screen: what was there before one is kept for it here."""
+        for part in _ALTERNATE.split(data):
+            if part == b"\x1b[?1049h":
+                screen = self._emulated
+                self._main = (copy.deepcopy(screen.buffer), screen.cursor.y, screen.cursor.x, screen.history.top.copy())
+                self._stream.feed(b"\x1b[2J\x1b[H")
+            elif part == b"\x1b[?1049l" and self._main is not None:
+                buffer, row, column, top = self._main
+                self._emulated.buffer.clear()
+                self._emulated.buffer.update(buffer)
+                self._emulated.history.top.clear()
+                self._emulated.history.top.extend(top)
+                self._stream.feed(f"\x1b[{row + 1};{column + 1}H".encode())
+                self._main = None
+            else:
+                self._stream.feed(part)
 
     def _reply(self) -> None:
         if self._answer and not self._asked and b"\x1b]11;?" in self.raw:

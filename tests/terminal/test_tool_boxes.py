@@ -218,3 +218,60 @@ def test_a_call_that_was_cancelled_leaves_no_half_box(serve: Any, open_zot: Open
     terminal.wait_for("cancelled")
     terminal.wait_gone("running bash")
     assert terminal.everything.count("┌─") == terminal.everything.count("└─")
+
+
+def test_ctrl_o_unfolds_a_live_box_in_place_and_shows_settled_ones_on_their_own_screen(
+    serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    """iface-100"""
+    (project / "long").write_text("".join(f"u{i}\n" for i in range(30)))
+    serve([CallTools([("read", {"path": "long"})]), Say("all done")])
+    terminal = open_zot()
+    run(terminal)
+    before = terminal.everything
+    terminal.press("ctrl+o")
+    terminal.wait_for("in full")
+    assert "u29" in terminal.screen
+    terminal.press("ctrl+o")
+    terminal.wait_gone("in full")
+    terminal.wait_idle()
+    assert "u29" not in terminal.screen
+    assert b"\x1b[3J" not in terminal.raw
+    assert before.count("all done") == 1
+
+
+def png(width: int, height: int) -> bytes:
+    import struct
+    import zlib
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = b"".join(b"\0" + b"\x80\x40\x20" * width for _ in range(height))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def test_an_image_is_drawn_where_the_terminal_can_and_captioned_elsewhere(
+    serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    """iface-101, iface-118"""
+    (project / "pic.png").write_bytes(png(200, 200))
+    serve([CallTools([("read", {"path": "pic.png"})]), Say("all done")])
+    terminal = open_zot(env={"ZOT_INLINE_IMAGES": "kitty"}, rows=40)
+    run(terminal)
+    assert b"\x1b_Ga=T,f=100,C=1" in terminal.raw
+    assert "[image/png, 200×200 px" in terminal.screen
+    (box,) = boxes(terminal)
+    assert len(box) > 13
+    assert "ctrl+o" not in terminal.screen
+
+
+def test_without_graphics_there_is_a_caption_and_no_escape(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-118, iface-119"""
+    (project / "pic.png").write_bytes(png(20, 20))
+    serve([CallTools([("read", {"path": "pic.png"})]), Say("all done")])
+    terminal = open_zot(env={"ZOT_INLINE_IMAGES": "off", "KITTY_WINDOW_ID": "1"})
+    run(terminal)
+    assert "[image/png, 20×20 px" in terminal.screen
+    assert b"\x1b_G" not in terminal.raw

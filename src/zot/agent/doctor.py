@@ -17,6 +17,7 @@ from zot.agent import context_files
 from zot.agent.docs import check_index, index_path
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import discover
+from zot.agent.themes import theme_problems
 from zot.agent.tools.workspace import Workspace
 from zot.errors import UsageError, ZotError
 from zot.provider.auth.store import AuthStore
@@ -100,6 +101,7 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from discover(cwd, home, Path(os.path.expanduser("~"))).problems
     yield from context_files.load(cwd, home).problems
     yield from _extension_problems(home, cwd)
+    yield from theme_problems(home, Settings(home).values.theme)
     yield from (f"documentation: {problem}" for problem in check_index())
     yield from (f"set aside: {path}" for path in _set_aside(home))
 

@@ -137,6 +137,19 @@ class Themes:
                 log.writelines(f"{stamp} {line}\n" for line in lines)
 
 
+def theme_problems(home: Path, value: str) -> list[str]:
+    """For ``zot doctor``: what is wrong with the chosen theme, and what of it is hard to read."""
+    themes = Themes(home)
+    found = list(themes.load(value, "dark", "true").problems)
+    path = themes.load(value, "dark", "true").path
+    if path is None:
+        return found
+    for ground in ("dark", "light"):
+        made, _ = theme_file.apply(theme_file.read(path), ground, "true")
+        found += [f"theme {value} on a {ground} terminal: {line}" for line in theme_file.faint_roles(made)]
+    return found
+
+
 def wanted(flag: str, environ: Mapping[str, str], stored: str) -> str:
     """Which theme a run asks for."""
     return flag or environ.get("ZOT_THEME", "") or stored

@@ -38,6 +38,11 @@ def numbered(rows: Sequence[str], starts: Sequence[tuple[int, int]]) -> list[Dif
     return lines
 
 
+def unnumbered(rows: Sequence[str]) -> list[DiffLine]:
+    """The same rows where nobody knows any more which lines they were."""
+    return [DiffLine("" if row == "..." else row[:1] or " ", 0, row if row == "..." else row[1:]) for row in rows]
+
+
 def unified(text: str) -> list[DiffLine] | None:
     """A unified diff numbered from its hunk headers; None when the text is none."""
     if not ("\n+++ " in text and _HUNK.search(text)):
@@ -77,7 +82,8 @@ def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language:
         if not line.sign:
             rows.append(theme.paint("muted", cut(bare, width)))
             continue
-        gutter = theme.paint(_ROLES[line.sign], f"{line.sign}{line.number:>{digits}} ")
+        number = str(line.number) if line.number else ""  # unknown where only the rows were kept
+        gutter = theme.paint(_ROLES[line.sign], f"{line.sign}{number:>{digits}} ")
         body = text if language else theme.paint(_ROLES[line.sign], bare)
         rows.append(gutter + cut(body, max(width - cells(gutter), 1)))
     return rows

@@ -240,14 +240,16 @@ _FAINT = frozenset({"muted", "quote", "border", "diff_context", "note_info", "us
 
 
 def faint_roles(theme: Theme) -> list[str]:
-    """One line for each role that is hard to read on the theme's background: below 4.5 to 1, frames below 3 to 1."""
+    """One line for each role the theme changed that is hard to read: below 4.5 to 1, hints and frames below 3 to 1."""
+    plain = built_in(theme.background, theme.depth)
     own = theme.colour_of("background")
     ground = (own.approximate() if own else None) or GROUNDS[theme.background]
-    pairs = [(key, ground) for key in sorted(_COLOUR_KEYS - palette.BACKGROUND_ROLES - {"thinking_max"})]
     found: list[str] = []
-    for key, behind in pairs:
-        behind = _behind(theme, key, behind)
+    for key in sorted(_COLOUR_KEYS - palette.BACKGROUND_ROLES - {"thinking_max"}):
+        behind = _behind(theme, key, ground)
         shown = theme.colour_of(key)
+        if shown == plain.colour_of(key) and behind == _behind(plain, key, GROUNDS[theme.background]):
+            continue
         rgb = shown.approximate() if shown else None
         wanted = 3.0 if key in _FAINT else 4.5
         if rgb is not None and (ratio := colour.contrast(rgb, behind)) < wanted:

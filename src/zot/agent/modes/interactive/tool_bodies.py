@@ -89,8 +89,8 @@ def _text_rows(
     path = str(arguments.get("path") or arguments.get("file_path") or "")
     if name == "write" and isinstance(content := details.get("content"), str):
         return code_rows(content.rstrip("\n"), path, 1, painter, width)
-    if name == "edit" and isinstance(changes := details.get("diff"), str):
-        return edit_diff_rows(changes, details, path, painter, width)
+    if name == "edit":
+        return edit_diff_rows(str(details.get("diff", text)), details, path, painter, width)
     if name == "read":
         return read_rows(text, arguments, details, path, painter, width)
     return _other(text, path, painter, width)
@@ -100,7 +100,8 @@ def edit_diff_rows(changes: str, details: dict[str, Any], path: str, painter: Pa
     hunks = cast("list[dict[str, int]]", details.get("hunks") or [])
     starts = [(hunk.get("old_start", 1), hunk.get("new_start", 1)) for hunk in hunks]
     rows = sanitize(changes).replace("\x1b", "").rstrip("\n").split("\n")
-    return diff.render(diff.numbered(rows, starts), painter.theme, painter.code, language_of(path), width)
+    lines = diff.numbered(rows, starts) if starts else diff.unnumbered(rows)
+    return diff.render(lines, painter.theme, painter.code, language_of(path), width)
 
 
 def read_rows(

@@ -82,6 +82,11 @@ class Transcript:
             case _:
                 pass
 
+    @property
+    def tools_live(self) -> bool:
+        """Whether a box is being composed or runs."""
+        return bool(self._tools)
+
     # --- text
 
     def _text(self, delta: str) -> None:

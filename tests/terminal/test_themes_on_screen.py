@@ -1,0 +1,107 @@
+"""Themes in a running session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+
+
+@pytest.fixture
+def home(zot: Zot) -> Path:
+    (zot.home / "zot" / "themes").mkdir(parents=True)
+    return zot.home / "zot"
+
+
+def accent(terminal: FakeTerminal) -> str:
+    """The colour of the prompt's bar."""
+    y = terminal.cursor[0]
+    return terminal._emulated.buffer[y][0].fg
+
+
+def theme(home: Path, name: str, **raw: Any) -> Path:
+    path = home / "themes" / f"{name}.json"
+    path.write_text(json.dumps(raw))
+    return path
+
+
+def test_the_stored_theme_is_used_and_the_flag_and_environment_beat_it(
+    serve: Any, open_zot: OpenZot, home: Path
+) -> None:
+    """iface-223, iface-234"""
+    serve([])
+    for name, colour in (("one", 21), ("two", 22), ("three", 23)):
+        theme(home, name, accent=colour)
+    (home / "config.json").write_text('{"theme": "one"}')
+    assert accent(open_zot()) == "0000ff"
+    assert accent(open_zot(env={"ZOT_THEME": "two"})) == "005f00"
+    assert accent(open_zot("--theme", "three", env={"ZOT_THEME": "two"})) == "005f5f"
+
+
+def test_a_missing_theme_is_a_warning_and_stays_stored(serve: Any, open_zot: OpenZot, home: Path) -> None:
+    """iface-224"""
+    serve([])
+    (home / "config.json").write_text('{"theme": "vanished", "other": 1}')
+    terminal = open_zot()
+    terminal.wait_for('there is no theme "vanished"')
+    assert accent(terminal) == "87afff"
+    assert json.loads((home / "config.json").read_text())["theme"] == "vanished"
+
+
+def test_a_broken_theme_does_not_stop_zot(serve: Any, open_zot: OpenZot, home: Path) -> None:
+    """iface-225, iface-226"""
+    serve([Say("fine")])
+    (home / "themes" / "bad.json").write_text("{ nonsense")
+    terminal = open_zot("--theme", "bad")
+    terminal.wait_for("not JSON")
+    terminal.submit("hi")
+    terminal.wait_for("fine")
+
+
+def test_editing_the_active_file_changes_the_colours_at_once(serve: Any, open_zot: OpenZot, home: Path) -> None:
+    serve([])
+    theme(home, "mine", accent=21)
+    terminal = open_zot("--theme", "mine")
+    assert accent(terminal) == "0000ff"
+    theme(home, "mine", accent=196)
+    terminal.wait_until(lambda: accent(terminal) == "ff0000", "the new colour")
+
+
+def test_a_theme_extension_runs_nothing_and_offers_its_theme(
+    zot: Zot, serve: Any, open_zot: OpenZot, home: Path
+) -> None:
+    """iface-231, iface-232"""
+    serve([])
+    directory = home / "extensions" / "sea"
+    (directory / "themes").mkdir(parents=True)
+    (directory / "extension.json").write_text('{"name": "sea"}')
+    (directory / "themes" / "theme.json").write_text('{"name": "sea", "accent": 21}')
+    terminal = open_zot("--theme", "sea")
+    assert accent(terminal) == "0000ff"
+    terminal.press("ctrl+d")
+    terminal.wait_exit()
+    assert not list((home / "logs").glob("ext-*")) if (home / "logs").exists() else True
+
+
+def test_a_theme_changes_what_is_drawn_from_now_on_and_not_what_is_settled(
+    serve: Any, open_zot: OpenZot, home: Path
+) -> None:
+    serve([Say("# first"), Say("# second")])
+    theme(home, "mine", accent=21)
+    terminal = open_zot("--theme", "mine")
+    terminal.submit("one")
+    terminal.wait_for("# first")
+    terminal.wait_idle()
+    theme(home, "mine", accent=196)
+    terminal.wait_until(lambda: accent(terminal) == "ff0000", "the new colour")
+    terminal.submit("two")
+    terminal.wait_for("# second")
+    assert terminal.cell("# first").fg == "0000ff"
+    assert terminal.cell("# second").fg == "ff0000"
