@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zot.agent.modes.interactive import extension_commands, keymap, lifecycle
+from zot.agent.modes.interactive.attendants import Attendants
 from zot.agent.modes.interactive.attention import Attention
 from zot.agent.modes.interactive.busy import Turns
 from zot.agent.modes.interactive.commands import registry
@@ -34,6 +35,7 @@ from zot.tui.terminal import Terminal
 if TYPE_CHECKING:
     from zot.agent.flags import Flags
     from zot.agent.runtime import Runtime
+    from zot.provider.messages import Message
     from zot.tui.markdown import Painter
     from zot.tui.theme import Theme
 
@@ -60,6 +62,7 @@ class App:
         self.turns = Turns(self)
         self.transcript = Transcript(self)
         self.welcome = Welcome()
+        self.attendants = Attendants(self)
         self.attention = Attention(self)
         self.custom_keys = CustomKeys()
         self.editor = Editor(AppSurroundings(self))
@@ -145,6 +148,10 @@ class App:
         """A command, or something for the model."""
         if submitted.text.startswith("/") and registry.parse(submitted.text) is not None:
             self.run_command(submitted.text)
+        elif submitted.text.startswith("!"):
+            from zot.agent.modes.interactive.commands import shell
+
+            shell.run(self, submitted.text[1:])
         else:
             self.turns.submit(submitted.text, submitted.images)
 
@@ -212,8 +219,17 @@ class App:
         return rows
 
     def toggle_expanded(self) -> None:
-        self.expanded = not self.expanded
-        self.redraw()
+        """Boxes that still live unfold in place; what is settled is shown in full on a screen of its own."""
+        if self.transcript.tools_live:
+            self.expanded = not self.expanded
+            self.redraw()
+        elif self.runtime is not None and self.runtime.agent.messages:
+            self.spawn(self._show_expanded(self.runtime.agent.messages))
+
+    async def _show_expanded(self, messages: Sequence[Message]) -> None:
+        from zot.agent.modes.interactive.dialogs.expanded_viewer import ExpandedViewer
+
+        await self.dialogs.ask(ExpandedViewer(self, messages))
 
     # --- leaving
 

@@ -1,6 +1,7 @@
 """Which key does what: one table for what acts, one for what help shows, and they are the same.
 
-Order of a key: replies of the terminal; the dialog on top; an open popup of the editor; this table; the editor.
+Order of a key: replies of the terminal; the dialog on top; an open popup of the editor; keys of
+the user's own; this table; the editor.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ def dispatch(app: App, key: Key) -> None:
     app.redraw()
     if app.dialogs.key(key) or app.editor.popup_key(key):
         return
+    if command := app.custom_keys.command(key.name):
+        app.run_command(command)
+        return
+    if app.attendants.slot(key.name):
+        return
     binding = _BY_KEY.get(key.name)
     if binding is None or not binding.run(app):
         app.editor.key(key)
@@ -69,7 +75,7 @@ def _escape(app: App) -> bool:
     elif app.turns.busy:
         app.turns.cancel()
     else:
-        app.editor.clear()
+        app.editor.set_aside()
         app.status.clear()
     return True
 
@@ -106,10 +112,8 @@ def _suspend(app: App) -> bool:
 
 
 def _steer(app: App) -> bool:
-    text = app.editor.text.strip("\n")
-    if not app.turns.busy or not text.strip():
-        return True
-    app.editor.steer()
+    if app.turns.busy:
+        app.editor.steer()
     return True
 
 
@@ -122,7 +126,7 @@ def _take_back(app: App) -> bool:
     runtime = app.runtime
     prompt = runtime.agent.inputs.take_back() if runtime is not None else None
     if prompt is not None:
-        app.editor.set_text(prompt.text)
+        app.editor.give_back([(prompt.text, prompt.images)])
     return True
 
 
@@ -143,4 +147,4 @@ _BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}
 def key_help(app: App) -> list[tuple[str, str]]:
     """Rows for help: the editor's own keys, then these."""
     own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
-    return [*app.editor.key_help(), *own]
+    return [*app.editor.key_help(), *own, *app.custom_keys.help()]

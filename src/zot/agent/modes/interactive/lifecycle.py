@@ -13,12 +13,14 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from zot.errors import ZotError
+from zot.tui.highlight import warm_up
 from zot.tui.terminal import ASK_BACKGROUND, Terminal
 
 if TYPE_CHECKING:
     from zot.agent.flags import Flags
     from zot.agent.modes.interactive.app import App
 
+_WARM_UP_S = 0.3
 _EXIT_CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
 
 
@@ -49,6 +51,7 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[App,
     loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
     loop.add_signal_handler(signal.SIGTSTP, suspend, app)
     loop.add_signal_handler(signal.SIGCONT, _continued, app)
+    loop.set_exception_handler(lambda _, context: report_bug(app, context.get("exception"), context["message"]))
     loop.add_reader(0, app.typed)
     app.screen.paint()
     try:
@@ -67,17 +70,24 @@ async def _live(app: App) -> None:
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, embedding = await asyncio.to_thread(_import_build, app)
     async with build(app.flags, embedding) as runtime:
+        await app.looks.answered()
         app.runtime = runtime
         app.cwd = runtime.workspace.cwd
         if runtime.extensions is not None:
             app.panels.owner = runtime.extensions
         app.looks.settings_read()
-        await app.looks.answered()
         app.spawn(app.looks.watch())
+        app.spawn(_warm_up())
         app.attention.opened()
         _welcome(app)
         await app.leaving.wait()
         await app.turns.stop()
+
+
+async def _warm_up() -> None:
+    """The highlighter is wanted soon and slow to import: fetch it while the user types."""
+    await asyncio.sleep(_WARM_UP_S)
+    await asyncio.to_thread(warm_up)
 
 
 def _import_build(app: App) -> tuple[Any, Any]:
@@ -89,6 +99,8 @@ def _import_build(app: App) -> tuple[Any, Any]:
 
 def _welcome(app: App) -> None:
     """The agent is there: show what it knows, say what was typed meanwhile."""
+    from zot.agent.modes.interactive.editor.in_app import agent_arrived
+
     runtime = app.runtime
     assert runtime is not None
     if runtime.agent.messages:
@@ -96,7 +108,9 @@ def _welcome(app: App) -> None:
     for notice in runtime.notices:
         app.transcript.diagnose(notice)
     runtime.notices.clear()
+    agent_arrived(app, runtime)
     app.screen.holding = False
+    app.attendants.ready()
     if app.flags.prompt:
         app.editor.insert(app.flags.prompt)
     app.turns.ready()
@@ -111,8 +125,19 @@ def start(app: App, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
             await work
         except ZotError as error:
             app.status.error(str(error))
+        except Exception as error:
+            report_bug(app, error)
 
     return asyncio.get_running_loop().create_task(guarded())
+
+
+def report_bug(app: App, error: BaseException | None, what: str = "") -> None:
+    """One line on the screen, the traceback in a file: a bug in one corner does not end the conversation."""
+    from zot.agent.modes.interactive.bug_log import write_bug
+
+    path = write_bug(error, what)
+    kind = type(error).__name__ if error is not None else what
+    app.transcript.error(f"a bug in zot: {kind}: {error or ''} (written to {path})")
 
 
 async def _end_tasks(app: App) -> None:
