@@ -18,7 +18,9 @@ from zot.agent.extproto import limits
 
 TELL = """
 hello(); ready()
-json.dump({"argv": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ)}, open(HERE + "/told.json", "w"))
+with open(HERE + "/told.part", "w") as file:
+    json.dump({"argv": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ)}, file)
+os.rename(HERE + "/told.part", HERE + "/told.json")
 serve()
 """
 
@@ -28,7 +30,7 @@ def told(directory: Path) -> dict:
 
 
 async def told_by(directory: Path) -> dict:
-    await until(lambda: (directory / "told.json").exists() and (directory / "told.json").stat().st_size)
+    await until((directory / "told.json").exists)
     return told(directory)
 
 
@@ -87,11 +89,11 @@ async def test_a_project_extension_keeps_state_and_bytecode_outside_the_project(
         host = await kit.start()
         await told_by(directory)
         assert [status.scope for status in host.statuses()] == ["project", "global"]
-        ack = seen(directory)[0]
+        ack = (await until(lambda: seen(directory)))[0]
         assert ack["extension_dir"] == str(directory) and Path(ack["data_dir"]).is_dir()
         assert ack["data_dir"].startswith(str(kit.home / "data"))
         assert told(directory)["env"]["PYTHONPYCACHEPREFIX"].startswith(str(kit.home))
-        own = seen(kit.home / "extensions" / "own")[0]
+        own = (await until(lambda: seen(kit.home / "extensions" / "own")))[0]
         assert own["data_dir"] == own["extension_dir"] == str(kit.home / "extensions" / "own")
 
 
