@@ -1,7 +1,8 @@
 """Where the units of a text stand in a column of a given width: rows broken at spaces, by cells.
 
-A word that is wider than a row is split where it stands. Every unit is in exactly one row, so that each place of the
-text has one cell and each cell one place. A line is laid out once and remembered until it changes or the width does.
+A word that is wider than a row is split where it stands; a space that does not fit hangs over the edge. Every unit is
+in exactly one row, so that each place of the text has one cell and each cell one place. A line is laid out once and
+remembered until it changes or the width does.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ def _broken(line: Line, width: int) -> list[Span]:
         if used + size > width and index > start:
             word = _word_start(line, start, index)
             stop = word if word > start and _fits(line, word, width) else index
+            stop += line[stop] == " "
             rows.append((start, stop))
             start, used = stop, sum(map(cells_of, line[stop:index]))
-        used += size
+        used += size if index >= start else 0
     return [*rows, (start, len(line))]
 
 
@@ -74,6 +76,7 @@ def _broken_text(text: str, width: int) -> list[Span]:
             end = text.find(" ", stop, word + width + 1)
             if end >= 0 or len(text) - word <= width:
                 stop = word
+        stop += text[stop] == " "
         rows.append((start, stop))
         start = stop
     return [*rows, (start, len(text))]

@@ -267,7 +267,9 @@ class Editor:
         prompt = theme.paint("prompt", ": " if self.vi is not None and self.vi.normal else "▌ ")
         lines: list[str] = []
         for number, first, last in window.rows:
-            row = _row(self.buffer.lines[number][first:last], theme)
+            line = self.buffer.lines[number]
+            hanging = last < len(line) and line[last - 1] == " "  # it may not fit, and is not seen anyway
+            row = _row(line[first : last - hanging], theme)
             lines.append((prompt if number == first == 0 else "  ") + row)
         return EditorView(lines, window.row, window.cell + 2)
 

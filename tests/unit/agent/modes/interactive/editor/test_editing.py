@@ -120,7 +120,7 @@ def test_the_cursor_stands_behind_wide_characters_and_wrapped_words() -> None:
     """iface-136"""
     assert Keyboard().type("漢字").cursor == (0, 6)
     board = Keyboard(width=13).type("hello brave new")
-    assert board.screen == ["hello ", "brave new"]
+    assert board.screen == ["hello", "brave new"]
     assert board.cursor == (1, 11)
 
 

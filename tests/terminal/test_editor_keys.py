@@ -1,0 +1,229 @@
+"""Keys as real terminals send them, in the real program: typed, moved, sent, and nothing typed by mistake."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say, Slow
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import configure, user_texts
+
+
+def prompt_row(terminal: FakeTerminal) -> str:
+    """What stands behind the prompt mark."""
+    rows = [row for row in terminal.screen.splitlines() if row.startswith("▌")]
+    return rows[-1][2:]
+
+
+@pytest.fixture(autouse=True)
+def model(serve: Any) -> None:
+    """Somebody to talk to, so that nobody is asked to log in."""
+    serve([])
+
+
+def test_enter_sends_and_a_modified_enter_is_a_newline(serve: Any, open_zot: OpenZot) -> None:
+    """iface-123"""
+    server = serve([Say("done")])
+    terminal = open_zot()
+    for part, key in (("one", "alt+enter"), ("two", "shift+enter"), ("three", "ctrl+j"), ("four", "enter")):
+        terminal.type(part)
+        terminal.press(key)
+    terminal.wait_for("done")
+    assert user_texts(server.requests[0]) == ["one\ntwo\nthree\nfour"]
+
+
+def test_while_busy_enter_queues_and_ctrl_s_steers(serve: Any, open_zot: OpenZot) -> None:
+    """iface-123"""
+    server = serve([Slow(Say("first answer"), 0.4), Say("second answer"), Say("third answer")])
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.wait_until(lambda: len(server.requests) == 1, "the request")
+    terminal.submit("queued text")
+    terminal.wait_for("sliding in: queued text")
+    terminal.type("steered text")
+    terminal.wait_for("steered text")
+    terminal.press("ctrl+s")
+    terminal.wait_for("third answer")
+    assert [user_texts(request)[-1] for request in server.requests] == ["begin", "steered text", "queued text"]
+
+
+def test_enter_on_an_empty_editor_sends_nothing(serve: Any, open_zot: OpenZot) -> None:
+    """iface-124"""
+    server = serve([Say("answer")])
+    terminal = open_zot()
+    terminal.press("enter", "enter")
+    terminal.submit("something")
+    terminal.wait_for("answer")
+    assert len(server.requests) == 1 and user_texts(server.requests[0]) == ["something"]
+
+
+def test_a_bare_escape_acts_at_once_and_an_arrow_is_never_one(open_zot: OpenZot) -> None:
+    """iface-131"""
+    terminal = open_zot()
+    terminal.type("draft")
+    terminal.wait_for("draft")
+    terminal.type("\x1b[D")
+    terminal.type("\x1b")
+    terminal.type("[D")
+    terminal.type("X")
+    terminal.wait_for("draXft")
+    started = time.monotonic()
+    terminal.press("esc")
+    terminal.wait_gone("draXft")
+    assert time.monotonic() - started < 1.0  # 50 ms for the escape, the rest for a busy machine
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        "\x1b[99;98;97q",
+        "\x1b[?1;2c",
+        "\x1bOz",
+        "\x1b]99;whatever\x1b\\",
+        "\x1b[200;5z",
+        "\x1bPunknown\x1b\\",
+        "\x1b[1;1R",
+    ],
+)
+def test_an_unknown_sequence_types_nothing(open_zot: OpenZot, sequence: str) -> None:
+    """iface-133"""
+    terminal = open_zot()
+    terminal.type(f"a{sequence}b")
+    terminal.wait_for("▌ ab")
+    assert prompt_row(terminal) == "ab"
+
+
+def test_bytes_that_are_no_text_cost_no_other_key(open_zot: OpenZot) -> None:
+    """iface-134"""
+    terminal = open_zot()
+    os.write(terminal._fd, b"a\xff\xc3b\xe6\xbc\xa2c")  # pyright: ignore[reportPrivateUsage] - bytes, not text
+    terminal.wait_until(lambda: prompt_row(terminal).endswith("c"), "the last key")
+    assert prompt_row(terminal).replace("�", "").replace(" ", "") == "ab漢c"
+
+
+def test_an_emoji_is_one_backspace(open_zot: OpenZot) -> None:
+    """iface-135"""
+    terminal = open_zot()
+    terminal.type("x👍🏽")
+    terminal.wait_for("👍")
+    terminal.press("backspace")
+    terminal.type("y")
+    terminal.wait_for("▌ xy")
+
+
+def test_the_cursor_is_where_the_next_character_will_be(open_zot: OpenZot) -> None:
+    """iface-136"""
+    terminal = open_zot(columns=30)
+    terminal.type("漢字")
+    terminal.wait_until(lambda: terminal.cursor[1] == 6, "the cursor behind two wide characters")
+    terminal.press("ctrl+u")
+    terminal.type("some words that wrap around here")
+    terminal.wait_for("▌ some words that wrap around")
+    terminal.wait_until(lambda: terminal.cursor == (terminal.row_of("  here"), len("  here")), "the cursor behind it")
+
+
+def test_a_long_path_starts_on_the_row_of_the_prompt(open_zot: OpenZot) -> None:
+    """iface-137"""
+    terminal = open_zot(columns=40)
+    terminal.type("/a/path" * 8)
+    terminal.wait_for("▌ /a/path/a/path")
+
+
+def test_home_and_end_are_understood_in_every_encoding(open_zot: OpenZot) -> None:
+    """iface-130"""
+    terminal = open_zot()
+    terminal.type("middle")
+    for number, (home, end) in enumerate(
+        (("\x1b[H", "\x1b[F"), ("\x1b[1~", "\x1b[4~"), ("\x1b[7~", "\x1b[8~"), ("\x1bOH", "\x1bOF"))
+    ):
+        terminal.type(f"{home}{number}{end}{number}")
+    terminal.wait_for("▌ 3210middle0123")
+
+
+def test_words_move_and_are_cut_and_put_back(open_zot: OpenZot) -> None:
+    """iface-127, iface-128, iface-129"""
+    terminal = open_zot()
+    terminal.type("alpha größe_2 omega")
+    terminal.press("alt+b", "alt+left")
+    terminal.type("<")
+    terminal.wait_for("alpha <größe_2 omega")
+    terminal.press("ctrl+w")
+    terminal.wait_for("▌ größe_2 omega")
+    terminal.press("right", "left", "ctrl+k")
+    terminal.wait_gone("größe")
+    terminal.press("ctrl+y")
+    terminal.wait_for("▌ größe_2 omega")
+    terminal.press("ctrl+_")
+    terminal.wait_gone("größe")
+
+
+def test_up_and_down_move_in_a_draft_and_reach_the_history_at_its_edge(serve: Any, open_zot: OpenZot) -> None:
+    """iface-125, iface-126"""
+    serve([Say("answer one"), Say("answer two")])
+    terminal = open_zot()
+    terminal.submit("earlier prompt")
+    terminal.wait_for("answer one")
+    terminal.type("first")
+    terminal.press("alt+enter")
+    terminal.type("second")
+    terminal.press("up")
+    terminal.type("!")
+    terminal.wait_for("first!")
+    terminal.press("up")
+    terminal.wait_for("▌ earlier prompt")
+    terminal.press("down")
+    terminal.wait_for("▌ first!")
+    terminal.wait_for("  second")
+
+
+def test_the_arguments_are_put_into_the_editor_and_not_sent(serve: Any, open_zot: OpenZot) -> None:
+    """iface-028"""
+    server = serve([Say("answer")])
+    terminal = open_zot("a", "b")
+    terminal.wait_for("▌ a b")
+    assert server.requests == []
+    terminal.type("c")
+    terminal.wait_for("▌ a bc")
+    terminal.press("enter")
+    terminal.wait_for("answer")
+    assert user_texts(server.requests[0]) == ["a bc"]
+
+
+def test_a_key_of_ones_own_runs_its_command_but_not_inside_a_dialog(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """iface-291"""
+    serve([])
+    configure(zot, keymap={"ctrl+s": "/help", "ctrl+c": "/exit"})
+    terminal = open_zot()
+    terminal.wait_for("'ctrl+c' is not used")
+    terminal.type("draft")
+    terminal.wait_for("draft")
+    terminal.press("ctrl+s")
+    terminal.wait_for("── help")
+    terminal.wait_for("▌ draft")
+    terminal.press("ctrl+s")
+    terminal.press("esc")
+    terminal.wait_gone("── help")
+    terminal.type("!")
+    terminal.wait_for("draft!")
+    assert "── help" not in terminal.screen
+
+
+def test_vi_keys_work_when_they_are_switched_on(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Say("answer")])
+    configure(zot, vi_mode=True)
+    terminal = open_zot()
+    terminal.type("one two three")
+    terminal.wait_for("one two three")
+    terminal.press("esc")
+    terminal.wait_for(": one two three")
+    terminal.type("bbdwA!")
+    terminal.wait_for("▌ one three!")
+    terminal.press("enter")
+    terminal.wait_for("answer")
+    assert user_texts(server.requests[0]) == ["one three!"]
