@@ -65,8 +65,14 @@ def test_the_typescript_works_as_shown(serve: Serve, zot: Zot) -> None:
     package.parent.mkdir()
     package.symlink_to(ROOT / "sdks/typescript")
     (zot.project / "main.mts").write_text(snippets("ts")[0])
-    env = use_server(zot) | {"PATH": f"{Path(sys.executable).parent}:{use_server(zot)['PATH']}"}
-    argv = [str(ROOT / "sdks/typescript/node_modules/.bin/tsx"), "main.mts"]
+    env = use_server(zot)
+    modules = ROOT / "sdks/typescript/node_modules"
+    types = ["--noEmit", "--strict", "--module", "nodenext", "--types", "node", "--typeRoots", str(modules / "@types")]
+    checked = subprocess.run(
+        [str(modules / ".bin/tsc"), *types, "main.mts"], cwd=zot.project, env=env, capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout
+    argv = [str(modules / ".bin/tsx"), "main.mts"]
     done = subprocess.run(argv, cwd=zot.project, env=env, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("A project.", 0), done.stderr
 

@@ -42,6 +42,8 @@ type connection struct {
 	current *inbox
 	stderr  []byte
 	over    bool
+
+	unclaimed []Event // for OnEvent, in order
 }
 
 type response struct {
@@ -109,6 +111,9 @@ func dial(options Options) (*connection, error) {
 		boxes:         map[string]*inbox{},
 	}
 	c.room = sync.NewCond(&c.mu)
+	if options.OnEvent != nil {
+		go c.announce()
+	}
 	go c.write(stdin)
 	go c.live(stdout, stderr)
 	return c, nil
@@ -285,6 +290,7 @@ func (c *connection) live(stdout, stderr io.Reader) {
 	c.hear(stdout)
 	c.mu.Lock()
 	c.over = true
+	c.room.Broadcast()
 	c.mu.Unlock()
 	late := time.AfterFunc(lastWordsIn, func() { _ = c.child.Process.Kill() })
 	<-said
@@ -397,7 +403,8 @@ func (c *connection) heard(event Event) {
 	}
 	if c.current == nil {
 		if c.options.OnEvent != nil {
-			go c.options.OnEvent(event)
+			c.unclaimed = append(c.unclaimed, event)
+			c.room.Broadcast()
 		}
 		return
 	}
@@ -411,6 +418,25 @@ func (c *connection) heard(event Event) {
 	c.current.tell()
 	if c.current.over {
 		c.current = nil
+	}
+}
+
+// announce calls OnEvent in order and without the lock, so that it may use the client.
+func (c *connection) announce() {
+	for {
+		c.mu.Lock()
+		for len(c.unclaimed) == 0 && !c.over {
+			c.room.Wait()
+		}
+		events := c.unclaimed
+		c.unclaimed = nil
+		c.mu.Unlock()
+		if len(events) == 0 {
+			return
+		}
+		for _, event := range events {
+			c.options.OnEvent(event)
+		}
 	}
 }
 

@@ -1,17 +1,16 @@
 // Drives `zot rpc` from Node: the process is started, watched, restarted and ended here; nothing waits for ever.
 // Prompts sent while one runs wait their turn in zot. A process that died takes its conversation along, unless a
-// session keeps it (`args: ["--session", FILE]`); the next command starts another one.
+// session keeps it (`args: ["--session", FILE]`); the next command starts another one. Events are typed as this version
+// knows them; a later zot may send more types, so let a `switch` pass over what it does not know.
 
 import { Connection, type Inbox } from "./connection.js";
 import { ClientError } from "./client-error.js";
 import type * as rpc from "./rpc.js";
 
 export { ClientError } from "./client-error.js";
-export type { UnknownEvent } from "./connection.js";
 export type * from "./rpc.js";
 
 export type Decision = "once" | "tool" | "all" | "deny" | boolean;
-export type AnyEvent = rpc.Event | import("./connection.js").UnknownEvent;
 
 export interface ClientOptions {
   /** How zot is started; `["zot"]` when left out. */
@@ -32,7 +31,7 @@ export interface ClientOptions {
   /** What else you can show: "commands", "panels". */
   capabilities?: readonly string[];
   /** Hears events that belong to no prompt. */
-  onEvent?: (event: AnyEvent) => void;
+  onEvent?: (event: rpc.Event) => void;
   /** Hears zot's stderr, line by line. */
   onStderr?: (line: string) => void;
   /** Start another process when the last one died; on unless said otherwise. */
@@ -87,7 +86,7 @@ export class Client {
   }
 
   /** The events, in order, ending after `done`; sent when first read. Leaving the loop aborts the prompt. */
-  prompt(message: string, images: readonly rpc.Image[] = []): AsyncGenerator<AnyEvent, void> {
+  prompt(message: string, images: readonly rpc.Image[] = []): AsyncGenerator<rpc.Event, void> {
     return this.#run({ type: "prompt", message, images });
   }
 
@@ -96,8 +95,8 @@ export class Client {
     let answer = "";
     let failure: string | undefined;
     for await (const event of this.prompt(message, images)) {
-      if (event.type === "assistant_message") answer = textOf(event as rpc.AssistantMessageEvent);
-      if (event.type === "error") failure = (event as rpc.ErrorEvent).message;
+      if (event.type === "assistant_message") answer = textOf(event);
+      if (event.type === "error") failure = event.message;
     }
     if (failure !== undefined) throw new ClientError("failed", failure);
     return answer;
@@ -108,15 +107,15 @@ export class Client {
     let summary: string | undefined;
     let failure = "compaction aborted";
     for await (const event of this.#run({ type: "compact" })) {
-      if (event.type === "compact_done") summary = (event as rpc.CompactDoneEvent).summary;
-      if (event.type === "error") failure = (event as rpc.ErrorEvent).message;
+      if (event.type === "compact_done") summary = event.summary;
+      if (event.type === "error") failure = event.message;
     }
     if (summary === undefined) throw new ClientError("failed", failure);
     return summary;
   }
 
   /** Run an extension's command (capability `commands`). Read `events`: those of the prompt it started, if it did. */
-  async runCommand(name: string, args = ""): Promise<{ answer: rpc.CommandRun; events: AsyncGenerator<AnyEvent, void> }> {
+  async runCommand(name: string, args = ""): Promise<{ answer: rpc.CommandRun; events: AsyncGenerator<rpc.Event, void> }> {
     const connection = await this.#connected();
     const inbox = await connection.begin({ type: "run_command", name, args });
     const answer = (await connection.started(inbox)) as rpc.CommandRun;
@@ -173,12 +172,12 @@ export class Client {
     return (await this.#connected()).request(command);
   }
 
-  async *#run(command: rpc.Command): AsyncGenerator<AnyEvent, void> {
+  async *#run(command: rpc.Command): AsyncGenerator<rpc.Event, void> {
     const connection = await this.#connected();
     yield* this.#events(connection, await connection.begin(command));
   }
 
-  async *#events(connection: Connection, inbox: Inbox): AsyncGenerator<AnyEvent, void> {
+  async *#events(connection: Connection, inbox: Inbox): AsyncGenerator<rpc.Event, void> {
     try {
       for (let event = await connection.next(inbox); event; event = await connection.next(inbox)) yield event;
     } finally {

@@ -12,14 +12,6 @@ const STDERR_KEPT = 64 * 1024;
 const TERM_GRACE = 1_000;
 const LAST_WORDS = 1_000; // for the exit code, once stdout has ended
 
-/** An event this version does not know, to be passed over. */
-export interface UnknownEvent {
-  type: string;
-  [key: string]: unknown;
-}
-
-type AnyEvent = rpc.Event | UnknownEvent;
-
 interface Response {
   type: "response";
   id?: string;
@@ -32,7 +24,7 @@ interface Response {
 export interface Limits {
   answerTimeout: number;
   silence: number;
-  onEvent: ((event: AnyEvent) => void) | undefined;
+  onEvent: ((event: rpc.Event) => void) | undefined;
   onStderr: ((line: string) => void) | undefined;
   onApproval: ((request: rpc.ApprovalRequestEvent) => Promise<rpc.ApproveCommand>) | undefined;
 }
@@ -40,13 +32,13 @@ export interface Limits {
 /** What belongs to one command: its response, then its events. */
 export class Inbox {
   response: Response | undefined;
-  events: AnyEvent[] = [];
+  events: rpc.Event[] = [];
   failure: ClientError | undefined;
   over = false; // nothing more will come
   dropped = false; // nobody reads any more
   #wake: (() => void) | undefined;
 
-  put(event: AnyEvent): void {
+  put(event: rpc.Event): void {
     if (!this.dropped) this.events.push(event);
     this.over ||= event.type === "done" || event.type === "compact_done";
     this.#wake?.();
@@ -153,7 +145,7 @@ export class Connection {
   }
 
   /** The next event, undefined after the last; throws what ended it. */
-  async next(inbox: Inbox): Promise<AnyEvent | undefined> {
+  async next(inbox: Inbox): Promise<rpc.Event | undefined> {
     while (inbox.events.length === 0 && !inbox.over) await this.#news(inbox);
     const event = inbox.events.shift();
     if (inbox.events.length < HIGH_WATER) this.#child.stdout.resume();
@@ -202,7 +194,7 @@ export class Connection {
   #heard(line: string): void {
     const frame = parsed(line);
     if (!frame) return; // not ours: something else wrote to its stdout
-    if (frame.type === "response") this.#answered(frame as unknown as Response);
+    if (frame.type === "response") this.#answered(frame);
     else this.#event(frame);
     if (this.#current && this.#current.events.length >= HIGH_WATER && this.#waiting.size === 0) this.#child.stdout.pause();
   }
@@ -224,9 +216,9 @@ export class Connection {
     if (inbox.dropped) this.drop(inbox);
   }
 
-  #event(event: AnyEvent): void {
+  #event(event: rpc.Event): void {
     if (event.type === "approval_request" && this.#limits.onApproval) {
-      void this.#limits.onApproval(event as rpc.ApprovalRequestEvent).then((answer) => this.#send(answer));
+      void this.#limits.onApproval(event).then((answer) => this.#send(answer));
     }
     if (this.#current) {
       this.#current.put(event);
@@ -277,10 +269,10 @@ export class Connection {
   }
 }
 
-function parsed(line: string): UnknownEvent | undefined {
+function parsed(line: string): rpc.Event | Response | undefined {
   try {
     const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && "type" in value ? (value as UnknownEvent) : undefined;
+    return typeof value === "object" && value !== null && "type" in value ? (value as rpc.Event | Response) : undefined;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 // Runs one scenario with the TypeScript client and prints what it saw as JSON; its twins print the same.
 
-import { type AnyEvent, Client, ClientError, type ClientOptions, type TextDeltaEvent } from "../src/client.js";
+import { Client, ClientError, type ClientOptions, type Event, type TextDeltaEvent } from "../src/client.js";
 
 const config = JSON.parse(process.env.DRIVER ?? "{}");
 
@@ -9,15 +9,15 @@ function client(more: ClientOptions = {}): Client {
   return new Client({ command, args, baseUrl, cwd, env, silence: 500, answerTimeout: 2_000, ...more });
 }
 
-const isDelta = (event: AnyEvent): event is TextDeltaEvent => event.type === "text_delta";
+const isDelta = (event: Event): event is TextDeltaEvent => event.type === "text_delta";
 
-async function gather(events: AsyncIterable<AnyEvent>): Promise<AnyEvent[]> {
-  const gathered: AnyEvent[] = [];
+async function gather(events: AsyncIterable<Event>): Promise<Event[]> {
+  const gathered: Event[] = [];
   for await (const event of events) gathered.push(event);
   return gathered;
 }
 
-const textOf = (events: AnyEvent[]): string => events.filter(isDelta).map((event) => event.delta).join("");
+const textOf = (events: Event[]): string => events.filter(isDelta).map((event) => event.delta).join("");
 
 async function using<T>(zot: Client, body: (zot: Client) => Promise<T>): Promise<T> {
   try {
@@ -89,7 +89,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     return using(client({ approve }), async (zot) => ({ text: await zot.ask("go"), asked }));
   },
   extension: () => {
-    const heard: AnyEvent[] = [];
+    const heard: Event[] = [];
     const options: ClientOptions = {
       extensions: [config.extension],
       capabilities: ["commands"],
