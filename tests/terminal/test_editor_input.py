@@ -147,6 +147,14 @@ def test_a_slash_lists_commands_and_enter_runs_the_highlighted_one(open_zot: Ope
     assert terminal.wait_exit() == 0
 
 
+def test_arguments_of_a_command_are_completed(open_zot: OpenZot) -> None:
+    terminal = open_zot()
+    terminal.type("/session ex")
+    terminal.wait_for("write it to a .zotsession file")
+    terminal.press("tab")
+    terminal.wait_for("▌ /session export")
+
+
 def test_commands_work_in_any_case(open_zot: OpenZot) -> None:
     """iface-288"""
     terminal = open_zot()

@@ -12,6 +12,7 @@ from zot.errors import UsageError
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.runtime import Runtime
+    from zot.tui.widgets.select_list import Choice
 
 _METHODS = {"apikey": "API key", "oauth": "subscription"}
 
@@ -30,6 +31,14 @@ async def run(app: App, arguments: str) -> None:
     if target:
         await end_turn(app, "/logout")
         await _forget(app, runtime, list(stored) if target == "all" else [target])
+
+
+def complete(app: App, typed: str) -> list[Choice]:
+    """What the editor offers after ``/logout``."""
+    from zot.tui.widgets.select_list import Choice
+
+    stored = app.runtime.auth.stored() if app.runtime is not None else {}
+    return [Choice(name, name, _METHODS.get(method, method)) for name, method in stored.items()]
 
 
 async def _choose(app: App, runtime: Runtime) -> str | None:

@@ -13,6 +13,7 @@ from zot.provider.reasoning import BUDGETS, EFFORTS
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.runtime import Runtime
+    from zot.tui.widgets.select_list import Choice
 
 
 async def run(app: App, arguments: str) -> None:
@@ -30,6 +31,13 @@ async def run(app: App, arguments: str) -> None:
         chosen = await app.dialogs.ask(Picker(f"reasoning of {runtime.agent.model.id}", rows, selected=current))
     if chosen is not None:
         apply(app, cast("Reasoning", chosen))
+
+
+def complete(app: App, typed: str) -> list[Choice]:
+    """What the editor offers after ``/reasoning``."""
+    from zot.tui.widgets.select_list import Choice
+
+    return [Choice(level, level) for level in levels(app.runtime)] if app.runtime is not None else []
 
 
 def apply(app: App, level: Reasoning) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.runtime import Runtime
     from zot.core.session.session import Session
+    from zot.tui.widgets.select_list import Choice
 
 OPERATIONS = {
     "export": "write it to a .zotsession file",
@@ -32,6 +33,13 @@ async def run(app: App, arguments: str) -> None:
         raise UsageError(f"/session {name}: expected one of {', '.join(work)}")
     if name:
         await work[name](app, rest.strip())
+
+
+def complete(app: App, typed: str) -> list[Choice]:
+    """What the editor offers after ``/session``."""
+    from zot.tui.widgets.select_list import Choice
+
+    return [Choice(name, name, text) for name, text in OPERATIONS.items()]
 
 
 async def _choose(app: App) -> str | None:
