@@ -39,8 +39,9 @@ def configure(zot: Zot, **values: Any) -> None:
 
 
 def said(request: SeenRequest) -> list[tuple[str, str]]:
-    """Role and text of each message of a request, in either dialect."""
-    return [(message["role"], _text(message["content"])) for message in request.json["messages"]]
+    """Role and text of each message of a request but the system's, in either dialect."""
+    messages = [message for message in request.json["messages"] if message["role"] != "system"]
+    return [(message["role"], _text(message["content"])) for message in messages]
 
 
 def user_texts(request: SeenRequest) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.e2e.conftest import Zot
@@ -107,7 +108,7 @@ def test_a_stale_list_is_refreshed_when_the_picker_opens(serve: Any, open_zot: O
     home = zot.home / "zot"
     home.mkdir()
     (home / "auth.json").write_text('{"openrouter": {}, "additional_api_key_creds": {"openrouter": {"api_key": "k"}}}')
-    (home / "models.json").write_text('{"providers": {"openrouter": {"baseUrl": "%s/v1"}}}' % server.url)
+    (home / "models.json").write_text(json.dumps({"providers": {"openrouter": {"baseUrl": f"{server.url}/v1"}}}))
     terminal = open_zot("--provider", "openrouter", model=False)
     terminal.wait_idle()
     assert server.requests == []

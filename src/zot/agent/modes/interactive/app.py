@@ -175,9 +175,7 @@ class App:
             raise ZotError(f"/{command.name} has to wait until the turn is over; esc cancels it")
         if self.turns.busy and command.when_busy == "cancel" and not await self.turns.stop():
             raise ZotError(f"/{command.name}: the turn could not be cancelled in time; try again")
-        waiting = command.run(self, arguments)
-        if waiting is not None:
-            await waiting
+        await command.run(self, arguments)
         self.redraw()
 
     def begin_turn(self) -> None:

@@ -6,8 +6,10 @@ provider it was said of, and only until another one is chosen in its place.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from zot.agent.modes.interactive import news
 from zot.agent.modes.interactive.commands.command import agent_of
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class Attendants:
         self._app = app
         self.launched_with = ""
         self.unasked = False
+        self.arrived = asyncio.Event()
 
     def ready(self) -> None:
         """The agent is there."""
@@ -38,6 +41,7 @@ class Attendants:
         if (gate := self.confirmations.gate) is not None:
             gate.confirmer = self.confirmations
         app.turns.on_failure = self._failed
+        self.arrived.set()
         app.spawn(self._greet())
 
     def slot(self, key: str) -> bool:
@@ -61,6 +65,8 @@ class Attendants:
             app.run_command("/sessions")
         elif runtime.resolved.missing:
             await self._first_launch()
+        else:
+            await news.tell(app)
 
     # --- key and address of the command line
 

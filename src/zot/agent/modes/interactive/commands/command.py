@@ -21,7 +21,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     It may be plain or a coroutine and may raise ZotError; ``arguments`` is what stood after the name, stripped.
     ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, or ``queue`` (the command decides itself by
-    submitting). A ``hidden`` command works but is not listed; ``arguments`` is how help shows its arguments.
+    submitting). A ``hidden`` command works but is not listed; ``arguments`` is how help shows its arguments. A command
+    typed before the agent is there waits for it, unless it is an ``early`` one.
     """
 
     name: str
@@ -30,17 +31,22 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str = ""
     aliases: tuple[str, ...] = ()
     hidden: bool = False
+    early: bool = False
 
     @property
     def module(self) -> str:
         return f"{__package__}.{self.name.replace('-', '_')}"
 
-    def run(self, app: App, arguments: str) -> Awaitable[None] | None:
+    async def run(self, app: App, arguments: str) -> None:
         # Loaded here: two dozen modules are not to be read before the first key.
         from importlib import import_module
 
+        if not self.early:
+            await app.attendants.arrived.wait()
         work: Any = import_module(self.module)
-        return work.run(app, arguments)
+        waiting: Awaitable[None] | None = work.run(app, arguments)
+        if waiting is not None:
+            await waiting
 
 
 def agent_of(app: App) -> Runtime:

@@ -7,7 +7,7 @@ import re
 from zot.agent.modes.interactive.commands.command import Command
 
 COMMANDS: list[Command] = [
-    Command(name="help", summary="keys and commands"),
+    Command(name="help", summary="keys and commands", early=True),
     Command(name="login", summary="store an API key for a provider"),
     Command(name="logout", summary="forget a stored credential", arguments="[provider|all]"),
     Command(name="model", summary="switch the model", arguments="[id]"),
@@ -29,7 +29,7 @@ COMMANDS: list[Command] = [
     Command(name="doctor", summary="check this installation"),
     Command(name="cost", summary="what was spent, by model and by turn"),
     Command(name="clear", summary="forget the conversation, begin a new one", when_busy="cancel"),
-    Command(name="exit", summary="leave zot", aliases=("quit",)),
+    Command(name="exit", summary="leave zot", aliases=("quit",), early=True),
 ]
 
 _SHAPE = re.compile(r"/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?", re.DOTALL)

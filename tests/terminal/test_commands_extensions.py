@@ -1,0 +1,137 @@
+"""``/reload-ext`` and trust: what runs is what a person allowed, and reloading asks at most once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import seen_of, write_extension
+from tests.fakes.model_server import CallTools, Say
+from tests.terminal.conftest import OpenZot
+
+TOOL = """
+hello(); tool("greet"); ready()
+serve(tool_call=lambda f: text(f["id"], "greetings from the tool"))
+"""
+COMMAND = """
+hello(); send(type="register_command", name="{name}"); ready()
+serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action="display", display="{says}"))
+"""
+
+
+def test_a_newly_registered_tool_is_callable_after_a_reload(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-216"""
+    server = serve([CallTools([("greet", {})]), Say("it greeted")])
+    directory = write_extension(zot.home / "zot" / "extensions", "greeter")
+    terminal = open_zot()
+    write_extension(directory.parent, "greeter", TOOL)
+    terminal.submit("/reload-ext")
+    terminal.wait_for("extensions: 1 stopped, 1 loaded, 1 ready")
+    terminal.submit("greet me")
+    terminal.wait_for("it greeted")
+    assert "greetings from the tool" in str(server.requests[1].json)
+
+
+def test_extensions_named_by_hand_are_reloaded_too(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
+    """iface-217"""
+    serve([])
+    directory = write_extension(tmp_path, "byhand", COMMAND.format(name="say", says="old words"))
+    terminal = open_zot("--ext", str(directory))
+    terminal.submit("/say")
+    terminal.wait_for("[byhand] old words")
+    write_extension(tmp_path, "byhand", COMMAND.format(name="say", says="new words"))
+    terminal.submit("/reload-ext")
+    terminal.wait_for("1 loaded, 1 ready")
+    terminal.submit("/SAY")
+    terminal.wait_for("[byhand] new words")
+
+
+def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """§4.17"""
+    serve([])
+    directory = write_extension(zot.home / "zot" / "extensions", "greeter")
+    terminal = open_zot()
+    (directory / "extension.json").write_text("{")
+    terminal.submit("/reload-ext")
+    terminal.wait_for("1 with errors")
+    assert "greeter" in terminal.everything
+
+
+def test_an_extension_of_the_project_runs_only_when_it_was_trusted(
+    serve: Any, open_zot: OpenZot, zot: Zot, project: Path
+) -> None:
+    """blueprint 12"""
+    serve([])
+    directory = write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="I run"))
+    terminal = open_zot()
+    terminal.wait_for("wants to run")
+    terminal.wait_for("main.py")
+    assert seen_of(directory, "hello_ack") == []
+    terminal.press("esc")
+    terminal.wait_gone("wants to run")
+    terminal.submit("/say")
+    terminal.wait_for("unknown command /say")
+    terminal.press("esc")
+    terminal.wait_gone("unknown command /say")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    again = open_zot()
+    again.wait_for("wants to run")
+    again.press("down", "enter")
+    again.wait_for("1 loaded, 1 ready")
+    again.submit("/say")
+    again.wait_for("[local] I run")
+    assert json.loads((zot.home / "zot" / "trust.json").read_text())["extensions"]
+
+
+def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
+    serve: Any, open_zot: OpenZot, zot: Zot, project: Path
+) -> None:
+    """ext-139"""
+    serve([])
+    root = project / ".zot" / "extensions"
+    for name in ("one", "two"):
+        write_extension(root, name, COMMAND.format(name=name, says=f"{name} before"))
+    zot("ext", "trust", model=False)
+    stored = (zot.home / "zot" / "trust.json").read_text()
+    terminal = open_zot()
+    for number, edit in enumerate(("after", "again"), 1):
+        for name in ("one", "two"):
+            write_extension(root, name, COMMAND.format(name=name, says=f"{name} {edit}"))
+        terminal.submit("/reload-ext")
+        if edit == "after":
+            terminal.wait_for("changed since you trusted")
+            terminal.press("down", "down", "enter")
+        terminal.wait_until(lambda wanted=number: terminal.raw.count(b"reloading extensions") == wanted)
+        terminal.wait_for("2 loaded, 2 ready")
+        terminal.submit("/two")
+        terminal.wait_for(f"[two] two {edit}")
+        terminal.press("esc")
+        terminal.wait_gone(f"[two] two {edit}")
+    assert (zot.home / "zot" / "trust.json").read_text() == stored
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    again = open_zot()
+    again.wait_for("changed since you trusted")
+
+
+def test_a_reload_that_nobody_typed_does_not_ask(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
+    """ext-140"""
+    serve([])
+    asks = """
+hello(); send(type="register_command", name="again"); ready()
+def run(f):
+    send(type="command_response", id=f["id"], action="noop")
+    send(type="submit_slash", text="/reload-ext")
+serve(command_invoked=run)
+"""
+    write_extension(zot.home / "zot" / "extensions", "asker", asks)
+    write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="I run"))
+    zot("ext", "trust", model=False)
+    terminal = open_zot()
+    write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="changed"))
+    terminal.submit("/again")
+    terminal.wait_for("2 stopped, 1 loaded")
+    assert "trust them as they are now" not in terminal.screen

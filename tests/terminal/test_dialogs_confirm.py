@@ -1,0 +1,166 @@
+"""``--no-yolo``: what runs can be read in full, the answer is the user's, and no question is ever hidden."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.model_server import CallTools, Say, Slow
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import said
+from zot.agent.modes.interactive.dialogs.confirm import DEAF_S
+
+BASH = "1–4 or enter answers"
+
+
+def listening(terminal: FakeTerminal) -> None:
+    """The dialog ignores keys of its first moments: let them pass. This is about time and nothing else."""
+    heard = time.monotonic() + 2 * DEAF_S
+    terminal.wait_until(lambda: time.monotonic() > heard)
+
+
+def touch(name: str) -> tuple[str, dict[str, str]]:
+    return "bash", {"command": f"touch {name}"}
+
+
+def test_the_digits_answer_and_esc_refuses_only_that_call(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-198"""
+    server = serve([CallTools([touch("one"), touch("two")]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("$ touch one")
+    terminal.wait_for(BASH)
+    listening(terminal)
+    terminal.press("1")
+    terminal.wait_for("  $ touch two")
+    listening(terminal)
+    terminal.press("esc")
+    terminal.wait_for("finished")
+    assert (project / "one").exists() and not (project / "two").exists()
+    assert any("refused" in text for _, text in said(server.requests[1]))
+
+
+def test_always_this_tool_stops_questions_for_that_tool_only(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-199"""
+    write = ("write", {"path": "w.txt", "content": "x"})
+    serve([CallTools([touch("one")]), CallTools([touch("two"), write]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("run bash?")
+    listening(terminal)
+    terminal.press("2")
+    terminal.wait_for("run write?")
+    listening(terminal)
+    assert (project / "two").exists() and not (project / "w.txt").exists()
+    terminal.press("4")
+    terminal.wait_for("finished")
+    assert not (project / "w.txt").exists()
+
+
+def test_always_everything_ends_the_questions(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    write = ("write", {"path": "w.txt", "content": "x"})
+    serve([CallTools([touch("one"), write]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("run bash?")
+    terminal.wait_for("yolo mode disabled")
+    listening(terminal)
+    terminal.press("3")
+    terminal.wait_for("finished")
+    assert (project / "w.txt").exists()
+    assert "yolo mode disabled" not in terminal.screen
+
+
+def test_the_model_reads_why_a_call_was_refused(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([CallTools([touch("one")]), Say("understood")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("run bash?")
+    listening(terminal)
+    terminal.press("r")
+    terminal.wait_for("because ›")
+    terminal.type("use another name")
+    terminal.wait_for("use another name")
+    terminal.press("enter")
+    terminal.wait_for("understood")
+    assert any("use another name" in text for _, text in said(server.requests[1]))
+
+
+def test_the_whole_command_can_be_read_before_it_is_approved(serve: Any, open_zot: OpenZot) -> None:
+    """iface-201: nothing is cut, and what is out of sight is said to be."""
+    command = "\n".join(f"echo step {number}" for number in range(60)) + "\necho " + "x" * 300 + " THE-END"
+    serve([CallTools([("bash", {"command": command})]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("echo step 0")
+    terminal.wait_for("page up/down shows the rest")
+    listening(terminal)
+    terminal.press("end")
+    terminal.wait_for("THE-END")
+    terminal.press("4")
+    terminal.wait_for("finished")
+
+
+def test_what_is_asked_cannot_drive_the_terminal(serve: Any, open_zot: OpenZot) -> None:
+    """iface-201: escape sequences, carriage returns and bidi overrides in a command are shown, not obeyed."""
+    command = "echo safe\x1b[2K\r\x1b]0;owned\x07rm -rf /important\u202e"
+    serve([CallTools([("bash", {"command": command})]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("rm -rf /important")
+    assert "echo safe" in terminal.screen
+    assert b"owned" not in terminal.raw.replace(b"0;owned", b"")
+    assert b"\x1b]0;" not in terminal.raw
+    listening(terminal)
+    terminal.press("enter")  # it looks dangerous: "no" is selected
+    terminal.wait_for("finished")
+
+
+def test_a_confirmation_stands_above_an_open_dialog(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-200"""
+    serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.submit("/settings")
+    terminal.wait_for("colour theme")
+    terminal.wait_for("run bash?")
+    assert "colour theme" not in terminal.screen
+    listening(terminal)
+    terminal.press("1")
+    terminal.wait_for("finished")
+    assert (project / "one").exists()
+    terminal.wait_for("colour theme")  # the dialog below is there again
+
+
+def test_yolo_ends_the_questions(serve: Any, open_zot: OpenZot) -> None:
+    serve([CallTools([touch("one")]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("/yolo")
+    terminal.wait_for("no more questions")
+    terminal.submit("go")
+    terminal.wait_for("finished")
+
+
+def test_yolo_without_the_gate_says_that_nothing_was_asked(serve: Any, open_zot: OpenZot) -> None:
+    """iface-173"""
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/yolo")
+    terminal.wait_for("nothing was being asked")
+
+
+def test_esc_twice_ends_the_turn(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """§4.6"""
+    serve([CallTools([touch("one"), touch("two"), touch("three")]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("$ touch one")
+    listening(terminal)
+    terminal.press("esc")
+    terminal.wait_for("  $ touch two")
+    listening(terminal)
+    terminal.press("esc")
+    terminal.wait_for("cancelled")
+    assert list(project.iterdir()) == []

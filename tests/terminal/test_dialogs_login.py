@@ -1,0 +1,161 @@
+"""The first minute, logging in and logging out."""
+
+from __future__ import annotations
+
+import json
+import stat
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import FakeModelServer, Say
+from tests.fakes.terminal import FakeTerminal
+from tests.fakes.web import FakeWeb
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import said, two_providers
+
+
+def stored(zot: Zot) -> dict[str, Any]:
+    return json.loads((zot.home / "zot" / "auth.json").read_text())
+
+
+def log_in(terminal: FakeTerminal, provider: str, key: str) -> None:
+    terminal.submit(f"/login {provider}")
+    terminal.wait_for("Paste the key")
+    terminal.paste(key)
+    terminal.wait_for("•" * len(key))
+    terminal.press("enter")
+
+
+def test_without_a_credential_the_first_screen_opens_and_esc_closes_it(open_zot: OpenZot) -> None:
+    """iface-177"""
+    terminal = open_zot(model=False)
+    terminal.wait_for("welcome to zot")
+    terminal.wait_for("log in with an API key")
+    terminal.press("esc")
+    terminal.wait_gone("welcome to zot")
+    terminal.submit("hello")
+    terminal.wait_for("no credential")
+    assert "▌ hello" in terminal.screen  # nothing typed is lost
+
+
+def test_a_server_on_this_machine_is_offered_first(open_zot: OpenZot, zot: Zot) -> None:
+    """iface-177"""
+    with FakeModelServer([Say("from here")], models=("tiny-llama",)) as server:
+        home = zot.home / "zot"
+        home.mkdir()
+        (home / "models.json").write_text(json.dumps({"providers": {"ollama": {"baseUrl": f"{server.url}/v1"}}}))
+        terminal = open_zot(model=False)
+        terminal.wait_for("use tiny-llama")
+        terminal.press("enter")
+        terminal.wait_for("model: tiny-llama (ollama)")
+        terminal.submit("hello")
+        terminal.wait_for("from here")
+
+
+def test_login_keeps_the_conversation_and_stores_a_key_that_was_tried(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-178, iface-274"""
+    server = serve([Say("first"), Say("second")])
+    two_providers(zot, server.url, auth="key")
+    terminal = open_zot()
+    terminal.submit("hello")
+    terminal.wait_for("first")
+    log_in(terminal, "beta", "sk-secret-0123456789")
+    terminal.wait_for("choose a model with /model")
+    assert server.requests[-1].headers["authorization"] == "Bearer sk-secret-0123456789"
+    assert "sk-secret" not in terminal.raw.decode()
+    assert stored(zot)["additional_api_key_creds"]["beta"]["api_key"] == "sk-secret-0123456789"
+    assert stat.S_IMODE((zot.home / "zot" / "auth.json").stat().st_mode) == 0o600
+    terminal.submit("/model beta-one")
+    terminal.wait_for("model: beta-one (beta)")
+    terminal.submit("and now?")
+    terminal.wait_for("second")
+    assert said(server.requests[-1])[0] == ("user", "hello")
+    assert len(zot.sessions) == 1
+
+
+def test_login_after_a_start_without_a_credential_creates_a_session(open_zot: OpenZot, zot: Zot) -> None:
+    """iface-178"""
+    with FakeModelServer([Say("welcome")]) as server:
+        home = zot.home / "zot"
+        home.mkdir()
+        (home / "models.json").write_text(
+            json.dumps({"providers": {"openai": {"baseUrl": f"{server.url}/v1", "auth": "key"}}})
+        )
+        terminal = open_zot(model=False)
+        terminal.wait_for("log in with an API key")
+        terminal.press("esc")
+        terminal.wait_gone("welcome to zot")
+        log_in(terminal, "openai", "sk-secret-0123456789")
+        terminal.wait_for("logged in to OpenAI: gpt-5")
+        terminal.submit("hello")
+        terminal.wait_for("welcome")
+        assert len(zot.sessions) == 1
+
+
+def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) -> None:
+    """engine-providers B5"""
+    serve([])
+    with FakeWeb({"/v1/models": (401, '{"error": "bad key sk-secret-0123456789"}')}) as refusing:
+        two_providers(zot, refusing.url, auth="key")
+        terminal = open_zot()
+        log_in(terminal, "beta", "sk-secret-0123456789")
+        terminal.wait_for("nothing was stored: beta refused this key (http 401)")
+        assert refusing.asked == ["/v1/models"]
+    assert not (zot.home / "zot" / "auth.json").exists()
+    assert "sk-secret" not in terminal.raw.decode()
+
+
+def test_the_subscription_step_says_that_it_comes_later(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/login")
+    terminal.wait_for("log in with")
+    terminal.press("down", "enter")
+    terminal.wait_for("comes in a later version")
+
+
+def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    """iface-180"""
+    serve([])
+    home = zot.home / "zot"
+    home.mkdir()
+    (home / "auth.json").write_text(json.dumps({"openai": {"api_key": "a"}, "kimi": {"api_key": "b"}}))
+    terminal = open_zot()
+    terminal.submit("/logout")
+    terminal.wait_for("every one of them")
+    listed = [line.split()[0] for line in terminal.screen.splitlines() if "API key" in line]
+    assert listed == ["openai", "kimi"]
+    terminal.press("enter")
+    terminal.wait_for("logged out of openai")
+    assert stored(zot)["openai"] == {} and stored(zot)["kimi"] == {"api_key": "b"}
+
+
+def test_logging_out_of_the_running_provider_leaves_the_conversation_in_view(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    """B8"""
+    server = serve([Say("an answer")])
+    two_providers(zot, server.url, auth="key")
+    home = zot.home / "zot"
+    (home / "auth.json").write_text(json.dumps({"additional_api_key_creds": {"alpha": {"api_key": "a"}}}))
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("hello")
+    terminal.wait_for("an answer")
+    terminal.submit("/logout alpha")
+    terminal.wait_for("logged out of alpha")
+    assert "an answer" in terminal.screen
+    terminal.submit("more")
+    terminal.wait_for("no credential for alpha")
+    assert [request.method for request in server.requests].count("POST") == 1
+
+
+@pytest.mark.parametrize(("typed", "said_"), [("/logout nobody", "expected one of"), ("/logout", "nothing is stored")])
+def test_logout_names_what_it_could_do(serve: Any, open_zot: OpenZot, typed: str, said_: str) -> None:
+    serve([])
+    terminal = open_zot()
+    terminal.submit(typed)
+    terminal.wait_for(said_)

@@ -1,0 +1,92 @@
+"""A turn that failed goes on elsewhere with the same prompt, said once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import FakeModelServer, Refuse, Say
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import said, two_providers
+
+NOW = {"retry-after": "0"}
+
+
+def test_what_outlasts_its_retries_opens_the_picker_without_the_failed_model(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    """iface-196"""
+    server = serve([Refuse(429, "slow down", NOW)], repeat=True)
+    two_providers(zot, server.url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("my prompt")
+    terminal.wait_for("go on elsewhere?")
+    assert "alpha/alpha-one failed: rate limited" in terminal.screen
+    assert "try alpha-one again" in terminal.screen
+    assert "beta/beta-one" in terminal.screen
+    assert "    alpha/alpha-one" not in terminal.screen
+
+
+def test_a_bad_request_never_opens_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-196: nor do words in the body that look like another failure."""
+    server = serve([Refuse(400, "field 413 eof http 429")], repeat=True)
+    two_providers(zot, server.url)
+    terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
+    terminal.submit("my prompt")
+    terminal.wait_for("http 400")
+    terminal.wait_idle()
+    assert "go on elsewhere?" not in terminal.screen
+
+
+def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-197"""
+    with FakeModelServer([Say("from beta")]) as good:
+        two_providers(zot, good.url)
+        bad = serve([Refuse(503, "down", NOW)], repeat=True)
+        terminal = open_zot("--provider", "alpha", "--model", "alpha-one")
+        terminal.submit("my prompt")
+        terminal.wait_for("go on elsewhere?")
+        assert "another model goes on without --api-key and --base-url" in terminal.screen
+        terminal.type("beta-one")
+        terminal.wait_for("filter: beta-one")
+        terminal.press("enter")
+        terminal.wait_for("from beta")
+        sent = [request for request in good.requests if request.method == "POST"]
+        assert said(sent[0])[-1] == ("user", "my prompt")
+        assert [text for role, text in said(sent[0]) if role == "user"] == ["my prompt"]
+        assert "test-key" not in str(sent[0].headers)
+        assert "without --api-key and --base-url" in terminal.everything
+        assert bad.requests
+
+
+def test_the_same_model_can_be_tried_again(serve: Any, open_zot: OpenZot) -> None:
+    """iface-197"""
+    server = serve([Refuse(401, "who are you")])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("go on elsewhere?")
+    server.add(Say("now it works"))
+    terminal.press("enter")
+    terminal.wait_for("now it works")
+    assert [text for role, text in said(server.requests[-1]) if role == "user"] == ["my prompt"]
+
+
+def test_closing_it_puts_the_prompt_back(serve: Any, open_zot: OpenZot) -> None:
+    serve([Refuse(401, "who are you")])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("go on elsewhere?")
+    terminal.press("esc")
+    terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
+    assert "✖ " in terminal.everything
+
+
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: OpenZot, status: int) -> None:
+    """iface-196"""
+    serve([Refuse(status, "no", NOW)], repeat=True)
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("go on elsewhere?")
