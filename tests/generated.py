@@ -9,12 +9,14 @@ from pathlib import Path
 from tests import generated_clients, generated_extproto, generated_rpc
 from zot.agent.docs import check_index
 from zot.agent.help import reference_page
+from zot.agent.modes.interactive.commands.registry import commands_page
 from zot.agent.settings import settings_page
 
 ROOT = Path(__file__).parent.parent
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/command-line.md": reference_page,
     "docs/reference/settings.md": settings_page,
+    "docs/reference/slash-commands.md": commands_page,
     **generated_extproto.pages(),
     **generated_clients.pages(),
     **generated_rpc.pages(),

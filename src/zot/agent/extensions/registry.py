@@ -21,6 +21,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 BUILTIN_COMMANDS = (
     *("help", "login", "logout", "model", "sessions", "session", "jump", "compact", "study", "btw", "jail", "unjail"),
     *("skills", "reload-ext", "yolo", "telegram", "tg", "clear", "exit", "settings", "new", "cd"),
+    *("reasoning", "skill", "doctor", "cost", "quit"),
 )
 
 

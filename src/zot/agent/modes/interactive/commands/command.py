@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.runtime import Runtime
 
-WhenBusy = Literal["run", "cancel", "refuse", "queue"]
+WhenBusy = Literal["run", "apply", "cancel", "refuse", "queue"]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the registry; ``run(app, arguments)`` is in the module of its name beside this one, loaded when used.
 
     It may be plain or a coroutine and may raise ZotError; ``arguments`` is what stood after the name, stripped.
-    ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, or ``queue`` (the command decides itself by
-    submitting). A ``hidden`` command works but is not listed; ``arguments`` is how help shows its arguments. A command
+    ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, ``apply`` (the command ends the turn itself
+    when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` is how help shows its arguments. A command
     typed before the agent is there waits for it, unless it is an ``early`` one.
     """
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import Command
-from zot.agent.modes.interactive.commands.registry import COMMANDS
+from zot.agent.modes.interactive.commands.registry import offered
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.width import cut
@@ -38,12 +37,6 @@ def help_lines(app: App, theme: Theme, width: int) -> list[str]:
     rows += [_row(theme, "!command", "run a shell command, the model sees it later", width)]
     rows += ["", theme.paint("accent", "keys", bold=True)]
     return rows + [_row(theme, keys, text, width) for keys, text in key_help(app)]
-
-
-def offered(app: App) -> list[Command]:
-    """The commands a person is shown."""
-    without = {"new"} if app.flags.no_session else set[str]()
-    return [command for command in COMMANDS if not command.hidden and command.name not in without]
 
 
 def _row(theme: Theme, left: str, right: str, width: int) -> str:

@@ -6,6 +6,8 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from zot.agent.modes.interactive.commands.command import agent_of, end_turn
 from zot.errors import UsageError, ZotError
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.modes.interactive.dialogs.model_picker import ModelPicker
     from zot.agent.runtime import Runtime
+    from zot.tui.widgets.select_list import Choice
 
 
 async def run(app: App, arguments: str) -> None:
@@ -31,6 +34,14 @@ async def run(app: App, arguments: str) -> None:
     if chosen is not None:
         provider, _, model = chosen.partition("\n")
         await use_model(app, provider, model)
+
+
+def complete(app: App, typed: str) -> list[Choice]:
+    """What the editor offers after ``/model``."""
+    from zot.agent.modes.interactive.dialogs.model_picker import model_row, usable_models
+
+    rows = [model_row(model) for model in usable_models(agent_of(app))] if app.runtime is not None else []
+    return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
 
 
 def named_model(runtime: Runtime, typed: str) -> tuple[str, str]:

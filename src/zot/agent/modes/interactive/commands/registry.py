@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.command import Command
 
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.app import App
+
 COMMANDS: list[Command] = [
     Command(name="help", summary="keys and commands", early=True),
-    Command(name="login", summary="store an API key for a provider"),
-    Command(name="logout", summary="forget a stored credential", arguments="[provider|all]"),
-    Command(name="model", summary="switch the model", arguments="[id]"),
+    Command(name="login", summary="store an API key for a provider", when_busy="apply"),
+    Command(name="logout", summary="forget a stored credential", arguments="[provider|all]", when_busy="apply"),
+    Command(name="model", summary="switch the model", arguments="[id]", when_busy="apply"),
     Command(name="reasoning", summary="how hard the model thinks", arguments="[level]"),
-    Command(name="sessions", summary="resume, rename or delete a session"),
-    Command(name="session", summary="export, import, fork, tree or rename", arguments="[what] [path]"),
+    Command(name="sessions", summary="resume, rename or delete a session", when_busy="apply"),
+    Command(
+        name="session", summary="export, import, fork, tree or rename", arguments="[what] [path]", when_busy="apply"
+    ),
     Command(name="new", summary="begin a new session, keep this one", when_busy="cancel"),
     Command(name="jump", summary="read an earlier turn, with search", arguments="[text]"),
     Command(name="compact", summary="replace the conversation by a summary", when_busy="cancel"),
@@ -23,7 +29,7 @@ COMMANDS: list[Command] = [
     Command(name="unjail", summary="let the tools out again", hidden=True),
     Command(name="skills", summary="list the skills and read them"),
     Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
-    Command(name="reload-ext", summary="stop and start all extensions"),
+    Command(name="reload-ext", summary="stop and start all extensions", when_busy="apply"),
     Command(name="yolo", summary="stop asking before tools run"),
     Command(name="settings", summary="change settings, choose a theme"),
     Command(name="doctor", summary="check this installation"),
@@ -49,12 +55,19 @@ def find(name: str) -> Command | None:
     return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
 
 
+def offered(app: App) -> list[Command]:
+    """The commands a person is shown: without sessions there is no new one to begin."""
+    without = ("new",) if app.flags.no_session else ()
+    return [command for command in COMMANDS if not command.hidden and command.name not in without]
+
+
 def commands_page() -> str:
     """``docs/reference/slash-commands.md``, generated from COMMANDS."""
     return _PAGE.format(rows="\n".join(_page_row(command) for command in COMMANDS))
 
 
 _BUSY = {"cancel": "ends the turn first", "refuse": "has to wait", "queue": "waits its turn", "run": "runs beside it"}
+_BUSY |= {"apply": "ends it when a choice is applied"}
 
 
 def _page_row(command: Command) -> str:
@@ -75,9 +88,6 @@ after the built-in ones; a built-in hides an extension's command of the same nam
 | command | what it does | while a turn runs |
 |---|---|---|
 {rows}
-
-`/model`, `/login`, `/logout`, `/sessions` and `/session` open beside a running turn; the turn is ended only when a
-choice is applied.
 
 `!command` runs a shell command in the working directory without asking the model. Its output is shown, and the model
 sees it with the next prompt; esc cancels it.

@@ -38,7 +38,7 @@ class AppSurroundings(Surroundings):
         return self._app.cwd
 
     def commands(self) -> Sequence[SlashCommand]:
-        from zot.agent.modes.interactive.commands.registry import COMMANDS
+        from zot.agent.modes.interactive.commands.registry import offered
         from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
 
         app = self._app
@@ -46,8 +46,7 @@ class AppSurroundings(Surroundings):
             SlashCommand(
                 c.name, c.summary, c.arguments, c.aliases, complete=_completion(app, c) if c.arguments else None
             )
-            for c in COMMANDS
-            if not c.hidden
+            for c in offered(app)
         ]
         return [*own, *(SlashCommand(name, text, extension=True) for name, text in app.extension_commands())]
 
