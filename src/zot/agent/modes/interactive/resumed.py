@@ -9,6 +9,7 @@ from zot.agent.modes.interactive import blocks
 from zot.agent.modes.interactive.tool_view import ToolView
 from zot.core.events import ToolResultEvent
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
+from zot.tui.widgets.status_bar import tokens
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
@@ -47,7 +48,9 @@ def message_blocks(
 
 
 def _summary(message: Message, app: App) -> list[list[str]]:
-    head = app.theme.paint("muted", "  summary of what was said before")
+    before = message.meta.get("tokens_before", "")
+    size = f" ({tokens(int(before))} tokens)" if before.isdigit() else ""
+    head = app.theme.paint("muted", f"  summary of what was said before{size}")
     return [[head, *blocks.assistant(message.text(), app.painter, app.columns)]]
 
 

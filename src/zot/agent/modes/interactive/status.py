@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from zot.agent.modes.interactive.dialogs.dialog import CONFIRM
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets.spinner import Spinner
@@ -51,7 +52,8 @@ class Status:
 
     def bar(self, theme: Theme, width: int) -> list[str]:
         app = self._app
-        busy = self.spinner.text(theme, instead=self.doing) if app.turns.busy else ""
+        doing = "waiting for your answer" if app.dialogs.waiting(CONFIRM) else self.doing
+        busy = self.spinner.text(theme, instead=doing) if app.turns.busy else ""
         return StatusBar(
             busy=busy,
             model=self._model(),

@@ -100,6 +100,8 @@ def edit_diff_rows(changes: str, details: dict[str, Any], path: str, painter: Pa
     hunks = cast("list[dict[str, int]]", details.get("hunks") or [])
     starts = [(hunk.get("old_start", 1), hunk.get("new_start", 1)) for hunk in hunks]
     rows = sanitize(changes).replace("\x1b", "").rstrip("\n").split("\n")
+    if rows and rows[-1] == " ":
+        rows.pop()  # what follows the last newline of a file is no line
     lines = diff.numbered(rows, starts) if starts else diff.unnumbered(rows)
     return diff.render(lines, painter.theme, painter.code, language_of(path), width)
 

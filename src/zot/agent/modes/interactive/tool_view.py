@@ -38,29 +38,36 @@ class ToolView:
         self._output = ""
         self.result: ToolResultEvent | None = None
         self._seconds = 0.0
+        self.running = False
 
     # --- what happens to it
 
     def more_arguments(self, delta: str) -> None:
         self._pieces.append(delta)
 
-    def runs(self, arguments: str) -> None:
-        """The arguments are whole; the tool is about to run."""
+    def called(self, arguments: str) -> None:
+        """The arguments are whole; the tool runs when those before it are done."""
         self._pieces = [arguments]
-        self._running_since = time.monotonic()
+        self.running = True
+
+    def its_turn(self) -> None:
+        """Nothing stands before it any more: its time begins."""
+        if self.running and not self._running_since:
+            self._running_since = time.monotonic()
+
+    def asked(self) -> None:
+        """The user is asked about it: that is not its time."""
+        if self._running_since:
+            self._running_since = time.monotonic()
 
     def progress(self, text: str) -> None:
         """Live output; only its end is kept, so that a flood costs nothing."""
         self._output = text[-_TAIL:] if len(text) >= _TAIL else (self._output + text)[-_TAIL:]
 
     def ends(self, result: ToolResultEvent) -> None:
-        self.result = result
+        self.result, self.running = result, False
         self._seconds = time.monotonic() - self._running_since if self._running_since else 0.0
         self._output = ""
-
-    @property
-    def running(self) -> bool:
-        return self.result is None and self._running_since > 0
 
     # --- rows
 
@@ -88,7 +95,8 @@ class ToolView:
             mark = f" · {seconds(self._seconds)}" if self._seconds >= 0.1 and self.name != "bash" else ""
         elif self.running:
             body = self._running_rows(arguments, painter, inner)
-            mark = f" · running {seconds(time.monotonic() - self._running_since)}"
+            since = self._running_since
+            mark = f" · running {seconds(time.monotonic() - since)}" if since else " · waiting"
         else:
             body = tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)
             mark = ""

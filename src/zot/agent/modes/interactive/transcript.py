@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive import blocks
+from zot.agent.modes.interactive.dialogs.dialog import CONFIRM
 from zot.agent.modes.interactive.tool_view import ToolView
 from zot.core import events
 from zot.provider.messages import ImageBlock, Message, TextBlock
@@ -118,7 +119,7 @@ class Transcript:
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
         view = self._tools.setdefault(call_id, ToolView(call_id, name, extension=self._app.extension_of(name)))
-        view.runs(arguments)
+        view.called(arguments)
         self._say_what_runs()
 
     def _result(self, event: events.ToolResultEvent) -> None:
@@ -132,6 +133,8 @@ class Transcript:
 
     def _say_what_runs(self) -> None:
         running = next((view for view in self._tools.values() if view.running), None)
+        if running is not None:
+            running.its_turn()
         self._app.status.doing = f"running {running.name}" if running else ""
 
     def _drop_unfinished(self) -> None:
@@ -189,6 +192,9 @@ class Transcript:
     def live_rows(self, columns: int) -> list[str]:
         """The streaming rest and the boxes of calls; begins with a blank row unless it goes on with settled text."""
         rows: list[str] = []
+        if self._app.dialogs.waiting(CONFIRM):
+            for view in self._tools.values():
+                view.asked()
         if self._stream is not None:
             rest = self._stream.live(self._app.painter, blocks.text_width(columns))
             rows = blocks.indented(rest)
