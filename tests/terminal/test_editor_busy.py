@@ -1,0 +1,157 @@
+"""Typing while zot works: what queues, what cancels, what leaves, and that nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.model_server import Say, Slow
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import user_texts
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+ENDLESS = Slow(Say("never finished"), 30)
+
+
+@pytest.fixture(autouse=True)
+def model(serve: Any) -> None:
+    """Somebody to talk to, so that nobody is asked to log in."""
+    serve([])
+
+
+def test_enter_while_busy_queues_and_shows_what_waits(serve: Any, open_zot: OpenZot) -> None:
+    """iface-159"""
+    serve([ENDLESS])
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.type("two")
+    terminal.press("alt+enter")
+    terminal.type("rows")
+    terminal.wait_for("  rows")
+    terminal.press("enter")
+    terminal.wait_for("sliding in: two↩rows")
+
+
+def test_queued_prompts_run_in_order_with_their_images(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
+    """iface-160"""
+    server = serve([Slow(Say("one"), 0.4), Say("two"), Say("all three answered")])
+    (tmp_path / "shot.png").write_bytes(PNG)
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.submit("second")
+    terminal.wait_for("sliding in: second")
+    terminal.paste(f"{tmp_path}/shot.png")
+    terminal.wait_for("[file:1:shot.png]")
+    terminal.press("enter")
+    terminal.wait_for("all three answered")
+    assert [user_texts(request)[-1].strip() for request in server.requests] == [
+        *("begin", "second", f"'{tmp_path}/shot.png'"),
+    ]
+    content = server.requests[2].json["messages"][-1]["content"]
+    assert [block["type"] for block in content].count("image") == 1
+
+
+def test_escape_cancels_within_two_seconds_and_gives_the_queue_back(serve: Any, open_zot: OpenZot) -> None:
+    """iface-161"""
+    serve([ENDLESS])
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.submit("queued text")
+    terminal.wait_for("sliding in: queued text")
+    started = time.monotonic()
+    terminal.press("esc")
+    terminal.wait_gone("sliding in")
+    terminal.wait_for("▌ queued text")
+    terminal.wait_for("cancelled")
+    assert time.monotonic() - started < 4.0  # two seconds, and a busy machine
+
+
+def test_escape_closes_help_and_leaves_the_turn_alone(serve: Any, open_zot: OpenZot) -> None:
+    """iface-162"""
+    serve([Slow(Say("the turn went on"), 0.4)])
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.submit("/help")
+    terminal.wait_for("── help")
+    terminal.press("esc")
+    terminal.wait_gone("── help")
+    terminal.wait_for("the turn went on")
+
+
+def test_ctrl_c_while_busy_warns_and_only_the_second_leaves(serve: Any, open_zot: OpenZot) -> None:
+    """iface-163"""
+    serve([ENDLESS])
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.press("ctrl+c")
+    terminal.wait_for("esc cancels the turn")
+    assert "cancelled" not in terminal.screen
+    terminal.press("ctrl+c")
+    terminal.wait_exit()
+
+
+def test_ctrl_c_clears_a_draft_and_again_leaves(open_zot: OpenZot) -> None:
+    """iface-164"""
+    terminal = open_zot()
+    terminal.type("a draft")
+    terminal.wait_for("▌ a draft")
+    terminal.press("ctrl+c")
+    terminal.wait_gone("▌ a draft")
+    terminal.wait_for("ctrl+c again")
+    terminal.press("ctrl+c")
+    assert terminal.wait_exit() == 0
+
+
+def test_another_key_between_two_ctrl_c_prevents_the_exit(open_zot: OpenZot) -> None:
+    """iface-165"""
+    terminal = open_zot()
+    terminal.press("ctrl+c")
+    terminal.wait_for("ctrl+c again")
+    terminal.type("x")
+    terminal.wait_gone("ctrl+c again")
+    terminal.press("ctrl+c")
+    terminal.wait_for("ctrl+c again")
+    terminal.type("alive")
+    terminal.wait_for("▌ alive")
+
+
+def test_ctrl_d_leaves_only_when_idle_and_empty(serve: Any, open_zot: OpenZot) -> None:
+    """iface-166"""
+    serve([ENDLESS])
+    terminal = open_zot()
+    terminal.type("xyz")
+    terminal.press("home", "ctrl+d")
+    terminal.wait_for("▌ yz")
+    terminal.press("ctrl+u", "end", "ctrl+u")
+    terminal.submit("begin")
+    terminal.wait_for("▌")
+    terminal.press("ctrl+d")
+    terminal.type("still here")
+    terminal.wait_for("▌ still here")
+    terminal.press("ctrl+u", "esc")
+    terminal.wait_for("cancelled")
+    terminal.press("ctrl+d")
+    assert terminal.wait_exit() == 0
+
+
+def test_alt_up_takes_the_newest_queued_prompt_back_with_its_image(
+    serve: Any, open_zot: OpenZot, tmp_path: Path
+) -> None:
+    serve([ENDLESS])
+    (tmp_path / "shot.png").write_bytes(PNG)
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.submit("first")
+    terminal.wait_for("sliding in: first")
+    terminal.type("look ")
+    terminal.paste(f"{tmp_path}/shot.png")
+    terminal.wait_for("[file:1:shot.png]")
+    terminal.press("enter")
+    terminal.wait_for("sliding in: look")
+    terminal.press("alt+up")
+    terminal.wait_for("[image #1]")
+    terminal.wait_gone("sliding in: look")
+    terminal.wait_for("sliding in: first")
