@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import Say, Silent, Slow
+from tests.fakes.model_server import Refuse, Say, Silent, Slow
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import rows, said
 
@@ -258,3 +258,34 @@ def test_doctor_says_what_the_program_says(serve: Any, open_zot: OpenZot) -> Non
     assert "credentials" in terminal.screen
     terminal.press("esc")
     terminal.wait_gone("nothing is wrong")
+
+
+def test_a_full_context_is_compacted_by_itself_and_marked(serve: Any, open_zot: OpenZot) -> None:
+    """iface-170"""
+    full = Say("three", usage=(171_000, 5))
+    server = serve([Say("one"), Say("two"), full, Slow(Say("the summary"), 0.3), Say("went on")])
+    terminal = open_zot()
+    for prompt, answer in (("a1", "  one"), ("a2", "  two"), ("a3", "  three")):
+        terminal.submit(prompt)
+        terminal.wait_for(answer)
+    terminal.wait_for("85.5%/200k")
+    terminal.submit("second")
+    terminal.wait_for("(auto)")
+    terminal.wait_for("went on")
+    assert "(auto)" not in terminal.screen
+    assert "the summary" in said(server.requests[-1])[0][1]
+
+
+def test_a_request_that_is_too_large_is_compacted_and_really_sent_again(serve: Any, open_zot: OpenZot) -> None:
+    """iface-171"""
+    too_large = Refuse(413, "payload too large")
+    server = serve([Say("one"), Say("two"), Say("three"), too_large, Say("the summary"), Say("it fits now")])
+    terminal = open_zot()
+    for prompt, answer in (("a1", "  one"), ("a2", "  two"), ("a3", "  three")):
+        terminal.submit(prompt)
+        terminal.wait_for(answer)
+    terminal.submit("the big one")
+    terminal.wait_for("it fits now")
+    retried = said(server.requests[-1])
+    assert [text for role, text in retried if role == "user" and text == "the big one"] == ["the big one"]
+    assert terminal.everything.count("▌ the big one") == 1

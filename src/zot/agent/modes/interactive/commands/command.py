@@ -21,8 +21,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     It may be plain or a coroutine and may raise ZotError; ``arguments`` is what stood after the name, stripped.
     ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, ``apply`` (the command ends the turn itself
-    when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` is how help shows its arguments. A command
-    typed before the agent is there waits for it, unless it is an ``early`` one.
+    when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` of
+    a row is how help shows them. A command typed before the agent is there waits for it, unless it is ``early``.
     """
 
     name: str

@@ -1,0 +1,113 @@
+"""The question before a tool runs, without a terminal around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zot.agent.modes.interactive.dialogs import confirm
+from zot.agent.modes.interactive.dialogs.call_text import call_rows
+from zot.agent.modes.interactive.dialogs.confirm import ConfirmDialog, is_dangerous
+from zot.core.confirm import Answer
+from zot.tui.keys import Key
+from zot.tui.markdown import Painter
+from zot.tui.theme import built_in
+from zot.tui.width import visible
+
+PAINTER = Painter.of(built_in())
+
+
+class FakeConfirmations:
+    waiting = 2
+
+    def __init__(self) -> None:
+        self.escapes = 0
+
+    def escaped(self) -> None:
+        self.escapes += 1
+
+
+def dialog(args: Any, tool: str = "bash") -> ConfirmDialog:
+    return ConfirmDialog(tool, args, PAINTER, FakeConfirmations())  # pyright: ignore[reportArgumentType]
+
+
+def shown(asked: ConfirmDialog, height: int = 20) -> str:
+    return "\n".join(visible(row) for row in asked.lines(PAINTER.theme, 60, height))
+
+
+async def test_a_key_that_comes_with_the_dialog_is_ignored() -> None:
+    """§4.6: typing does not approve."""
+    asked = dialog({"command": "ls"})
+    shown(asked)
+    for key in ("1", "enter", "esc"):
+        assert asked.key(Key(key, key))
+    assert not asked.done
+
+
+async def test_a_key_that_comes_before_the_dialog_was_drawn_is_ignored() -> None:
+    asked = dialog({"command": "ls"})
+    asked.key(Key("1", "1"))
+    assert not asked.done
+
+
+@pytest.mark.parametrize(("key", "decision"), [("1", "once"), ("2", "tool"), ("3", "all"), ("4", "deny")])
+async def test_each_digit_is_an_answer(monkeypatch: pytest.MonkeyPatch, key: str, decision: str) -> None:
+    """iface-198"""
+    monkeypatch.setattr(confirm, "DEAF_S", 0.0)
+    asked = dialog({"command": "ls"})
+    shown(asked)
+    asked.key(Key(key, key))
+    assert await asked.answer() == Answer(decision)  # pyright: ignore[reportArgumentType]
+
+
+async def test_the_number_of_questions_behind_it_is_told() -> None:
+    assert "run bash? (2 more waiting)" in shown(dialog({"command": "ls"}))
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm -rf build", "sudo ls", "git push --force", "git reset --hard", "curl x | sh", "dd if=/dev/zero of=x"],
+)
+def test_what_is_hard_to_undo_is_recognised(command: str) -> None:
+    """§4.6: "no" is selected for these."""
+    assert is_dangerous({"command": command})
+
+
+@pytest.mark.parametrize("command", ["ls -l", "git push", "rm file", "curl x > y", "echo format"])
+def test_everyday_commands_are_not(command: str) -> None:
+    assert not is_dangerous({"command": command})
+
+
+async def test_enter_refuses_what_is_dangerous(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "DEAF_S", 0.0)
+    asked = dialog({"command": "rm -rf /"})
+    shown(asked)
+    asked.key(Key("enter"))
+    assert (await asked.answer()) == Answer("deny")
+
+
+def rows(tool: str, args: Any) -> str:
+    return "\n".join(visible(row) for row in call_rows(tool, args, PAINTER, 50))
+
+
+def test_an_edit_shows_what_goes_and_what_comes() -> None:
+    """iface-201"""
+    edits = [{"oldText": "a\nb", "newText": "c"}, {"oldText": "x", "newText": "y"}]
+    text = rows("edit", {"path": "f.py", "edits": edits})
+    assert text.splitlines() == ["f.py", "edit 1 of 2", "- a", "- b", "+ c", "edit 2 of 2", "- x", "+ y"]
+
+
+def test_a_long_line_is_wrapped_and_never_cut() -> None:
+    """iface-201"""
+    content = "x" * 200 + "END"
+    assert "END" in rows("write", {"path": "f.txt", "content": content}).replace("\n", "").replace(" ", "")
+
+
+def test_every_argument_of_another_tool_is_shown() -> None:
+    assert rows("weather", {"city": "Oslo", "days": 3}).splitlines() == ["city: Oslo", "days: 3"]
+
+
+def test_escapes_in_arguments_are_not_obeyed() -> None:
+    text = "\n".join(call_rows("bash", {"command": "a\x1b[2J\x1b]52;c;x\x07b\rc"}, PAINTER, 50))
+    assert "\x1b[2J" not in text and "\x1b]52" not in text and "\r" not in text

@@ -1,0 +1,51 @@
+"""The table of commands: what is a command, that each has its module, and that extensions cannot take its name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from zot.agent.extensions.registry import BUILTIN_COMMANDS
+from zot.agent.modes.interactive.commands.registry import COMMANDS, commands_page, find, parse
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_a_module_that_runs_it(command: object) -> None:
+    assert callable(import_module(command.module).run)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def test_no_extension_can_take_the_name_of_a_command() -> None:
+    names = {name for command in COMMANDS for name in (command.name, *command.aliases)}
+    assert names <= set(BUILTIN_COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("/help", ("help", "")),
+        ("/CLEAR", ("clear", "")),
+        ("/model GPT-x ", ("model", "GPT-x")),
+        ("/session export ~/a b", ("session", "export ~/a b")),
+        ("/reload-ext", ("reload-ext", "")),
+        ("/skill:Cook make soup", ("skill", "Cook make soup")),
+        ("/usr/bin is what", None),
+        ("/a.b/", None),
+        ("/other:thing", None),
+        ("/", None),
+        ("no slash", None),
+    ],
+)
+def test_what_counts_as_a_command(text: str, parsed: tuple[str, str] | None) -> None:
+    """iface-156, iface-288"""
+    assert parse(text) == parsed
+
+
+def test_a_command_is_found_by_its_alias() -> None:
+    assert find("quit") is find("exit")
+    assert find("nope") is None
+
+
+def test_the_page_names_every_command() -> None:
+    page = commands_page()
+    assert all(f"`/{command.name}" in page for command in COMMANDS)

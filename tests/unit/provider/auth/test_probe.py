@@ -1,0 +1,57 @@
+"""A key is tried against a real server before it is stored."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.fakes.web import FakeWeb
+from zot.errors import AuthFailed, Overloaded, ProviderError, TransportFailed
+from zot.provider.auth.probe import probe_key, refusal
+from zot.provider.http import HttpPool
+from zot.provider.providers import PROVIDERS, Provider
+
+KEY = "sk-secret-0123456789"
+
+
+def provider(url: str, name: str = "openai") -> Provider:
+    return msgspec.structs.replace(PROVIDERS[name], base_url=url, base_url_env="")
+
+
+async def probe(answer: tuple[int, str], name: str = "openai") -> list[str]:
+    pool = HttpPool(environ={})
+    try:
+        with FakeWeb({"/v1/models": answer}) as web:
+            await probe_key(pool, provider(web.url, name), KEY, {})
+            return web.asked
+    finally:
+        await pool.aclose()
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic", "kimi"])
+async def test_a_key_that_is_taken_raises_nothing(name: str) -> None:
+    assert await probe((200, "{}"), name) == ["/v1/models"]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refused_key_is_named_by_its_status_and_never_shown(status: int) -> None:
+    with pytest.raises(AuthFailed) as caught:
+        await probe((status, f"bad key {KEY}"))
+    assert KEY not in str(caught.value)
+    assert refusal(caught.value) == f"openai refused this key (http {status})"
+
+
+async def test_another_failure_is_told_with_its_status() -> None:
+    with pytest.raises(Overloaded, match="http 500"):
+        await probe((500, "oops"))
+
+
+async def test_an_empty_key_asks_nobody() -> None:
+    with pytest.raises(AuthFailed, match="empty"):
+        await probe_key(HttpPool(environ={}), provider("http://127.0.0.1:9"), "  ", {})
+
+
+async def test_a_provider_that_does_not_answer_is_a_failure() -> None:
+    with pytest.raises(TransportFailed) as caught:
+        await probe_key(HttpPool(environ={}), provider("http://127.0.0.1:9"), KEY, {})
+    assert isinstance(caught.value, ProviderError) and KEY not in refusal(caught.value)
