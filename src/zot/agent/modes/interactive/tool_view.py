@@ -104,8 +104,8 @@ class ToolView:
 
     def _running_rows(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
         if self._output:
-            rows = tool_bodies.output_rows(self._output, painter.theme, inner)
-            return rows[-LIVE_ROWS:]
+            tail = self._output[-LIVE_ROWS * inner * 2 :].rstrip("\n").split("\n")[-LIVE_ROWS:]
+            return tool_bodies.output_rows("\n".join(tail), painter.theme, inner)[-LIVE_ROWS:]
         return tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)[-LIVE_ROWS:]
 
     def _rest(self, arguments: dict[str, Any], mark: str, inner: int) -> str:
