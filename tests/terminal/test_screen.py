@@ -366,3 +366,41 @@ def test_the_window_is_named_and_its_name_given_back(serve: Any, open_zot: OpenZ
     terminal.press("ctrl+d")
     terminal.wait_exit()
     assert terminal.raw.rindex(b"\x1b[23;2t") > terminal.raw.rindex(b"\x1b]2;")
+
+
+def test_a_start_that_fails_restores_the_terminal_and_says_why(serve: Any, open_zot: OpenZot) -> None:
+    """iface-072"""
+    serve([])
+    terminal = open_zot("--session", "/nowhere/at/all.jsonl", wait="")
+    assert terminal.wait_exit() == 1
+    assert "zot: " in terminal.screen
+    assert "/nowhere/at/all.jsonl" in terminal.everything
+    assert terminal.raw.rindex(b"\x1b[?2004l") > terminal.raw.rindex(b"\x1b[?2004h")
+    assert not terminal.cursor_hidden
+
+
+def test_a_terminal_that_stops_reading_holds_up_nothing(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    serve([CallTools([("bash", {"command": "seq 20000; touch ran"})], text=LONG), Say(LONG), Say("over")])
+    terminal = open_zot()
+    terminal.submit("go")
+    # Nobody reads what zot writes, and the turn goes on.
+    deadline = time.monotonic() + 15
+    while not (zot.project / "ran").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert (zot.project / "ran").exists()
+    terminal.wait_for("Paragraph 59")
+    terminal.wait_idle()
+    assert terminal.everything.count("Paragraph 17 of") == 2
+
+
+def test_a_resumed_conversation_is_on_the_screen(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    serve([CallTools([("bash", {"command": "echo from-before"})], text="Let me see."), Say("the **old** answer")])
+    first = open_zot()
+    first.submit("a question")
+    first.wait_for("the old answer")
+    first.submit("/exit")
+    first.wait_exit()
+    second = open_zot("-c", rows=40)
+    second.wait_for("the old answer")
+    for text in ("a question", "Let me see.", "from-before", "┌─  bash"):
+        assert text in second.screen

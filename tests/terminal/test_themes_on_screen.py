@@ -105,3 +105,14 @@ def test_a_theme_changes_what_is_drawn_from_now_on_and_not_what_is_settled(
     terminal.wait_for("# second")
     assert terminal.cell("# first").fg == "0000ff"
     assert terminal.cell("# second").fg == "ff0000"
+
+
+def test_a_background_is_painted_behind_everything_that_is_drawn(serve: Any, open_zot: OpenZot, home: Path) -> None:
+    serve([Say("an **answer** here")])
+    theme(home, "deep", background=17)
+    terminal = open_zot("--theme", "deep")
+    terminal.submit("hello you")
+    terminal.wait_for("an answer here")
+    y = terminal.row_of("an answer here")
+    assert {terminal._emulated.buffer[y][x].bg for x in range(80)} == {"00005f"}
+    assert terminal._emulated.buffer[terminal.cursor[0]][40].bg == "00005f"

@@ -207,14 +207,14 @@ def _csi_key(parameters: str, middle: str, final: str) -> list[Key]:
         return [Key("reply", f"[{parameters}{middle}{final}")]
     fields = [part.split(":") for part in parameters.split(";")]
     numbers = [int(field[0]) if field[0].isdigit() else 0 for field in fields]
-    modifiers = numbers[1] if len(numbers) > 1 else 1
+    modifiers = (max(numbers[1] - 1, 0) & 0x3F) + 1 if len(numbers) > 1 else 1  # the locks say nothing
     if len(fields) > 1 and len(fields[1]) > 1 and fields[1][1] == "3":
         return []  # a key going up
     if final == "u":
         return _kitty_key(numbers[0], modifiers, fields)
     if final == "~":
         if numbers[0] == 27 and len(numbers) > 2:  # modifyOtherKeys
-            return _kitty_key(numbers[2], numbers[1], fields[:1])
+            return _kitty_key(numbers[2], modifiers, fields[:1])
         name = _TILDE.get(numbers[0], "")
     elif final == "R" and len(numbers) > 1 and numbers[0] > 1:
         return [Key("reply", f"[{parameters}R")]  # where the cursor is

@@ -139,7 +139,7 @@ class Terminal:
     def _drain(self) -> None:
         try:
             while self._waiting:
-                del self._waiting[: os.write(self._out, memoryview(self._waiting)[: 1 << 16].tobytes())]
+                del self._waiting[: os.write(self._out, bytes(self._waiting[: 1 << 16]))]
         except BlockingIOError:
             self._wait_for_room()
             return

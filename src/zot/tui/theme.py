@@ -75,6 +75,11 @@ class Theme:
         row = pad(visible(text), width)
         return f"{opening}{row}{RESET}" if opening else row
 
+    def grounded(self, row: str, width: int) -> str:
+        """A whole row on the theme's own background; as it is when the terminal's own is wanted."""
+        ground = self.sgr("background")
+        return f"{ground}{pad(row, width).replace(RESET, RESET + ground)}{RESET}" if ground else row
+
     def selected(self, text: str, width: int) -> str:
         """The row a list stands on."""
         return self.on("selection_bg", "selection_fg", text, width)

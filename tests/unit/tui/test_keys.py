@@ -26,6 +26,8 @@ def names(data: bytes) -> list[str]:
         (b"\x1b[13;2u", "shift+enter"),
         (b"\x1b[27;2;13~", "shift+enter"),
         (b"\x1b[99;5u", "ctrl+c"),
+        (b"\x1b[99;133u", "ctrl+c"),  # with num lock on
+        (b"\x1b[97;129u", "a"),
         (b"\x03", "ctrl+c"),
         (b"\x1b[A", "up"),
         (b"\x1bOA", "up"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FRAME_S = 1 / 30
 TICK_S = 0.12
+_BOTH = 16  # rows that hold a dialog, the status bar and the editor; below, what asks comes before what waits
 
 
 class Screen:
@@ -83,7 +84,7 @@ class Screen:
             return
         self._terminal.write(self._alternate.leave())
         self._app.transcript.advance(size.columns)
-        settled = [] if self.holding else [cut(row, size.columns) for row in self.settled.take()]
+        settled = [] if self.holding else [self._row(row, size.columns) for row in self.settled.take()]
         live, cursor = self.compose(size)
         self._terminal.write(self._region.frame(settled, live, cursor, size.columns, size.rows))
 
@@ -94,6 +95,8 @@ class Screen:
         dialog = app.dialogs.top
         view = app.editor.view(theme, columns, max(height // 3, 1))
         foot = [*app.status.bar(theme, columns), "", *view.lines] if height >= 6 else list(view.lines)
+        if dialog is not None and height < _BOTH:
+            foot = []
         room = height - len(foot)
         sections: list[list[str]] = []
         queue = self._fit(app.turns.queue_lines(theme, columns), room, sections)
@@ -116,7 +119,10 @@ class Screen:
         start = len(rows)
         rows += foot
         cursor = Place(start + len(foot) - len(view.lines) + view.row, min(view.column, columns - 1))
-        return [cut(row, columns) for row in rows], place if dialog is not None else cursor
+        return [self._row(row, columns) for row in rows], place if dialog is not None else cursor
+
+    def _row(self, row: str, columns: int) -> str:
+        return self._app.theme.grounded(cut(row, columns), columns)
 
     @staticmethod
     def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
@@ -164,6 +170,6 @@ class Screen:
         self.holding = False
         size = self._terminal.size()
         self._app.transcript.advance(size.columns)
-        rows = [cut(row, size.columns) for row in self.settled.take()]
+        rows = [self._row(row, size.columns) for row in self.settled.take()]
         self._terminal.write(self._region.frame(rows, [""], None, size.columns, size.rows))
         self._terminal.write(self._region.erase())
