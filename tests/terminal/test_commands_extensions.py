@@ -48,6 +48,19 @@ def test_extensions_named_by_hand_are_reloaded_too(serve: Any, open_zot: OpenZot
     terminal.wait_for("[byhand] new words")
 
 
+def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-216"""
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/reload-ext")
+    terminal.wait_for("there are no extensions")
+    write_extension(zot.home / "zot" / "extensions", "late", COMMAND.format(name="say", says="here I am"))
+    terminal.submit("/reload-ext")
+    terminal.wait_for("1 loaded, 1 ready")
+    terminal.submit("/say")
+    terminal.wait_for("[late] here I am")
+
+
 def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """§4.17"""
     serve([])

@@ -97,8 +97,8 @@ def test_a_slot_switches_when_idle_and_does_nothing_during_a_turn(serve: Any, op
     terminal.wait_for("model: beta-one (beta)")
     terminal.submit("go")
     terminal.wait_until(lambda: any(r.method == "POST" for r in server.requests))
-    terminal.type("\x1b[52;5u")
-    terminal.wait_idle()
+    terminal.type("\x1b[52;5u after")
+    terminal.wait_for("▌  after")  # the key before it was heard
     assert "(beta) beta-one" in terminal.screen
 
 

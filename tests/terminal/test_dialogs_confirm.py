@@ -164,3 +164,18 @@ def test_esc_twice_ends_the_turn(serve: Any, open_zot: OpenZot, project: Path) -
     terminal.press("esc")
     terminal.wait_for("cancelled")
     assert list(project.iterdir()) == []
+
+
+def test_on_a_tiny_screen_the_call_and_the_answers_are_still_seen(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """iface-201"""
+    serve([CallTools([("bash", {"command": "touch one\n" * 20 + "touch last"})]), Say("finished")])
+    terminal = open_zot("--no-yolo", columns=40, rows=10)
+    terminal.submit("go")
+    terminal.wait_for("$ touch one")
+    terminal.wait_for("4 no")
+    listening(terminal)
+    terminal.press("end")
+    terminal.wait_for("touch last")
+    terminal.press("4")
+    terminal.wait_for("finished")
+    assert list(project.iterdir()) == []

@@ -243,6 +243,16 @@ def _extension_host(
     )
 
 
+async def find_extensions(runtime: Runtime, flags: Flags, embedding: Embedding = ALONE) -> bool:
+    """For a run that began without extensions: look again and start what is there now; whether there is something."""
+    if runtime.extensions is None:
+        runtime.extensions = _extension_host(
+            flags, embedding, runtime.home, runtime.settings, runtime.resolved, runtime.workspace
+        )
+        await runtime.start_extensions()
+    return runtime.extensions is not None
+
+
 def _skills(home: Path, cwd: Path, host: ExtensionHost | None, notices: list[str]) -> Skills:
     """Those of extensions come first; they are known from the manifests, before any process runs."""
     user_home = Path(os.path.expanduser("~"))

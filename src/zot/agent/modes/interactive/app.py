@@ -199,7 +199,7 @@ class App:
 
     # --- what is above the editor
 
-    def live_lines(self, columns: int, height: int) -> list[str]:
+    def live_lines(self, columns: int) -> list[str]:
         """Welcome, live transcript, help, status and notes; the caller cuts from the top."""
         from zot.agent.modes.interactive.commands.help import help_lines
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive import news
 from zot.agent.modes.interactive.commands.command import agent_of
+from zot.provider.messages import ImageBlock
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
@@ -167,4 +168,5 @@ class Attendants:
         app, agent = self._app, agent_of(self._app).agent
         last = agent.messages[-1] if agent.messages else None
         if last is not None and last.role == "user" and not last.meta and app.editor.empty:
-            app.editor.set_text(last.text())
+            images = [block for block in last.content if isinstance(block, ImageBlock)]
+            app.editor.give_back([(last.text(), images)])

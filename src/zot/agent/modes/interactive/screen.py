@@ -18,9 +18,11 @@ from zot.tui.width import cut
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.modes.interactive.dialogs.dialog import Dialog
+    from zot.agent.modes.interactive.editor.editor import EditorView
 
 FRAME_S = 1 / 30
 TICK_S = 0.12
+_ROOMY = 6  # rows that hold a status bar beside the editor
 _BOTH = 16  # rows that hold a dialog, the status bar and the editor; below, what asks comes before what waits
 
 
@@ -35,6 +37,7 @@ class Screen:
         self._scheduled: asyncio.TimerHandle | None = None
         self._last = self._last_key = 0.0
         self._paused = False
+        self._ticking = False
 
     # --- when
 
@@ -64,12 +67,15 @@ class Screen:
             return
         self.paint()
 
-    async def tick(self) -> None:
-        """While something turns, repaint; otherwise leave the cursor to blink."""
-        while True:
-            await asyncio.sleep(TICK_S)
-            if self._app.animated:
-                self.invalidate()
+    def _animate(self) -> None:
+        """While something turns, there is a next frame; otherwise the cursor is left to blink and zot to sleep."""
+        if self._app.animated and not self._ticking:
+            self._ticking = True
+            asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        self._ticking = False
+        self.invalidate()
 
     # --- what
 
@@ -77,6 +83,7 @@ class Screen:
         if self._paused or self._terminal.closed:
             return
         self._last = asyncio.get_running_loop().time()
+        self._animate()
         size = self._terminal.size()
         if (dialog := self._app.dialogs.top) is not None and dialog.fullscreen:
             rows = dialog.lines(self._app.theme, size.columns, size.rows)[: size.rows]
@@ -90,36 +97,39 @@ class Screen:
 
     def compose(self, size: Size) -> tuple[list[str], Place | None]:
         """The rows of the live region and the place of the cursor."""
-        app, theme = self._app, self._app.theme
         columns, height = size.columns, max(size.rows - 1, 1)
-        dialog = app.dialogs.top
-        view = app.editor.view(theme, columns, max(height // 3, 1))
-        foot = [*app.status.bar(theme, columns), "", *view.lines] if height >= 6 else list(view.lines)
-        if dialog is not None and height < _BOTH:
-            foot = []
-        room = height - len(foot)
-        sections: list[list[str]] = []
-        queue = self._fit(app.turns.queue_lines(theme, columns), room, sections)
-        room -= queue
-        popup = 0
-        if dialog is None:
-            popup = self._fit(app.editor.popup(theme, columns, max(room - 1, 1)), room, sections)
-        else:
-            popup = self._fit(dialog.lines(theme, columns, max(room - 1, 3)), room, sections)
-        room -= popup
-        above = app.live_lines(columns, room)
-        rows = above[-room:] if room > 0 else []
-        place: Place | None = None
+        dialog = self._app.dialogs.top
+        view = self._app.editor.view(self._app.theme, columns, max(height // 3, 1))
+        foot = [] if dialog is not None and height < _BOTH else self._foot(view, columns, height)
+        spaced = bool(foot) and height >= _ROOMY  # a blank row stands above the foot
+        sections = self._sections(columns, height - len(foot) - spaced, dialog)
+        rows, place = sections.pop(), None
         for section in reversed(sections):
             rows += ["", *section] if rows or self.settled.begun else section
             if dialog is not None and place is None:
                 place = self._dialog_cursor(len(rows) - len(section), len(section), dialog)
-        if foot and (rows or self.settled.begun) and height >= 6:
+        if spaced and (rows or self.settled.begun):
             rows.append("")
-        start = len(rows)
         rows += foot
-        cursor = Place(start + len(foot) - len(view.lines) + view.row, min(view.column, columns - 1))
+        cursor = Place(len(rows) - len(view.lines) + view.row, min(view.column, columns - 1))
         return [self._row(row, columns) for row in rows], place if dialog is not None else cursor
+
+    def _foot(self, view: EditorView, columns: int, height: int) -> list[str]:
+        """Status bar and editor; the editor alone where it is tight."""
+        bar = [*self._app.status.bar(self._app.theme, columns), ""] if height >= _ROOMY else []
+        return [*bar, *view.lines]
+
+    def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> list[list[str]]:
+        """What stands above the foot, bottom to top, the live area last: each as tall as what is left allows."""
+        app, theme = self._app, self._app.theme
+        sections: list[list[str]] = []
+        room -= self._fit(app.turns.queue_lines(theme, columns), room, sections)
+        if dialog is not None:
+            shown = dialog.lines(theme, columns, max(room - 1, 3))
+        else:
+            shown = app.editor.popup(theme, columns, max(room - 1, 1))
+        room -= self._fit(shown, room, sections)
+        return [*sections, app.live_lines(columns)[-room:] if room > 0 else []]
 
     def _row(self, row: str, columns: int) -> str:
         return self._app.theme.grounded(cut(row, columns), columns)

@@ -66,8 +66,13 @@ def commands_page() -> str:
     return _PAGE.format(rows="\n".join(_page_row(command) for command in COMMANDS))
 
 
-_BUSY = {"cancel": "ends the turn first", "refuse": "has to wait", "queue": "waits its turn", "run": "runs beside it"}
-_BUSY |= {"apply": "ends it when a choice is applied"}
+_BUSY = {
+    "apply": "ends it when a choice is applied",
+    "cancel": "ends the turn first",
+    "queue": "waits its turn",
+    "refuse": "has to wait",
+    "run": "runs beside it",
+}
 
 
 def _page_row(command: Command) -> str:

@@ -19,14 +19,28 @@ STATUS_S = 5.0
 
 
 async def run(app: App, arguments: str) -> None:
-    runtime = agent_of(app)
-    if runtime.extensions is None:
-        app.status.ok("there are no extensions to reload; a new one is found when zot starts again")
+    if agent_of(app).extensions is None:
+        await _first_ones(app)
         return
     unasked, app.attendants.unasked = app.attendants.unasked, False
     if not unasked:
         await app.attendants.ask_about_trust()
     await end_turn(app, "/reload-ext")
+    await reload(app)
+
+
+async def _first_ones(app: App) -> None:
+    """There were none when zot started; perhaps there are by now."""
+    from zot.agent.build import find_extensions
+    from zot.agent.embedding import Embedding
+
+    runtime = agent_of(app)
+    await end_turn(app, "/reload-ext")
+    if not await find_extensions(runtime, app.flags, Embedding(surface=app.surface)) or runtime.extensions is None:
+        app.status.ok("there are no extensions")
+        return
+    app.panels.owner = runtime.extensions
+    await app.attendants.ask_about_trust()
     await reload(app)
 
 
@@ -37,6 +51,7 @@ async def reload(app: App) -> None:
     stats = await runtime.reload_extensions()
     if stats is None:
         return
+    app.looks.settings_read()  # themes come with extensions, too
     text = counts(stats)
     if stats.errors:
         app.status.error(text)

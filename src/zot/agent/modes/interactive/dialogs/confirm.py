@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DEAF_S = 0.15
 _TWICE_S = 1.0
+_ROOMY = 8
 _DECISIONS: tuple[Literal["once", "tool", "all", "deny"], ...] = ("once", "tool", "all", "deny")
 
 _DANGER = re.compile(
@@ -70,7 +71,7 @@ class ConfirmDialog(Dialog[Answer]):
         return super().lines(theme, width, height)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
-        answers = [self._row(theme, number, width) for number in range(4)]
+        answers = self._answers(theme, width, height)
         if self._reason is not None:
             line, column = self._reason.line(theme, max(width - 12, 1))
             answers = [f"  {theme.paint('prompt', 'because ›')} {line}"]
@@ -82,6 +83,14 @@ class ConfirmDialog(Dialog[Answer]):
             self.cursor = (len(body) + 1, (self.cursor or (0, 0))[1])
         self.hint = self._hint_text()
         return [*body, self._middle(theme, width), *answers]
+
+    def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
+        """One row each; all on one row where there is hardly any room."""
+        if height >= _ROOMY:
+            return [self._row(theme, number, width) for number in range(4)]
+        words = ("once", "this tool", "all", "no")
+        marks = [f"[{i + 1} {word}]" if i == self._selected else f" {i + 1} {word} " for i, word in enumerate(words)]
+        return [theme.paint("fg", cut(f"  {''.join(marks)}", width))]
 
     def _row(self, theme: Theme, number: int, width: int) -> str:
         text = f"  {number + 1}  {self._choices[number]}"

@@ -11,6 +11,7 @@ from zot.tui.widgets.select_list import Choice, Match, SelectList
 from zot.tui.width import cut, wrap
 
 FILTERED = "type to filter · enter picks · esc closes"
+_LEAST = 4  # rows of the list that are always shown
 PLAIN = "enter picks · esc closes"
 
 
@@ -43,6 +44,7 @@ class Picker(Dialog[str]):
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         rows = [theme.paint("fg", row) for line in self._above for row in wrap(f"  {line}", width, "  ")]
+        rows = rows[: max(height - _LEAST, 0)]  # what is chosen must be seen, whatever is said about it
         if self.list.filter:
             rows.append(theme.paint("accent", cut(f"  filter: {self.list.filter}", width)))
         if self._empty:

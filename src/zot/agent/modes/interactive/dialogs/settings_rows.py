@@ -10,6 +10,7 @@ import msgspec
 from zot.agent.modes.interactive.commands.command import agent_of
 from zot.agent.modes.interactive.dialogs.picker import Picker
 from zot.errors import ZotError
+from zot.tui.image import protocol
 from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 
@@ -33,18 +34,31 @@ def _compact_at(app: App) -> None:
     runtime.agent.compact_at = runtime.settings.values.auto_compact_percent / 100
 
 
+def _repaint(app: App) -> None:
+    app.looks.use(app.looks.theme)  # with a painter that knows what is allowed now
+
+
 ROWS: tuple[Row, ...] = (
-    Row("inline_images_enabled", "show images in the terminal", (None, True, False)),
+    Row("inline_images_enabled", "show images in the terminal", (None, True, False), _repaint),
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _compact_at),
+    Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
+    Row("terminal_title", "name the terminal's window", (True, False)),
+    Row("vi_mode", "vi keys in the editor", (False, True)),
 )
 _PICKERS = {"theme": "colour theme", "reasoning": "reasoning level", "quick_model_shortcuts": "model shortcuts"}
 
 
 def settings_picker(app: App, selected: str) -> Picker:
     values = agent_of(app).settings.values
-    rows = [Choice(row.key, row.label, shown(getattr(values, row.key))) for row in ROWS]
+    rows = [Choice(row.key, row.label, _shown_row(row, getattr(values, row.key))) for row in ROWS]
     rows += [Choice(key, label, f"{_current(app, key)} ›") for key, label in _PICKERS.items()]
     return Picker("settings", rows, selected=selected, hint="enter changes · type to filter · esc closes")
+
+
+def _shown_row(row: Row, value: Any) -> str:
+    if row.key == "inline_images_enabled" and not protocol(allowed=True):
+        return f"{shown(value)} (this terminal cannot)"
+    return shown(value)
 
 
 def shown(value: Any) -> str:
