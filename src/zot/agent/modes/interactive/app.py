@@ -95,7 +95,8 @@ class App:
     @property
     def animated(self) -> bool:
         """Whether something on the screen turns or counts by itself."""
-        return self.turns.busy or self.welcome.fresh
+        dialog = self.dialogs.top
+        return self.turns.busy or self.welcome.fresh or (dialog is not None and dialog.animated)
 
     @property
     def confirming(self) -> bool:

@@ -66,7 +66,6 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[App,
 
 
 async def _live(app: App) -> None:
-    app.spawn(app.screen.tick())
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, embedding = await asyncio.to_thread(_import_build, app)
     async with build(app.flags, embedding) as runtime:

@@ -30,6 +30,7 @@ class Dialog(Generic[T]):
     fullscreen = False  # drawn on the alternate screen; ``lines`` then fill it
     title = ""
     hint = ""
+    animated = False  # whether it changes by itself, as a spinner does
 
     def __init__(self) -> None:
         self.cursor: tuple[int, int] | None = None
