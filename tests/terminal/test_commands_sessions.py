@@ -281,3 +281,40 @@ def test_jump_to_the_only_match_opens_it_without_the_list(serve: Any, open_zot: 
     terminal.submit("/jump tell")
     terminal.wait_for("jump to")
     terminal.wait_for("#3")
+
+
+def test_a_session_in_use_is_offered_as_a_branch(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """blueprint §5: two processes on one session"""
+    server = serve([Say("apples answer"), Say("more apples")])
+    first = open_zot()
+    converse(first, "about apples", "apples answer")
+    second = open_zot()
+    open_list(second)
+    second.press("enter")
+    second.wait_for("Another zot has this session open.")
+    second.press("down", "enter")
+    second.wait_for("resumed: 2 messages")
+    converse(second, "go on", "more apples")
+    assert said(server.requests[-1])[0] == ("user", "about apples")
+    assert len(zot.sessions) == 2
+    assert sum("go on" in path.read_text() for path in zot.sessions) == 1
+
+
+def test_tab_shows_the_sessions_of_all_directories(serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path) -> None:
+    serve([Say("apples answer"), Say("pears answer")])
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    other = open_zot("--cwd", str(elsewhere))
+    converse(other, "about apples", "apples answer")
+    other.submit("/exit")
+    other.wait_exit()
+    terminal = open_zot()
+    converse(terminal, "about pears", "pears answer")
+    open_list(terminal)
+    assert "about apples" not in terminal.screen
+    terminal.press("tab")
+    terminal.wait_for("sessions of all directories")
+    terminal.wait_for("about apples")
+    terminal.press("tab")
+    terminal.wait_for("sessions of this directory")
+    terminal.wait_gone("about apples")

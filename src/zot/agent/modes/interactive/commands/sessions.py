@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.command import agent_of, end_turn
-from zot.errors import ZotError
+from zot.errors import SessionLocked, ZotError
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
@@ -83,7 +83,11 @@ async def switch_session(app: App, path: Path) -> None:
         app.status.ok("you are in this session already")
         return
     await end_turn(app, "/sessions")
-    session = await open_session(runtime, path)
+    try:
+        session = await open_session(runtime, path)
+    except SessionLocked:
+        await _branch_instead(app, path)
+        return
     app.notes.clear()
     app.transcript.clear()
     app.transcript.show(session.messages)
@@ -91,6 +95,17 @@ async def switch_session(app: App, path: Path) -> None:
     for repair in session.repairs:
         app.transcript.diagnose(repair)
     await _restore_model(app, runtime, session)
+
+
+async def _branch_instead(app: App, path: Path) -> None:
+    """Two programs must not write to one file; a branch has everything that was said so far."""
+    from zot.agent.modes.interactive.dialogs.picker import YesNo
+    from zot.core.session.fork import fork_at
+
+    question = "Another zot has this session open.\nGo on in a branch of it? The session itself stays as it is."
+    if await app.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
+        branch = await asyncio.to_thread(fork_at, agent_of(app).sessions, path)
+        await switch_session(app, branch)
 
 
 async def _restore_model(app: App, runtime: Runtime, session: Session) -> None:
