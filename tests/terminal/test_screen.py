@@ -404,3 +404,17 @@ def test_a_resumed_conversation_is_on_the_screen(zot: Zot, serve: Any, open_zot:
     second.wait_for("the old answer")
     for text in ("a question", "Let me see.", "from-before", "┌─  bash"):
         assert text in second.screen
+
+
+def test_escapes_in_names_of_directories_branches_and_tools_do_not_act(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    """iface-083"""
+    place = zot.home / "work\x1b]0;owned\x07\x1b[2J"
+    (place / ".git").mkdir(parents=True)
+    (place / ".git" / "HEAD").write_text("ref: refs/heads/x\x1b[2J\x1b]52;c;eA==\x07\n")
+    serve([CallTools([("no\x1b[2Jtool", {})]), Say("all done")])
+    terminal = open_zot("--cwd", str(place))
+    terminal.submit("go")
+    terminal.wait_for("all done")
+    assert not FORBIDDEN.search(terminal.raw)
+    assert b"\x1b]52;" not in terminal.raw
+    assert b"\x1b]0;" not in terminal.raw

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zot.tui import markdown
 from zot.tui.markdown import Painter
-from zot.tui.sanitize import sanitize
+from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import RESET, pad, visible, wrap
 
@@ -24,7 +24,7 @@ def user_panel(text: str, images: tuple[tuple[str, int], ...], theme: Theme, wid
     """Full width, tinted, a bar in front; ``images`` are (mime type, bytes)."""
     clean = visible(sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))).replace("\t", "    ").strip("\n")
     rows = [row for line in clean.split("\n") for row in wrap(line, max(width - 4, 1))] if clean else []
-    rows += [f"[{mime}, {size:,} bytes]" for mime, size in images]
+    rows += [f"[{one_line(mime)}, {size:,} bytes]" for mime, size in images]
     return [_panel_row(row, theme, width) for row in ("", *rows, "")]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.errors import ZotError
+from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.agent.extensions.commands import ToolPrompt
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def listed(host: ExtensionHost) -> list[tuple[str, str]]:
     """Name and description, by name; without a description the extension is named."""
     infos = sorted(host.commands(), key=lambda info: info.name)
-    return [(info.name, info.description or f"({info.extension})") for info in infos]
+    return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
 
 
 async def run(app: App, name: str, arguments: str) -> None:

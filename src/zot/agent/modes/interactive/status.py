@@ -10,12 +10,13 @@ from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets.spinner import Spinner
 from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
-from zot.tui.width import cut
+from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.core.agent import Agent
 
+_ERROR_ROWS = 4
 _WARN, _HIGH = 70, 90  # percent of the window
 
 
@@ -44,11 +45,15 @@ class Status:
         self.text, self.failed = "", False
 
     def lines(self, theme: Theme, width: int) -> list[str]:
-        """The slot as one row."""
+        """The slot: what went well on one row, what went wrong on as many as its advice needs, within reason."""
         if not self.text:
             return []
-        mark, role = ("✖", "error") if self.failed else ("✓", "tool")
-        return [theme.paint(role, cut(f"{mark} {self.text}", width))]
+        if not self.failed:
+            return [theme.paint("tool", cut(f"✓ {self.text}", width))]
+        rows = wrap(f"✖ {self.text}", width, "  ")
+        if len(rows) > _ERROR_ROWS:
+            rows[_ERROR_ROWS - 1 :] = [cut(" ".join([rows[_ERROR_ROWS - 1], rows[_ERROR_ROWS].strip()]), width)]
+        return [theme.paint("error", row) for row in rows]
 
     def bar(self, theme: Theme, width: int) -> list[str]:
         app = self._app
@@ -70,7 +75,7 @@ class Status:
             return "not logged in: /login"
         model = runtime.agent.model
         level = runtime.agent.reasoning
-        return f"({model.provider}) {model.id}" + (f" {level}" if level and level != "off" else "")
+        return one_line(f"({model.provider}) {model.id}" + (f" {level}" if level and level != "off" else ""))
 
     def _stats(self) -> tuple[Stat, ...]:
         runtime = self._app.runtime
@@ -84,7 +89,7 @@ class Status:
         return ("yolo mode disabled",) if self._app.confirming else ()
 
     def _place(self) -> str:
-        return f"{home_as_tilde(str(self._app.cwd))}{self._app.branch}"
+        return one_line(f"{home_as_tilde(str(self._app.cwd))}{self._app.branch}")
 
 
 def stats_of(agent: Agent, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:

@@ -31,7 +31,7 @@ class ToolView:
 
     def __init__(self, call_id: str, name: str, arguments: str = "", extension: str = "") -> None:
         self.id = call_id
-        self.name = name
+        self.name = one_line(name)  # a model may call a tool by any name
         self.extension = extension
         self._pieces = [arguments] if arguments else []
         self._running_since = 0.0
