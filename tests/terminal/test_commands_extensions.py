@@ -61,6 +61,18 @@ def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: Op
     terminal.wait_for("[late] here I am")
 
 
+def test_help_and_doctor_know_the_extensions(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-174"""
+    serve([])
+    write_extension(zot.home / "zot" / "extensions", "sayer", COMMAND.format(name="say", says="x"))
+    terminal = open_zot(rows=90)
+    terminal.submit("/help")
+    terminal.wait_for("/say ")
+    terminal.wait_for("(sayer)")
+    terminal.submit("/doctor")
+    terminal.wait_for("sayer: ready")
+
+
 def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """§4.17"""
     serve([])

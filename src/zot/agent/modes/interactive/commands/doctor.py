@@ -22,12 +22,12 @@ async def run(app: App, arguments: str) -> None:
     runtime = agent_of(app)
     # In a thread: it looks at every file zot reads.
     found = await asyncio.to_thread(report, runtime.home, app.cwd)
-    slow = [f"extension {status.name}: {status.state}" for status in _extensions(app)]
+    running = [_described(status) for status in _extensions(app)]
 
     def render(theme: Theme, width: int) -> list[str]:
         lines = [
             theme.paint("fg", row)
-            for line in [*found.facts, *slow]
+            for line in [*found.facts, *running]
             for row in wrap(visible(sanitize(line)), width, " " * 13)
         ]
         problems = [row for line in found.problems for row in wrap(f"! {one_line(line)}", width, "  ")]
@@ -40,3 +40,8 @@ async def run(app: App, arguments: str) -> None:
 def _extensions(app: App) -> list[ExtensionStatus]:
     host = agent_of(app).extensions
     return host.statuses() if host is not None else []
+
+
+def _described(status: ExtensionStatus) -> str:
+    slow = f", {status.slow_calls} slow answers" if status.slow_calls else ""
+    return f"{'extension':12} {one_line(status.name)}: {status.state}{slow}"
