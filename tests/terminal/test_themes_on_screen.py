@@ -113,6 +113,7 @@ def test_a_background_is_painted_behind_everything_that_is_drawn(serve: Any, ope
     terminal = open_zot("--theme", "deep")
     terminal.submit("hello you")
     terminal.wait_for("an answer here")
+    terminal.wait_idle()
     y = terminal.row_of("an answer here")
     assert {terminal._emulated.buffer[y][x].bg for x in range(80)} == {"00005f"}
     assert terminal._emulated.buffer[terminal.cursor[0]][40].bg == "00005f"
