@@ -121,6 +121,14 @@ class FakeModelServer:
         """More turns, while it serves."""
         self._turns.extend(turns)
 
+    def wait_for_requests(self, count: int = 1, timeout: float = 20) -> None:
+        """Until so many requests have arrived: only then has the script advanced."""
+        deadline = time.monotonic() + timeout
+        while len(self.requests) < count:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{len(self.requests)} of {count} requests came")
+            time.sleep(0.005)
+
     def wait_until_client_closes(self, timeout: float = 10) -> bool:
         """Whether a client closed a connection in the middle of an answer (Silent, Slow) within the time."""
         return self._closed_by_client.wait(timeout)

@@ -197,10 +197,10 @@ def test_abort_in_the_same_breath_as_its_prompt_is_not_lost(rpc, serve) -> None:
 
 def test_a_second_abort_changes_nothing(rpc, serve) -> None:
     """rpc-049"""
-    serve([Silent(Say("x"), after_bytes=400), Say("fine")])
+    server = serve([Silent(Say("x"), after_bytes=400), Say("fine")])
     client = rpc()
     client.send("prompt", message="hi")
-    client.until("turn_start")
+    server.wait_for_requests()
     client.write(b'{"type":"abort"}\n' * 5)
     client.until("done")
     assert client.types.count("done") == 1
@@ -231,11 +231,11 @@ def test_a_second_prompt_is_answered_after_the_first_ones_done(rpc, serve) -> No
 
 def test_abort_leaves_queued_prompts_in_the_queue(rpc, serve) -> None:
     """rpc-054"""
-    serve([Silent(Say("x")), Say("two")])
+    server = serve([Silent(Say("x")), Say("two")])
     client = rpc()
     client.send("prompt", message="a", id="a")
     client.send("prompt", message="b", id="b")
-    client.until("turn_start")
+    server.wait_for_requests()
     client.send("abort")
     client.until("done")
     assert client.until("response", command="prompt")["id"] == "b"
