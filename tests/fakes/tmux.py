@@ -93,6 +93,12 @@ class FakeTmux:
             assert time.monotonic() < deadline, f"waited for {text!r}; the pane:\n{self.screen}"
             time.sleep(0.03)
 
+    def wait_gone(self, text: str, timeout: float = TIMEOUT) -> None:
+        deadline = time.monotonic() + timeout
+        while text in self.screen:
+            assert time.monotonic() < deadline, f"waited for {text!r} to disappear; the pane:\n{self.screen}"
+            time.sleep(0.03)
+
     def wait_stable(self, timeout: float = TIMEOUT) -> None:
         """Until two looks a moment apart are the same."""
         deadline, last = time.monotonic() + timeout, ""

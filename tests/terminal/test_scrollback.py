@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import Say
+from tests.fakes.model_server import CallTools, Say
 from tests.fakes.tmux import FakeTmux
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
@@ -87,3 +87,33 @@ def test_every_settled_line_is_in_the_history_exactly_once_before_and_after_thre
     tmux.wait_for("LEFT-WITH-0")
     for number in (1, 2, 3, 4):
         assert_each_once(tmux, number)
+
+
+def test_dialogs_and_the_viewer_leave_no_trace_in_the_history(serve: Any, open_tmux: OpenTmux) -> None:
+    """iface-078, iface-100"""
+    serve([CallTools([("bash", {"command": "seq 7000 7040"})], text=story(1)), Say("that is all")])
+    tmux = open_tmux(before="from-before\\n")
+    tmux.submit("first")
+    tmux.wait_for("that is all")
+    for _ in range(3):
+        tmux.submit("/model")
+        tmux.wait_for("── model")
+        tmux.press("Escape")
+        tmux.wait_gone("── model")
+    tmux.press("C-o")
+    tmux.wait_for("in full")
+    tmux.resize(60, 20)
+    tmux.wait_stable()
+    tmux.press("C-o")
+    tmux.wait_gone("in full")
+    tmux.resize(90, 30)
+    tmux.wait_stable()
+    assert_each_once(tmux, 1)
+    everything = tmux.everything
+    assert everything.startswith("from-before")
+    assert "── model" not in everything
+    assert "in full" not in everything
+    assert everything.count("that is all") == 1
+    assert everything.count("│ 7040") == 1
+    assert "(anthropic)" in tmux.screen
+    assert everything.count("(anthropic)") == 1
