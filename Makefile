@@ -63,7 +63,7 @@ bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY
 	@$(BIN)/python benchmarks/run.py $(ONLY)
 
 torture: $(STAMP)-dev ## the long fault runs
-	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture
+	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800
 
 fuzz: $(STAMP)-dev ## the long fuzz runs
 	@ZOT_FUZZ=20000 $(BIN)/python -m pytest tests -k "fuzz or property"

@@ -193,7 +193,6 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(store: SessionStor
 
 
 @pytest.mark.torture
-@pytest.mark.skipif("ZOT_TORTURE" not in os.environ, reason="the long run: make torture")
 def test_nothing_acknowledged_is_lost_in_the_long_run(store: SessionStore) -> None:
     tally = kill_many(store, LONG)
     print(f"none lost: {tally}")

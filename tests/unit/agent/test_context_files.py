@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.plain_user import plain_user
 from zot.agent.context_files import LIMIT, ContextFiles, load
 
 
@@ -101,12 +102,13 @@ def test_a_pipe_of_that_name_is_reported_and_not_waited_for(home: Path, project:
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_an_unreadable_file_is_reported_and_claude_md_does_not_step_in(home: Path, project: Path) -> None:
     (project / "AGENTS.md").write_text("secret")
     (project / "AGENTS.md").chmod(0)
     (project / "CLAUDE.md").write_text("no")
-    loaded = load(project, home)
+    home.chmod(0o755)
+    with plain_user(project):
+        loaded = load(project, home)
     assert len(loaded.problems) == 1 and str(project / "AGENTS.md") in loaded.problems[0]
     assert not any(part.path.parent == project for part in loaded.parts)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.plain_user import plain_user
 from zot.agent.settings import Settings, Values, parse_reasoning, settings_page
 from zot.errors import ConfigError
 from zot.system.home import zot_home
@@ -220,8 +220,8 @@ def test_the_linux_default_is_the_state_directory(tmp_path: Path, monkeypatch: p
     assert zot_home() == tmp_path / ".local" / "state" / "zot"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {}).chmod(0)
-    (problem,) = Settings(tmp_path).problems
+    with plain_user(tmp_path):
+        (problem,) = Settings(tmp_path).problems
     assert "cannot be read" in problem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.plain_user import plain_user
 from zot.errors import ConfigError, UsageError
 from zot.provider.auth.store import AuthStore, OAuthToken
 
@@ -203,9 +203,8 @@ def test_a_writer_waits_for_the_lock_of_another_process(tmp_path: Path) -> None:
     assert AuthStore(tmp_path).entry("openai").api_key == "k"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_file_we_may_not_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "auth.json").write_text("{}")
     (tmp_path / "auth.json").chmod(0)
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with plain_user(tmp_path), pytest.raises(ConfigError, match="cannot be read"):
         AuthStore(tmp_path).entry("openai")

@@ -1,0 +1,28 @@
+"""Without root's powers for a moment, so that a file nobody may read really cannot be read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NOBODY = 65534
+
+
+@contextmanager
+def plain_user(reachable: Path) -> Iterator[None]:
+    """``reachable`` stays so for the plain user; for one who is no root nothing changes."""
+    if os.geteuid() != 0:
+        yield
+        return
+    top = Path(tempfile.gettempdir())
+    for directory in (reachable, *reachable.parents):
+        if directory.is_relative_to(top) and directory != top:
+            directory.chmod(directory.stat().st_mode | 0o055)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
