@@ -6,10 +6,13 @@ Every expected failure ends here as one ``zot:`` line on stderr and exit code 1.
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
 
 from zot.agent.flags import Flags, parse
 from zot.errors import UsageError, ZotError
+
+TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 VERBS = {
     "docs": "zot.agent.docs",

@@ -7,10 +7,13 @@ Nothing here imports a mode, a provider or msgspec: ``--version`` and ``--help``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
 from zot.errors import UsageError
+
+# `typing` and `collections` would be a third of what `zot --help` costs; only the type checker needs them here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
@@ -59,17 +62,28 @@ class Flags:
         return " ".join(self.words)
 
 
-class Flag(NamedTuple):
+class Flag:
     """One row. ``read`` turns the value into what is stored; None means the flag takes no value."""
 
-    names: tuple[str, ...]
-    dest: str
-    section: str
-    help: str
-    value: str = ""
-    read: Callable[[str, str], Any] | None = None
-    store: Any = True
-    repeat: bool = False
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        dest: str,
+        section: str,
+        help: str,
+        value: str = "",
+        read: Callable[[str, str], Any] | None = None,
+        store: Any = True,
+        repeat: bool = False,
+    ) -> None:
+        self.names = names
+        self.dest = dest
+        self.section = section
+        self.help = help
+        self.value = value
+        self.read = read
+        self.store = store
+        self.repeat = repeat
 
 
 def _text(_: str, value: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TextIO
 
 from zot.agent.flags import EXT, FLAGS, MODES, Flag
+
+TYPE_CHECKING = False  # importing `typing` for it would cost more than the page
+if TYPE_CHECKING:
+    from typing import TextIO
 
 USAGE = (
     ("zot", "talk to the agent in this terminal"),
