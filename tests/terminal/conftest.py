@@ -17,6 +17,9 @@ __all__ = ["open_zot", "serve", "zot"]
 
 OpenZot = Callable[..., FakeTerminal]
 
+# A credential and an address where nobody listens: without one, the first-launch screen would take the keys.
+NOBODY = ["--base-url", "http://127.0.0.1:9", "--api-key", "test-key"]
+
 
 @pytest.fixture
 def open_zot(zot: Zot) -> Iterator[OpenZot]:
@@ -28,7 +31,7 @@ def open_zot(zot: Zot) -> Iterator[OpenZot]:
         def start(
             *args: str, model: bool = True, env: dict[str, str] | None = None, wait: str = "▌", **options: Any
         ) -> FakeTerminal:
-            argv = [f"{sys.prefix}/bin/zot", *args, *zot.endpoint(model)]
+            argv = [f"{sys.prefix}/bin/zot", *args, *(zot.endpoint(model) or (NOBODY if model else []))]
             environment = {**zot.env(), **(env or {})}
             terminal = stack.enter_context(FakeTerminal(argv, cwd=zot.project, env=environment, **options))
             if wait:
