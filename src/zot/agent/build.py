@@ -23,7 +23,7 @@ from zot.agent.skills.manifest import manifest
 from zot.agent.skills.tool import SkillTool
 from zot.agent.system_prompt import SystemPrompt, load_custom
 from zot.agent.tools.limits import Limits
-from zot.agent.tools.registry import DEFAULT_TOOLS, builtin_tools, unknown_tools
+from zot.agent.tools.registry import DEFAULT_TOOLS, builtin_tools, preparing, unknown_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.confirm import ConfirmGate
@@ -50,7 +50,7 @@ async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Ru
     """Everything a prompt needs; ZotError names what is wrong with a flag, a file or the credential."""
     runtime = _assemble(flags, embedding)
     refresh = ModelRefresh(runtime, api_key=flags.api_key, enabled=not flags.base_url)
-    runtime.agent.observers.append(refresh.watch)
+    runtime.agent.observers += [refresh.watch, preparing(runtime.agent)]
     close_taps = None
     try:
         if flags.ext_trace or flags.record:

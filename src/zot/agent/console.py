@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-from zot.tui.sanitize import Sanitizer, one_line, sanitize
+# The sanitizer is imported where something is said or shown: a quiet run into a pipe never needs it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from zot.tui.sanitize import Sanitizer
 
 
 class StdoutClosed(Exception):
@@ -26,6 +29,8 @@ class Interrupted(BaseException):
 
 def say(text: str) -> None:
     """One line on stderr, prefixed with our name."""
+    from zot.tui.sanitize import one_line
+
     try:
         sys.stderr.write(f"zot: {one_line(text)}\n")
         sys.stderr.flush()
@@ -76,16 +81,22 @@ class TextOutput:
 
     def __init__(self, stdout: Stdout) -> None:
         self._stdout = stdout
-        self._sanitizer = Sanitizer() if stdout.is_terminal else None
+        self._sanitizer = _sanitizer() if stdout.is_terminal else None
 
     def write(self, text: str) -> None:
-        safe = self._sanitizer.feed(text) if self._sanitizer else text
-        self._stdout.write(safe.encode("utf-8", "replace"))
-
-    def write_whole(self, text: str) -> None:
-        safe = sanitize(text) if self._sanitizer else text
-        self._stdout.write(safe.encode("utf-8", "replace"))
+        self._write(self._sanitizer.feed(text) if self._sanitizer else text)
 
     def close(self) -> None:
-        if self._sanitizer and (rest := self._sanitizer.close()):
-            self._stdout.write(rest.encode("utf-8", "replace"))
+        """Whatever an unfinished escape sequence held back."""
+        if self._sanitizer:
+            self._write(self._sanitizer.close())
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._stdout.write(text.encode("utf-8", "replace"))
+
+
+def _sanitizer() -> Sanitizer:
+    from zot.tui.sanitize import Sanitizer
+
+    return Sanitizer()

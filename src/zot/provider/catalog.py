@@ -7,17 +7,19 @@ user's rows are applied last each time, so they always win.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from zot.provider.limits import with_limits
 from zot.provider.model import Model, Source
-from zot.provider.models_file import NAME as MODELS_FILE
-from zot.provider.models_file import ModelsFile, apply_user_models, read_models_file
 from zot.provider.providers import PROVIDERS, Provider
 
+if TYPE_CHECKING:
+    from zot.provider.models_file import ModelsFile
+
 CACHE_FILE = "models-cache.json"
+MODELS_FILE = "models.json"
 
 
 class CachedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,15 +47,18 @@ class Catalog:
         self._home = home
         self._live: list[CachedModel] | None = None  # a refresh of this process; None: what the cache file says
         self._file: ModelsFile | None = None
+        self._looked = False
         self._rows: list[Model] | None = None
 
     @property
     def problems(self) -> list[str]:
-        return self._user().problems
+        user = self._user()
+        return user.problems if user else []
 
     def providers(self) -> dict[str, Provider]:
         """All providers by id: the table, changed and extended by ``models.json``."""
-        return PROVIDERS | self._user().providers
+        user = self._user()
+        return PROVIDERS | user.providers if user else PROVIDERS
 
     def rows(self) -> list[Model]:
         """Every active model in catalogue order."""
@@ -78,10 +83,15 @@ class Catalog:
     def reload(self) -> None:
         """Forget what was read, so that edited files count."""
         self._file = self._rows = None
+        self._looked = False
 
-    def _user(self) -> ModelsFile:
-        if self._file is None:
+    def _user(self) -> ModelsFile | None:
+        """What ``models.json`` says; most people have none, and then the module that reads it is not needed."""
+        if not self._looked and (self._home / MODELS_FILE).exists():
+            from zot.provider.models_file import read_models_file
+
             self._file = read_models_file(self._home / MODELS_FILE)
+        self._looked = True
         return self._file
 
     def _merge(self) -> list[Model]:
@@ -91,7 +101,10 @@ class Catalog:
         else:
             rows = merge_live(rows, read_cache(self._home).models, "cache")
         providers = self.providers()
-        rows = apply_user_models(rows, self._user().models)
+        if user := self._user():
+            from zot.provider.models_file import apply_user_models
+
+            rows = apply_user_models(rows, user.models)
         return [with_limits(row, providers.get(row.provider)) for row in rows if row.provider in providers]
 
 

@@ -26,8 +26,6 @@ from zot.provider.providers import (
 )
 from zot.system.json_file import decode_object, read_bytes
 
-NAME = "models.json"
-
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Price = Annotated[float, msgspec.Meta(ge=0)]
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -140,15 +140,6 @@ def kill_all() -> None:
         _state.kill_all()
 
 
-def find_program(name: str) -> str | None:
-    """The absolute path of a program on PATH; entries that are not absolute are passed over."""
-    for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        candidate = os.path.join(directory, name)
-        if os.path.isabs(directory) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-            return candidate
-    return None
-
-
 class _Children:
     """All that one process has started. A forked copy of zot begins with none: these are its parent's."""
 

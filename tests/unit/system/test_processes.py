@@ -14,7 +14,8 @@ import pytest
 
 from tests.unit.system.living import gone_within, is_alive
 from zot.system.process_table import MARK_VARIABLE, Process, command_of, marked, members, snapshot
-from zot.system.processes import ProcessTree, background, find_program, kill_all, spawn
+from zot.system.processes import ProcessTree, background, kill_all, spawn
+from zot.system.programs import find_program
 
 ROOT = Path("/")
 

@@ -19,4 +19,5 @@ class PrintMode:
 
     def finish(self, reason: str, exit_code: int) -> None:
         if exit_code == 0 and self._text:
-            self._output.write_whole(self._text.rstrip("\n") + "\n")
+            self._output.write(self._text.rstrip("\n") + "\n")
+            self._output.close()

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from zot.agent.tools import specs
 from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.bash_output import OutputCapture
 from zot.agent.tools.bash_pipe import OutputPipe
@@ -22,7 +23,8 @@ from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.process_table import Process, command_of
-from zot.system.processes import ProcessTree, find_program, spawn
+from zot.system.processes import ProcessTree, spawn
+from zot.system.programs import find_program
 
 BACKGROUND_GRACE = 1.0
 _MOST_NAMED = 5
@@ -36,24 +38,9 @@ class BashTool:
         self._workspace = workspace
         self._limits = limits
         self._shell = find_program("bash") or "/bin/sh"
-        self.description = (
-            f"Run a shell command ({os.path.basename(self._shell)}) in the working directory and return its "
-            "output and exit code. Input is empty; long output keeps its head and tail."
-        )
-        self.schema = {
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "description": "The command line."},
-                "timeout": {
-                    "type": "integer",
-                    "description": (
-                        f"Seconds until it is killed: {limits.bash_timeout_s} unless given, "
-                        f"{limits.bash_max_timeout_s} at most."
-                    ),
-                },
-            },
-            "required": ["command"],
-        }
+        spec = specs.bash(self._shell, limits)
+        self.description = spec.description
+        self.schema = spec.schema
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)

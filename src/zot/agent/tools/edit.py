@@ -16,40 +16,21 @@ from zot.agent.tools.edit_diff import diff_of
 from zot.agent.tools.edit_match import locate
 from zot.agent.tools.edit_text import EditableText
 from zot.agent.tools.failures import reason_of
+from zot.agent.tools.specs import EDIT
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.user_files import open_regular, replace_file
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string", "description": "File to change, relative to the working directory."},
-        "edits": {
-            "type": "array",
-            "description": "Replacements, each matched against the original file; they must not overlap.",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "oldText": {"type": "string", "description": "Exact text, found once in the file."},
-                    "newText": {"type": "string", "description": "The text to put in its place."},
-                },
-                "required": ["oldText", "newText"],
-            },
-        },
-    },
-    "required": ["path", "edits"],
-}
-
 
 class EditTool:
     name = "edit"
-    description = "Replace exact pieces of text in a file; each oldText must occur exactly once."
-    read_only = False
+    description = EDIT.description
+    read_only = EDIT.read_only
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.schema = _SCHEMA
+        self.schema = EDIT.schema
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)

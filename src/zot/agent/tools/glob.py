@@ -11,30 +11,22 @@ from typing import Any
 from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.glob_pattern import has_magic, regex_of
 from zot.agent.tools.search import CappedRows, own_listing, ripgrep, ripgrep_listing, run_search
+from zot.agent.tools.specs import GLOB
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 
 _MOST_FILES = 100_000  # whose times are looked up to find the newest
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "pattern": {"type": "string", "description": "Path pattern such as **/*.py; * stays in one directory."},
-        "path": {"type": "string", "description": "Directory to search; the working directory unless given."},
-    },
-    "required": ["pattern"],
-}
-
 
 class GlobTool:
     name = "glob"
-    description = "Find files by path pattern, newest first; ignored files and .git are left out."
-    read_only = True
+    description = GLOB.description
+    read_only = GLOB.read_only
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.schema = _SCHEMA
+        self.schema = GLOB.schema
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)

@@ -8,6 +8,7 @@ from typing import Any
 
 from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.search import CappedRows, Query, own_search, ripgrep, ripgrep_search, run_search
+from zot.agent.tools.specs import GREP
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
@@ -17,27 +18,15 @@ _LONGEST_LINE = 500
 _LONGEST_KEPT = 64 * 1024  # of one row while it comes in
 _BAD_PATTERN = 2
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "pattern": {"type": "string", "description": "Regular expression, matched within single lines."},
-        "path": {"type": "string", "description": "File or directory; the working directory unless given."},
-        "glob": {"type": "string", "description": "Only files matching this pattern, such as *.py."},
-        "ignore_case": {"type": "boolean", "description": "Match letters of either case."},
-        "context": {"type": "integer", "description": "Lines to show before and after each match."},
-    },
-    "required": ["pattern"],
-}
-
 
 class GrepTool:
     name = "grep"
-    description = "Search file contents by regular expression; ignored files, .git and binary files are left out."
-    read_only = True
+    description = GREP.description
+    read_only = GREP.read_only
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.schema = _SCHEMA
+        self.schema = GREP.schema
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)

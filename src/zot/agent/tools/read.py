@@ -14,6 +14,7 @@ from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.failures import reason_of
 from zot.agent.tools.image_type import image_type
 from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
+from zot.agent.tools.specs import READ
 from zot.agent.tools.text_window import Window, read_window
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext, ToolResult, text_result
@@ -25,28 +26,15 @@ MAX_IMAGE_BYTES = 20 * 1024 * 1024
 _BINARY_TEST_BYTES = 8192
 _INLINE_BYTES = 4 * 1024 * 1024  # larger files are read in a thread
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string", "description": "File to read, relative to the working directory."},
-        "offset": {"type": "integer", "description": "First line to return, counted from 1."},
-        "limit": {"type": "integer", "description": "Number of lines to return."},
-    },
-    "required": ["path"],
-}
-
 
 class ReadTool:
     name = "read"
-    description = (
-        "Read a text file or an image. Text comes without line numbers, at most 2000 lines or 50 KiB at a time; "
-        "use offset and limit for the rest."
-    )
-    read_only = True
+    description = READ.description
+    read_only = READ.read_only
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.schema = _SCHEMA
+        self.schema = READ.schema
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)

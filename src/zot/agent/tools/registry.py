@@ -1,67 +1,52 @@
-"""The built-in tools by name. A tool that was not chosen is not imported.
+"""The built-in tools by name. What a model is told about a tool is known at once; its code is imported when it is
+called for, or a little earlier, while the model still writes the arguments.
 
-To add one: write its module and add one line to ``_FACTORIES``.
+To add one: write its module, describe it in ``specs``, and add one line to ``_offers``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from zot.agent.tools import specs
 from zot.agent.tools.limits import Limits
+from zot.agent.tools.specs import Spec
+from zot.core.events import AgentEvent, ToolUseStart
+from zot.system.programs import find_program
 
 if TYPE_CHECKING:
     from zot.agent.tools.workspace import Workspace
-    from zot.core.tool import Tool
+    from zot.core.agent import Agent
+    from zot.core.tool import Tool, ToolContext, ToolResult
 
 DEFAULT_TOOLS = ("read", "write", "edit", "bash")
+ALL_TOOLS = (*DEFAULT_TOOLS, "glob", "grep")
 
 
-def _read(workspace: Workspace, limits: Limits) -> Tool:
-    from zot.agent.tools.read import ReadTool
+class DeferredTool:
+    """Stands for a tool until it is needed."""
 
-    return ReadTool(workspace)
+    def __init__(self, name: str, spec: Spec, make: Callable[[], Tool]) -> None:
+        self.name = name
+        self.description = spec.description
+        self.schema = spec.schema
+        self.read_only = spec.read_only
+        self._make = make
+        self._tool: Tool | None = None
 
+    @property
+    def is_prepared(self) -> bool:
+        return self._tool is not None
 
-def _write(workspace: Workspace, limits: Limits) -> Tool:
-    from zot.agent.tools.write import WriteTool
+    def prepare(self) -> Tool:
+        """Import and make the tool; quick the second time."""
+        if self._tool is None:
+            self._tool = self._make()
+        return self._tool
 
-    return WriteTool(workspace)
-
-
-def _edit(workspace: Workspace, limits: Limits) -> Tool:
-    from zot.agent.tools.edit import EditTool
-
-    return EditTool(workspace)
-
-
-def _bash(workspace: Workspace, limits: Limits) -> Tool:
-    from zot.agent.tools.bash import BashTool
-
-    return BashTool(workspace, limits)
-
-
-def _glob(workspace: Workspace, limits: Limits) -> Tool:
-    from zot.agent.tools.glob import GlobTool
-
-    return GlobTool(workspace)
-
-
-def _grep(workspace: Workspace, limits: Limits) -> Tool:
-    from zot.agent.tools.grep import GrepTool
-
-    return GrepTool(workspace)
-
-
-_FACTORIES: dict[str, Callable[[Workspace, Limits], Tool]] = {
-    "read": _read,
-    "write": _write,
-    "edit": _edit,
-    "bash": _bash,
-    "glob": _glob,
-    "grep": _grep,
-}
-ALL_TOOLS = tuple(_FACTORIES)
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        return await self.prepare().execute(args, context)
 
 
 def builtin_tools(
@@ -69,7 +54,39 @@ def builtin_tools(
 ) -> list[Tool]:
     """The tools named, in their fixed order; None means the default set. Other names are passed over here."""
     chosen = DEFAULT_TOOLS if names is None else names
-    return [_FACTORIES[name](workspace, limits or Limits()) for name in ALL_TOOLS if name in chosen]
+    offers = _offers(workspace, limits or Limits())
+    return [DeferredTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
+
+
+def _offers(workspace: Workspace, limits: Limits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
+    def simple(module: str) -> Callable[[], Tool]:
+        return lambda: _tool_class(module)(workspace)
+
+    shell = find_program("bash") or "/bin/sh"
+    return {
+        "read": (specs.READ, simple("read")),
+        "write": (specs.WRITE, simple("write")),
+        "edit": (specs.EDIT, simple("edit")),
+        "bash": (specs.bash(shell, limits), lambda: _tool_class("bash")(workspace, limits)),
+        "glob": (specs.GLOB, simple("glob")),
+        "grep": (specs.GREP, simple("grep")),
+    }
+
+
+def _tool_class(name: str) -> Callable[..., Tool]:
+    from importlib import import_module
+
+    return getattr(import_module(f"zot.agent.tools.{name}"), f"{name.capitalize()}Tool")
+
+
+def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
+    """An observer that makes a tool ready as soon as the model begins to call it, while it writes the arguments."""
+
+    def watch(event: AgentEvent) -> None:
+        if isinstance(event, ToolUseStart) and isinstance(tool := agent.toolbox.get(event.name), DeferredTool):
+            tool.prepare()
+
+    return watch
 
 
 def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[str]:

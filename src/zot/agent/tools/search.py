@@ -18,7 +18,8 @@ from zot.agent.tools.failures import reason_of
 from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
 from zot.agent.tools.workspace import Workspace
 from zot.errors import ToolError
-from zot.system.processes import find_program, spawn
+from zot.system.processes import spawn
+from zot.system.programs import find_program
 
 SEARCH_TIMEOUT = 60
 

@@ -8,29 +8,21 @@ from typing import Any
 
 from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.failures import reason_of
+from zot.agent.tools.specs import WRITE
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.user_files import replace_file
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string", "description": "File to write, relative to the working directory."},
-        "content": {"type": "string", "description": "The complete new content."},
-    },
-    "required": ["path", "content"],
-}
-
 
 class WriteTool:
     name = "write"
-    description = "Create a file, or replace the whole content of one; missing directories are created."
-    read_only = False
+    description = WRITE.description
+    read_only = WRITE.read_only
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self.schema = _SCHEMA
+        self.schema = WRITE.schema
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, builtin_tools, unknown_tools
+from tests.fakes.client import FakeClient
+from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, DeferredTool, builtin_tools, preparing, unknown_tools
 from zot.agent.tools.workspace import Workspace
+from zot.core.agent import Agent
+from zot.core.events import ToolUseStart
+from zot.provider.model import Model
 
 
 def names(workspace: Workspace, chosen: list[str] | None) -> list[str]:
@@ -45,23 +49,44 @@ def test_each_schema_is_an_object_and_each_description_one_or_two_sentences(work
         assert len(tool.description) < 200
 
 
-def modules_after_building(names: str) -> set[str]:
+def modules_after_building(names: str, then: str = "") -> set[str]:
     script = (
         "import sys; from pathlib import Path\n"
         "from zot.agent.tools.registry import ALL_TOOLS, builtin_tools\n"
         "from zot.agent.tools.workspace import Workspace\n"
-        f"builtin_tools(Workspace(Path('/')), names={names})\n"
+        f"tools = builtin_tools(Workspace(Path('/')), names={names})\n"
+        f"{then}\n"
         "print(*sys.modules)\n"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(shown.stdout.split())
 
 
-def test_a_tool_not_chosen_is_not_imported() -> None:
-    modules = modules_after_building("['read']")
-    assert "zot.agent.tools.read" in modules
-    assert not {f"zot.agent.tools.{name}" for name in ALL_TOOLS if name != "read"} & modules
+def test_a_tool_is_imported_when_it_is_prepared_and_not_before() -> None:
+    code = {f"zot.agent.tools.{name}" for name in ALL_TOOLS}
+    assert not code & modules_after_building("ALL_TOOLS")
+    assert code & modules_after_building("['read']", "tools[0].prepare()") == {"zot.agent.tools.read"}
+
+
+def test_what_a_model_is_told_is_what_the_tool_itself_says(workspace: Workspace) -> None:
+    for offered in builtin_tools(workspace, names=ALL_TOOLS):
+        assert isinstance(offered, DeferredTool)
+        tool = offered.prepare()
+        told = (offered.name, offered.description, offered.schema, offered.read_only)
+        assert told == (tool.name, tool.description, tool.schema, tool.read_only)
 
 
 def test_the_tools_import_nothing_heavy() -> None:
-    assert not {"tempfile", "shutil", "secrets", "difflib", "json"} & modules_after_building("ALL_TOOLS")
+    heavy = {"tempfile", "shutil", "secrets", "difflib", "json"}
+    assert not heavy & modules_after_building("ALL_TOOLS", "[tool.prepare() for tool in tools]")
+
+
+async def test_a_tool_is_prepared_while_the_model_still_writes_its_arguments(workspace: Workspace) -> None:
+    (read,) = builtin_tools(workspace, names=["read"])
+    agent = Agent(client=FakeClient([]), model=Model(id="m", provider="p"), system=lambda specs: "", tools=[read])
+    watch = preparing(agent)
+    assert isinstance(read, DeferredTool) and not read.is_prepared
+    watch(ToolUseStart("1", "other"))
+    assert not read.is_prepared
+    watch(ToolUseStart("2", "read"))
+    assert read.is_prepared

@@ -14,7 +14,7 @@ from zot.agent.modes.interactive.editor.paste import clean
 from zot.errors import ZotError
 from zot.system.files import make_private_dir
 from zot.system.home import zot_home
-from zot.system.processes import find_program
+from zot.system.programs import find_program
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Editor
