@@ -53,7 +53,7 @@ serve(command_invoked=lambda f: send(type="command_response", id=f["id"], **({bo
 
 
 def test_notes_arrive_as_events_but_not_before_the_first_command(rpc, serve, add: Add) -> None:
-    """rpc-002, rpc-058, rpc-070, iface-059"""
+    """rpc-002, rpc-058, rpc-070, iface-059, ext-100"""
     serve([])
     note = 'send(type="notify", level="warn", message="loaded"); send(type="clear_notes")'
     client = rpc("--ext", str(add("guard", f"hello(); {note}; ready(); serve()")))

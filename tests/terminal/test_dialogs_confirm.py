@@ -73,6 +73,15 @@ def test_always_everything_ends_the_questions(serve: Any, open_zot: OpenZot, pro
     assert "yolo mode disabled" not in terminal.screen
 
 
+def test_the_tag_in_the_status_bar_goes_with_yolo(serve: Any, open_zot: OpenZot) -> None:
+    """iface-115"""
+    serve([])
+    terminal = open_zot("--no-yolo")
+    terminal.wait_for("yolo mode disabled")
+    terminal.submit("/yolo")
+    terminal.wait_gone("yolo mode disabled")
+
+
 def test_the_model_reads_why_a_call_was_refused(serve: Any, open_zot: OpenZot) -> None:
     server = serve([CallTools([touch("one")]), Say("understood")])
     terminal = open_zot("--no-yolo")

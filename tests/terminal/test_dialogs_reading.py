@@ -110,7 +110,11 @@ def test_a_setting_is_stored_at_once_and_unknown_keys_stay(serve: Any, open_zot:
 
 
 def test_a_theme_is_previewed_as_the_list_moves_and_kept_on_enter(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-222: preview, esc restores, enter writes ``theme`` and keeps other keys"""
     serve([])
+    home = zot.home / "zot"
+    home.mkdir(exist_ok=True)
+    (home / "config.json").write_text('{"mine": [1, 2]}')
     terminal = open_zot()
     before = terminal.cell("▌").fg
     terminal.submit("/settings")
@@ -131,4 +135,4 @@ def test_a_theme_is_previewed_as_the_list_moves_and_kept_on_enter(serve: Any, op
     terminal.wait_for("up/down previews")
     terminal.press("down", "down", "enter")
     terminal.wait_for("colour theme: light")
-    assert config(zot)["theme"] == "light"
+    assert (config(zot)["theme"], config(zot)["mine"]) == ("light", [1, 2])

@@ -53,7 +53,7 @@ def test_notes_carry_their_extension_and_the_colour_of_their_level(serve: Any, o
 
 
 def test_notes_vanish_with_the_next_prompt_and_on_esc(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-206"""
+    """iface-206, ext-087"""
     serve([Say("answered")])
     add("noter", NOTES)
     terminal = open_zot()
@@ -89,7 +89,7 @@ def test_clear_notes_removes_only_the_senders(serve: Any, open_zot: OpenZot, add
 
 
 def test_a_prompt_action_during_a_turn_is_queued(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-208"""
+    """iface-208, ext-051"""
     server = serve([Slow(Say("one two three four five"), 0.3), Say("second answer")])
     add("noter", NOTES)
     terminal = open_zot()
@@ -216,7 +216,7 @@ def test_a_dead_extension_takes_its_panel_with_it(serve: Any, open_zot: OpenZot,
 
 
 def test_panel_lines_wrap_and_the_selected_one_is_painted_whole(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-296"""
+    """iface-296, ext-122"""
     serve([])
     directory = add("todo", PANEL)
     terminal = open_zot()
