@@ -40,9 +40,7 @@ def one_answer(p: float) -> Iterator[Row]:
                 first.append(timing.first_byte - process.started)
                 gone.append(process.ended - timing.last_byte)
                 rss.append(process.rss_mb)
-    yield Row(
-        "zot -p: spawn → first byte of the request", min(first) / p, 11, "P", note=f"{min(first) * 1000:.0f} ms"
-    )
+    yield Row("zot -p: spawn → first byte of the request", min(first) / p, 11, "P", note=f"{min(first) * 1000:.0f} ms")
     yield Row("zot -p: last byte of the answer → process gone", min(gone) * 1000, 30, "ms")
     yield Row("zot -p: peak RSS, one short answer", min(rss), 50, "MB")
 
@@ -67,9 +65,7 @@ def streaming() -> Iterator[Row]:
         per_token = (cpu - base_cpu) / tokens * 1e6
         yield Row(f"streaming {tokens:,} tokens: CPU per token", per_token, 22, "µs")
         if tokens == 20_000:
-            yield Row(
-                "streaming 20,000 tokens: rate", tokens / (wall - base_wall), 84_000, "tokens/s", at_least=True
-            )
+            yield Row("streaming 20,000 tokens: rate", tokens / (wall - base_wall), 84_000, "tokens/s", at_least=True)
             yield Row("zot -p: peak RSS, 20,000 tokens", rss, 60, "MB")
 
 

@@ -33,9 +33,7 @@ def rows() -> Iterator[Row]:
         write_big(path)
         size_mb = path.stat().st_size / 1e6
         argv = [sys.executable, "-c", OPEN, str(path), directory, directory]
-        results = [
-            subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split() for _ in range(3)
-        ]
+        results = [subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split() for _ in range(3)]
         assert int(results[0][2]) == RECORDS, results
         seconds = min(float(r[0]) for r in results)
         rss = min(float(r[1]) for r in results)

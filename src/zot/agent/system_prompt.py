@@ -57,9 +57,7 @@ class SystemPrompt:
         self._first = _IDENTITY.format(index=docs_index) if custom is None else custom.strip()
         self._middle = [*(text.strip() for text in appends), *(part.section() for part in context)]
         self._skills = skills
-        self._footer = (
-            f"Current date: {date or time.strftime('%Y-%m-%d')}\nCurrent working directory: {cwd or '.'}\n"
-        )
+        self._footer = f"Current date: {date or time.strftime('%Y-%m-%d')}\nCurrent working directory: {cwd or '.'}\n"
         self._specs: tuple[ToolSpec, ...] = ()
         self._text = self._build(())
 

@@ -7,6 +7,7 @@ import sys
 from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.installed import Installed, all_installed, tell
 from zot.tui.sanitize import one_line
+from zot.tui.width import cells, cut
 
 COLUMNS = (
     ("SCOPE", 12),
@@ -38,16 +39,13 @@ def _cells(item: Installed) -> list[str]:
     if manifest is None:
         return []
     enabled = "yes" if manifest.enabled else "no"
-    cells = (item.scope, manifest.name, manifest.version, enabled, manifest.language, manifest.description)
-    return [one_line(cell) or "-" for cell in (*cells, manifest.kind, str(item.directory))]
+    columns = (item.scope, manifest.name, manifest.version, enabled, manifest.language, manifest.description)
+    return [one_line(cell) or "-" for cell in (*columns, manifest.kind, str(item.directory))]
 
 
-def _line(cells: list[str], cut: bool) -> str:
-    from rich.cells import cell_len, set_cell_size  # knows how wide a character is; only a table needs it
-
+def _line(row: list[str], cut_description: bool) -> str:
     padded: list[str] = []
-    for place, (cell, (_, width)) in enumerate(zip(cells, COLUMNS, strict=True)):
-        if cut and place == _DESCRIPTION and cell_len(cell) > width:
-            cell = f"{set_cell_size(cell, width - 1).rstrip()}…"
-        padded.append(cell + " " * (width - cell_len(cell)))
+    for place, (cell, (_, width)) in enumerate(zip(row, COLUMNS, strict=True)):
+        shown = cut(cell, width) if cut_description and place == _DESCRIPTION else cell
+        padded.append(shown + " " * (width - cells(shown)))
     return " ".join(padded).rstrip() + "\n"
