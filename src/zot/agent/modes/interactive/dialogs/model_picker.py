@@ -77,7 +77,8 @@ def _about(model: Model) -> str:
     price = f"${model.price_input:g}/${model.price_output:g}" if model.price_input or model.price_output else ""
     window = tokens(model.context_window) if model.context_window else ""
     name = one_line(model.name) if model.name != model.id else ""
-    return "  ".join(part for part in ("✦" if model.reasoning else "", window, price, tag, name) if part)
+    columns = f"{'✦' if model.reasoning else ' '} {window:>5}  {price:<9}"
+    return "  ".join(part for part in (columns, tag, name) if part)
 
 
 def by_text(query: str, choice: Choice) -> float | None:
