@@ -83,6 +83,39 @@ def test_closing_it_puts_the_prompt_back(serve: Any, open_zot: OpenZot) -> None:
     assert "✖ " in terminal.everything
 
 
+def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Refuse(401, "who are you")])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("go on elsewhere?")
+    terminal.press("esc")
+    terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
+    server.add(Say("now it works"))
+    terminal.press("enter")
+    terminal.wait_for("now it works")
+    assert "trying again" in terminal.everything
+    assert [text for role, text in said(server.requests[-1]) if role == "user"] == ["my prompt"]
+
+
+def test_the_reason_is_the_provider_s_message_and_not_its_json(serve: Any, open_zot: OpenZot) -> None:
+    serve([Refuse(401, {"type": "error", "error": {"type": "authentication_error", "message": "no such key"}})])
+    terminal = open_zot(columns=120)
+    terminal.submit("my prompt")
+    terminal.wait_for("authentication failed: anthropic: http 401: no such key")
+    assert "✖ anthropic: http 401: no such key" in terminal.everything
+    assert "{" not in terminal.everything
+
+
+def test_a_retry_is_not_told_any_more_when_it_has_worked(serve: Any, open_zot: OpenZot) -> None:
+    overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    serve([Refuse(529, overloaded, {"retry-after": "1"}), Say("recovered")])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("http 529: Overloaded; trying again in 1 s")
+    terminal.wait_for("recovered")
+    terminal.wait_gone("trying again in")
+
+
 @pytest.mark.parametrize("status", [401, 403, 500])
 def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: OpenZot, status: int) -> None:
     """iface-196"""

@@ -35,6 +35,19 @@ def test_enter_while_busy_queues_and_shows_what_waits(serve: Any, open_zot: Open
     terminal.wait_for("sliding in: two↩rows")
 
 
+def test_what_is_steered_in_is_shown_until_the_model_hears_it(serve: Any, open_zot: OpenZot) -> None:
+    serve([ENDLESS])
+    terminal = open_zot()
+    terminal.submit("begin")
+    terminal.type("use tabs")
+    terminal.wait_for("▌ use tabs")
+    terminal.press("ctrl+s")
+    terminal.wait_for("steering in: use tabs")
+    terminal.press("esc")
+    terminal.wait_gone("steering in")
+    terminal.wait_for("▌ use tabs")
+
+
 def test_queued_prompts_run_in_order_with_their_images(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
     """iface-160"""
     server = serve([Slow(Say("one"), 0.4), Say("two"), Say("all three answered")])

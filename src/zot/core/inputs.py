@@ -37,6 +37,10 @@ class Inputs:
         return bool(self._steering)
 
     @property
+    def steering(self) -> tuple[Prompt, ...]:
+        return tuple(self._steering)
+
+    @property
     def queued(self) -> tuple[Prompt, ...]:
         return tuple(self._queue)
 

@@ -63,6 +63,9 @@ class SelectList:
         elif self._filterable and key.name == "backspace" and self.filter:
             self.filter = self.filter[:-1]
             self._refilter()
+        elif self._filterable and key.name in ("ctrl+u", "ctrl+w") and self.filter:
+            self.filter = "" if key.name == "ctrl+u" else self.filter.rstrip().rpartition(" ")[0]
+            self._refilter()
         elif self._filterable and key.printable and not (key.text == " " and not self.filter):
             self.filter += key.text
             self._refilter()

@@ -132,7 +132,7 @@ class Attendants:
 
     async def _rescue(self, outcome: Outcome) -> None:
         """Another model may have more luck with the same prompt, which is in the transcript and is not said twice."""
-        from zot.provider.failures import rescue_category, rescue_reason
+        from zot.provider.failures import rescue_category
 
         error = outcome.error
         if error is None or rescue_category(error) in ("", "too_large"):
@@ -143,7 +143,7 @@ class Attendants:
         app, runtime = self._app, agent_of(self._app)
         await app.turns.over()
         dropped = self.launch_flags()
-        picker = RescuePicker(runtime.agent.model, rescue_reason(error), usable_models(runtime), dropped=dropped)
+        picker = RescuePicker(runtime.agent.model, _reason(error), usable_models(runtime), dropped=dropped)
         chosen = await app.dialogs.ask(picker)
         if chosen is None:
             self._give_prompt_back()
@@ -170,3 +170,14 @@ class Attendants:
         if last is not None and last.role == "user" and not last.meta and app.editor.empty:
             images = [block for block in last.content if isinstance(block, ImageBlock)]
             app.editor.give_back([(last.text(), images)])
+
+
+def _reason(error: Exception) -> str:
+    """The category, and what the provider said about it."""
+    from zot.agent.modes.interactive.failure_text import in_words
+    from zot.provider.failures import rescue_reason
+
+    label, colon, _ = rescue_reason(error).partition(": ")
+    said = in_words(str(error))
+    whole = said == str(error)
+    return rescue_reason(error) if whole else f"{label}{colon}{said}"

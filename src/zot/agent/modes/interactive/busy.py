@@ -45,13 +45,16 @@ class Turns:
         if runtime is None:
             self._early.append((text, tuple(images)))
         elif runtime.resolved.missing:
-            app.status.error(f"{runtime.resolved.missing}; or type /login")
+            app.status.error(runtime.resolved.missing)
             app.editor.give_back([(text, images)])
         elif self.busy:
             runtime.agent.enqueue(text, images)
         else:
             app.begin_turn()
-            self._start(lambda: self._converse(runtime, text, tuple(images), first_call))
+            again = first_call is None and _unanswered(runtime, text, images)
+            if again:
+                app.transcript.remark("trying again")
+            self._start(lambda: self._converse(runtime, None if again else text, tuple(images), first_call))
         app.redraw()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -183,11 +186,23 @@ class Turns:
         self._app.editor.give_back([(prompt.text, prompt.images) for prompt in prompts])
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
-        rows: list[str] = []
-        texts = [text for text, _ in self._early] + [prompt.text for prompt in self.queued]
-        for text in texts:
-            shown = visible(sanitize(text)).replace("\n", "↩")
-            rows.append(
-                f"  {theme.paint('accent', 'sliding in:')} {theme.paint('muted', cut(shown, max(width - 17, 1)))}"
-            )
-        return rows
+        runtime = self._app.runtime
+        steering = runtime.agent.inputs.steering if runtime is not None else ()
+        waiting = [text for text, _ in self._early] + [prompt.text for prompt in self.queued]
+        rows = [_waiting_row("steering in:", prompt.text, theme, width) for prompt in steering]
+        return rows + [_waiting_row("sliding in:", text, theme, width) for text in waiting]
+
+
+def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:
+    shown = visible(sanitize(text)).replace("\n", "↩")
+    return f"  {theme.paint('accent', how)} {theme.paint('muted', cut(shown, max(width - len(how) - 6, 1)))}"
+
+
+def _unanswered(runtime: Runtime, text: str, images: Sequence[ImageBlock]) -> bool:
+    """Whether exactly this is the last word of the transcript: its turn failed, and it is not to be said twice."""
+    from zot.provider.messages import ImageBlock
+
+    last = runtime.agent.messages[-1] if runtime.agent.messages else None
+    if last is None or last.role != "user" or last.meta or last.text() != text:
+        return False
+    return [block for block in last.content if isinstance(block, ImageBlock)] == list(images)

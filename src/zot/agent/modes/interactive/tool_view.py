@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from zot.agent.modes.interactive import tool_bodies
+from zot.core.tool_calls import STOPPED
 from zot.tui.markdown import Painter
 from zot.tui.partial_json import string_fields
 from zot.tui.sanitize import one_line
@@ -67,7 +68,8 @@ class ToolView:
     def ends(self, result: ToolResultEvent) -> None:
         self.result, self.running = result, False
         self._seconds = time.monotonic() - self._running_since if self._running_since else 0.0
-        self._output = ""
+        if not _stopped(result):
+            self._output = ""  # the result has it all
 
     # --- rows
 
@@ -89,7 +91,8 @@ class ToolView:
         arguments = self.arguments()
         inner = inner_width(width)
         if self.result is not None:
-            body = tool_bodies.result_rows(self.name, arguments, self.result, painter, inner)
+            body = tool_bodies.output_rows(self._output, painter.theme, inner) if self._output else []
+            body += tool_bodies.result_rows(self.name, arguments, self.result, painter, inner)
             if not expanded and not tool_bodies.has_image(self.result):
                 body = collapsed(painter.theme, body, tail=self.name == "bash" or self.result.is_error)
             mark = f" · {seconds(self._seconds)}" if self._seconds >= 0.1 and self.name != "bash" else ""
@@ -113,6 +116,11 @@ class ToolView:
         label = short_arguments(self.name, arguments, self._text)
         room = inner - 3 - cells(self.name) - cells(owner) - cells(mark) - 1
         return f"{owner} {cut(label, max(room, 0))}".rstrip() + mark
+
+
+def _stopped(result: ToolResultEvent) -> bool:
+    """A call that was cancelled has no output in its result: what was on the screen stays there."""
+    return result.is_error and result.content == STOPPED.content
 
 
 def short_arguments(name: str, arguments: dict[str, Any], text: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive import blocks
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM
+from zot.agent.modes.interactive.failure_text import RETRYING, in_words
 from zot.agent.modes.interactive.tool_view import ToolView
 from zot.core import events
 from zot.provider.messages import ImageBlock, Message, TextBlock
@@ -62,6 +63,7 @@ class Transcript:
         match event:
             case events.AssistantMessage():
                 self._end_text()
+                self._app.notes.drop("zot", RETRYING)  # it has answered
             case events.TurnEnd(stop):
                 self._end_text()
                 if stop in ("aborted", "error"):
@@ -73,9 +75,9 @@ class Transcript:
                 self._app.status.compacting = False
                 self._app.status.spinner.fixed = ""
             case events.Notice(text, level):
-                self._app.notes.add("zot", level, text)
+                self._app.notes.add("zot", level, in_words(text))
             case events.Error(message):
-                self.error(message)
+                self.error(in_words(message))
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()

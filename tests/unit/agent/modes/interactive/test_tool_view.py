@@ -9,6 +9,7 @@ import pytest
 from zot.agent.modes.interactive import tool_bodies
 from zot.agent.modes.interactive.tool_view import ToolView, short_arguments
 from zot.core.events import ToolResultEvent
+from zot.core.tool_calls import STOPPED
 from zot.provider.messages import TextBlock
 from zot.tui.markdown import Painter
 from zot.tui.theme import built_in
@@ -108,3 +109,12 @@ def test_the_extensions_name_survives_a_long_label() -> None:
     view = ToolView("1", "lookup", extension="dict")
     view.called('{"path": "' + "p" * 300 + '"}')
     assert "lookup [dict] ppp" in visible(view.lines(PAINTER, 60)[0])
+
+
+def test_what_a_cancelled_command_had_said_stays() -> None:
+    view = ToolView("1", "bash")
+    view.called('{"command": "make"}')
+    view.progress("tick 1\ntick 2\n")
+    view.ends(ToolResultEvent("1", STOPPED.is_error, STOPPED.content, None))
+    rows = [visible(row).strip(" │") for row in view.lines(PAINTER, 80)]
+    assert rows[2:6] == ["tick 1", "tick 2", "error", "aborted: the call was stopped before it finished"]

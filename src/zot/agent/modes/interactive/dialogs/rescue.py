@@ -25,5 +25,5 @@ class RescuePicker(Picker):
         if not others:
             above.append("no other model can be reached: /login adds a provider")
         rows = [Choice(AGAIN, f"  try {one_line(failed.id)} again"), *others]
-        hint = "type to filter · enter goes on with the same prompt · esc puts it back into the editor"
+        hint = "type to filter · enter goes on with the prompt · esc gives it back to edit"
         super().__init__("go on elsewhere?", rows, above=above, hint=hint, most=_ROWS, match=by_text)

@@ -18,7 +18,7 @@ from zot.tui.widgets.select_list import Choice, SelectList
 from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut
 
-_HINT = "enter resumes · r renames · d deletes · type to filter · tab: {scope} · esc closes"
+_HINT = "enter resumes · r renames · d deletes · type: filter · tab: {scope} · esc"
 
 
 class Act(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class SessionsList(Dialog[Act]):
         return cls(found, current, everywhere=everywhere, selected=chosen.value if chosen else "")
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        scope = "this directory" if self.everywhere else "all directories"
+        scope = "only here" if self.everywhere else "all places"
         self.hint = _HINT.format(scope=scope) if self._renaming is None else "enter stores the title · esc goes back"
         return super().lines(theme, width, height)
 
@@ -101,7 +101,8 @@ def _row(summary: Summary, current: str, everywhere: bool) -> Choice:
     mark = "● " if summary.path == current else "  "
     place = f" · {one_line(summary.cwd)}" if everywhere else ""
     model = f"{one_line(summary.provider)}/{one_line(summary.model)}"
-    about = f"{summary.messages} msgs · ${summary.cost_usd:.4f} · {model}{place}"
+    count = f"{summary.messages} msg{'' if summary.messages == 1 else 's'}"
+    about = f"{count} · ${summary.cost_usd:.4f} · {model}{place}"
     return Choice(summary.path, f"{mark}{age(summary.modified):>10}  {one_line(summary.label)}", about)
 
 

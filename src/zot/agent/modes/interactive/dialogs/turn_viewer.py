@@ -20,7 +20,7 @@ from zot.tui.width import cut, visible
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
 
-_KEYS = "up/down, page up/down · left/right: turn · / search · n next · ctrl+o folds · y copies · esc returns"
+_KEYS = "↑↓ page up/down · ←→ turn · / search · n next · ctrl+o folds · y copies · esc"
 
 
 class TurnViewer(Dialog[bool]):

@@ -1,0 +1,18 @@
+"""The filter of a list is edited like a line."""
+
+from __future__ import annotations
+
+import pytest
+
+from zot.tui.keys import Key
+from zot.tui.widgets.select_list import Choice, SelectList
+
+
+@pytest.mark.parametrize(("key", "left"), [("ctrl+u", ""), ("ctrl+w", "one"), ("backspace", "one tw")])
+def test_a_filter_can_be_taken_back(key: str, left: str) -> None:
+    choices = SelectList([Choice("a", "one two"), Choice("b", "three")])
+    for letter in "one two":
+        choices.key(Key(letter, letter))
+    assert choices.key(Key(key))
+    assert choices.filter == left
+    assert choices.chosen is not None
