@@ -44,6 +44,19 @@ open(HERE + "/eof", "w"); send(type="shutdown_ack"); send(type="notify", message
     assert kit.surface.calls == [] and kit.surface.faults == []
 
 
+async def test_a_child_that_closes_its_stdout_first_may_still_finish_its_work(kit: Kit) -> None:
+    """§13: at the shutdown the exit of the process is waited for, not the end of its stdout."""
+    directory = kit.add(
+        "tidy",
+        """
+hello(); ready(); serve(); os.close(1); time.sleep(0.3); open(HERE + "/saved", "w")
+""",
+    )
+    await kit.start()
+    await kit.host.stop()
+    assert (directory / "saved").exists()
+
+
 async def test_whoever_ignores_everything_is_dead_in_about_three_seconds(kit: Kit) -> None:
     """ext-095: two for all together, one after SIGTERM."""
     stubborn = """

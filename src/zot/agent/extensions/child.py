@@ -178,7 +178,8 @@ class Child:
             reason = await process.over
             greeted, stopping = self.state != "starting", self.state == "stopping"
             self._leave()
-            if stopping:
+            if stopping:  # its exit counts, not the end of its stdout; the host sees to it that this ends
+                await process.tree.wait()
                 return False
             if reason and not greeted:
                 self._load_error(self._refused or reason)
