@@ -23,7 +23,7 @@ from zot.agent.skills.manifest import manifest
 from zot.agent.skills.tool import SkillTool
 from zot.agent.system_prompt import SystemPrompt, load_custom
 from zot.agent.tools.limits import Limits
-from zot.agent.tools.registry import DEFAULT_TOOLS, builtin_tools, preparing, unknown_tools
+from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, builtin_tools, preparing, unknown_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.confirm import ConfirmGate
@@ -266,8 +266,11 @@ def _skills(home: Path, cwd: Path, host: ExtensionHost | None, notices: list[str
 
 
 def _unknown_tools(flags: Flags, tools: Sequence[Tool]) -> list[str]:
-    unknown = unknown_tools(flags.tools or (), ("skill", *(tool.name for tool in tools)))
-    return [f"--tools: there is no tool named {name}" for name in unknown]
+    known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in tools)})
+    return [
+        f"--tools: there is no tool named {name}; there are {', '.join(known)}"
+        for name in unknown_tools(flags.tools or (), known)
+    ]
 
 
 def _system_prompt(flags: Flags, home: Path, cwd: Path, skills: Skills, notices: list[str]) -> SystemPrompt:

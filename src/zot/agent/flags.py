@@ -226,7 +226,7 @@ def _take(flags: Flags, argument: str, rest: Any) -> None:
     name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
     flag = _BY_NAME.get(name)
     if flag is None:
-        raise UsageError(f'unknown flag "{name}"')
+        raise UsageError(f'unknown flag "{name}"' + _meant(name))
     if flag.read is None:
         if equals:
             raise UsageError(f"{name} takes no value")
@@ -237,6 +237,13 @@ def _take(flags: Flags, argument: str, rest: Any) -> None:
         raise UsageError(f"{name} needs a value: {name} {flag.value}")
     parsed = flag.read(name, value)
     setattr(flags, flag.dest, (*getattr(flags, flag.dest), parsed) if flag.repeat else parsed)
+
+
+def _meant(name: str) -> str:
+    import difflib  # only for a command line that is wrong anyway
+
+    close = difflib.get_close_matches(name, _BY_NAME, n=1) if name.startswith("--") else []
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _check(flags: Flags) -> None:

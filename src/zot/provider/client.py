@@ -49,7 +49,7 @@ class HttpClient:
                 wait = next_wait(error, failed) if error is not None else None
                 if wait is None:
                     if error is not None and not first:
-                        raise final(error)
+                        raise final(_advised(error, self._endpoint.base_url))
                     yield Started(request.model.id, self._endpoint.provider)
                     for event in first:
                         yield event
@@ -198,6 +198,14 @@ def _may_stream(response: HttpResponse) -> bool:
     kind = response.headers.get("content-type", "").lower()
     plain = response.headers.get("content-encoding", "identity") == "identity"
     return plain and not kind.startswith(("text/html", "application/json"))
+
+
+def _advised(error: ProviderError, base_url: str) -> ProviderError:
+    """Who is refused on the own machine has usually not started the server."""
+    here = base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
+    if here and str(error).endswith("connection refused"):
+        error.args = (f"{error}; start the server, or name its address with --base-url",)
+    return error
 
 
 def _notice(error: ProviderError, wait: float) -> str:

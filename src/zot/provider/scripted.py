@@ -71,7 +71,7 @@ def _place(text: str, data: bytes) -> str:
     if found := re.search(r"\(byte (\d+)\)", text):
         line = data.count(b"\n", 0, int(found[1])) + 1
         return f"line {line}: {text}"
-    return text
+    return "the JSON ends too early: a bracket, brace or quote is not closed" if "truncated" in text else text
 
 
 class ScriptedClient:

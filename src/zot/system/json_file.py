@@ -45,7 +45,7 @@ def _place(data: bytes, text: str) -> str:
     """msgspec counts bytes; people count lines."""
     match = _BYTE.search(text)
     if match is None:
-        return text
+        return "the JSON ends too early: a bracket, brace or quote is not closed" if "truncated" in text else text
     before = data[: int(match[1])]
     line = before.count(b"\n") + 1
     column = len(before) - (before.rfind(b"\n") + 1) + 1

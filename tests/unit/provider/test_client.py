@@ -276,7 +276,8 @@ async def test_connection_refused_is_retried_and_named(pool: HttpPool) -> None:
     async with FakeHttpServer() as gone:
         pass
     notices: list[StreamEvent] = []
-    with pytest.raises(TransportFailed, match=r"^fake: connect to 127\.0\.0\.1:\d+: connection refused"):
+    named = r"^fake: connect to 127\.0\.0\.1:\d+: connection refused; start the server, or name its address with --base"
+    with pytest.raises(TransportFailed, match=named):
         async for event in client(gone.url, pool).stream(REQUEST):
             notices.append(event)
     assert [type(notice) for notice in notices] == [Retrying, Retrying]

@@ -17,6 +17,7 @@ from zot.tui.sanitize import one_line
 
 FORMAT = 1
 _LOG_LINES = 12
+_SKIPS_NAMED = 30  # more than this means that nothing could be tried, and names would bury the failure
 _BY_ID = {check.id: check for check in ALL}
 
 
@@ -27,7 +28,8 @@ def text_lines(report: Report, seconds: float) -> Iterator[str]:
         yield from _result_lines(_BY_ID[result.id], result)
     for why in dict.fromkeys(result.evidence for result in report.results if result.status == "skip"):
         skipped = [result.id for result in report.results if result.status == "skip" and result.evidence == why]
-        yield f"  SKIP {', '.join(skipped)}: {one_line(why)}"
+        what = ", ".join(skipped) if len(skipped) <= _SKIPS_NAMED else f"{len(skipped)} checks"
+        yield f"  SKIP {what}: {one_line(why)}"
     if report.failures and report.log.strip():
         yield "its stderr ended with:"
         yield from (f"  | {one_line(line)}" for line in report.log.splitlines()[-_LOG_LINES:])

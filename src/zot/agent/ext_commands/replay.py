@@ -10,19 +10,26 @@ from pathlib import Path
 
 from zot.agent.conformance.replay import Difference, default_place, frames_of, replay
 from zot.agent.ext_commands.arguments import parse
-from zot.agent.extensions.manifest import read_manifest
+from zot.agent.extensions.manifest import Manifest, read_manifest
 from zot.agent.record import read_frames
-from zot.errors import UsageError
+from zot.errors import ExtensionError, UsageError
 from zot.tui.sanitize import one_line
 
 _OPTIONS = {"--extension": True, "--timeout": True, "--exact": False}
 _SHOWN = 1000
 
 
+def _manifest(directory: Path) -> Manifest:
+    try:
+        return read_manifest(directory)
+    except ExtensionError as error:
+        raise ExtensionError(f"{directory} is not an extension: {error}") from error
+
+
 def run(argv: list[str]) -> int:
     typed = parse(argv, _OPTIONS, least=2, most=2, what="the recording or the extension's directory")
     file, directory = (Path(os.path.abspath(os.path.expanduser(word))) for word in typed.words)
-    manifest = read_manifest(directory)
+    manifest = _manifest(directory)
     recorded = frames_of(list(read_frames(file)), typed.values.get("--extension", manifest.name))
     with tempfile.TemporaryDirectory(prefix="zot-replay-") as scratch:
         playing = replay(

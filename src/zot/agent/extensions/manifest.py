@@ -147,7 +147,7 @@ def _read(path: Path) -> bytes:
     """A plain file of reasonable size; a pipe called extension.json must not hang the start."""
     try:
         if not path.is_file():
-            raise ExtensionError(f"{FILE} is not a file" if path.exists() else f"no {FILE}")
+            raise ExtensionError(_missing(path))
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -155,3 +155,9 @@ def _read(path: Path) -> bytes:
     if len(data) > MAX_BYTES:
         raise ExtensionError(f"{FILE} is larger than 1 MiB")
     return data
+
+
+def _missing(path: Path) -> str:
+    if path.exists():
+        return f"{FILE} is not a file"
+    return f"no {FILE}" if path.parent.is_dir() else "no such directory"

@@ -139,7 +139,10 @@ class AuthStore:
         if data is None:
             return {}
         self._tighten()
-        return decode_object(self.path, data)
+        try:
+            return decode_object(self.path, data)
+        except ConfigError as error:
+            raise ConfigError(f"{error}; fix the file, or remove it and log in again") from error
 
     def _write(self, raw: dict[str, Any]) -> None:
         first: dict[str, Any] = {name: raw.get(name) or {} for name in _FIRST}

@@ -1,0 +1,55 @@
+"""Typical mistakes of a newcomer: the message names the thing and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("--modle=x", "; did you mean --model?"), ("--lst-models", "; did you mean --list-models?")]
+)
+def test_a_mistyped_flag_is_answered_with_the_likely_one(zot: Zot, typed: str, meant: str) -> None:
+    ran = zot("-p", "hi", typed)
+    assert ran.code == 1 and meant in ran.err
+
+
+def test_a_flag_like_no_other_is_answered_without_a_guess(zot: Zot) -> None:
+    ran = zot("-p", "hi", "--qqqqqq")
+    assert ran.code == 1 and 'unknown flag "--qqqqqq"' in ran.err and "did you mean" not in ran.err
+
+
+def test_an_unknown_tool_is_answered_with_the_known_ones(zot: Zot, serve: Any) -> None:
+    serve([Say("ok")])
+    ran = zot("-p", "hi", "--tools", "reed")
+    assert "no tool named reed; there are bash, edit, " in ran.err
+
+
+@pytest.mark.parametrize("name", ["config.json", "models.json", "auth.json"])
+def test_a_file_that_ends_too_early_is_named_with_the_reason(zot: Zot, serve: Any, name: str) -> None:
+    serve([Say("ok")])
+    file = zot.home / "zot" / name
+    file.parent.mkdir()
+    file.write_text('{"a": {')
+    ran = zot("-p", "hi", model=name != "auth.json")  # with a key on the command line nobody looks into auth.json
+    assert f"{name}: the JSON ends too early" in ran.err and "fix" in ran.err
+
+
+def test_a_script_that_ends_too_early_is_named_with_the_reason(zot: Zot, tmp_path: Path) -> None:
+    (tmp_path / "half.json").write_text('{"turns": [')
+    ran = zot("-p", "hi", "--provider", "script", "--script", str(tmp_path / "half.json"))
+    assert ran.code == 1 and "half.json: not a script: the JSON ends too early" in ran.err
+
+
+def test_checking_or_replaying_what_is_not_there_says_so(zot: Zot, tmp_path: Path) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    checked = zot("ext", "check", nowhere)
+    assert checked.code == 1 and "no such directory" in checked.out
+    assert "SKIP 59 checks: the manifest cannot be used" in checked.out
+    replayed = zot("ext", "replay", "run.jsonl", nowhere)
+    assert replayed.code == 1 and f"{nowhere} is not an extension: no such directory" in replayed.err
