@@ -145,6 +145,7 @@ async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
         ("raw(b'\\xff\\xfe\\n'); time.sleep(60)", "not a hello"),
         ("hello(name=''); time.sleep(60)", "no name"),
         ("sys.exit(4)", "exited before hello (exit status 4)"),
+        ("sys.exit('no such module: x')", "exited before hello (exit status 1): no such module: x"),
         ("os.kill(os.getpid(), 9)", "signal SIGKILL"),
         ("os.close(1); time.sleep(60)", "closed its stdout before hello"),
         ("raw(b'x' * (9 << 20)); time.sleep(60)", "8 MiB"),

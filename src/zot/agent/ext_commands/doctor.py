@@ -18,6 +18,7 @@ from zot import __version__
 from zot.agent.ext_commands.arguments import parse
 from zot.agent.extensions.discover import STAGING, Discovery, Entry, global_dir
 from zot.agent.extensions.host import ExtensionHost
+from zot.agent.extensions.log_file import last_words
 from zot.agent.extensions.status import ExtensionStatus
 from zot.agent.extensions.surface import SilentSurface
 from zot.agent.extensions.trust import TrustStore, Untrusted, undecided
@@ -125,16 +126,7 @@ def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str
     if status.log_path:
         yield "log", str(status.log_path)
         if status.state != "ready":
-            yield from (("", line) for line in _last_words(status.log_path))
-
-
-def _last_words(log: Path) -> list[str]:
-    """The end of what it wrote itself, which usually says why it is not running."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
-        lines = file.read().decode("utf-8", "replace").splitlines()
-    start = max((place for place, line in enumerate(lines) if not line), default=0)  # each run begins with a blank
-    return [line for line in lines[start:] if line.strip() and not line.startswith("[zot] ")][-_LAST_LINES:]
+            yield from (("", line) for line in last_words(status.log_path)[-_LAST_LINES:])
 
 
 def _state(status: ExtensionStatus) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from zot.agent.extensions.diagnostics import Diagnostics
-from zot.agent.extensions.log_file import LogFile
+from zot.agent.extensions.log_file import LogFile, last_words
 
 _LISTED = 20  # of one kind in one life
+_SAID = 200  # characters of its last line on stderr
 
 
 class ChildLog:
@@ -56,6 +57,8 @@ class ChildLog:
         self.faults.append(reason)
         self.write(f"not loaded: {reason}")
         facts = [f"extension {self._name}", *facts, *([f"log {self.path}"] if self.path else [])]
+        if self.path and (said := last_words(self.path)):
+            reason += f": {said[-1].strip()[:_SAID]}"
         self._diagnostics.load_error(directory, f"{reason} ({', '.join(facts)})")
 
     def trim(self) -> None:

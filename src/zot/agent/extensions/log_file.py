@@ -23,6 +23,17 @@ def log_path(home: Path, name: str) -> Path:
     return home / "logs" / f"ext-{check_name(name)}.log"
 
 
+def last_words(log: Path) -> list[str]:
+    """The end of what the child wrote itself in its last life, which usually says why it is not running."""
+    if not log.is_file():  # a pipe in the log's place must not hang us
+        return []
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    start = max((place for place, line in enumerate(lines) if not line), default=0)  # each life begins with a blank
+    return [line for line in lines[start:] if line.strip() and not line.startswith("[zot] ")]
+
+
 class LogFile:
     """Open for appending while the extension lives; ``fd`` is handed to the child as its stderr."""
 
