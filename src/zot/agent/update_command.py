@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 
 from zot import __version__
 from zot.agent.settings import Settings
@@ -54,4 +55,12 @@ def install_command() -> str:
         return "pipx upgrade zot"
     if "/uv/tools/" in prefix:
         return "uv tool upgrade zot"
+    if checkout := _checkout():
+        return f"cd {checkout} && git pull && make try"
     return f"{sys.executable} -m pip install --upgrade zot"
+
+
+def _checkout() -> Path | None:
+    """The repository this zot runs from, if it does: a package manager knows nothing newer about that."""
+    root = Path(__file__).parents[3]
+    return root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
