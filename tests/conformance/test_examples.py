@@ -31,6 +31,8 @@ class Example:
     def __init__(self, name: str, place: Path) -> None:
         self.directory = place / name
         copy_tree(EXAMPLES / name, self.directory)
+        for written in (EXAMPLES / ".gitignore").read_text(encoding="utf-8").splitlines()[1:]:
+            (self.directory / written).unlink(missing_ok=True)  # somebody has tried the example where it is
         self.environment = {**os.environ, **toolchains.environment()}
 
     def play(self, *frames: Frame) -> list[Frame]:
