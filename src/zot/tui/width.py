@@ -17,10 +17,15 @@ STYLE = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
 _DRAWING = re.compile(r"\x1b7.*?\x1b8", re.DOTALL)
 
 # One cell each, never part of a cluster: what nearly all text is made of, so that the tables stay unloaded.
-_PLAIN = re.compile(
-    "[ -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u03ff\u0400-\u0482\u2010-\u2027\u2030-\u203b\u2190-\u2199"
-    "\u2500-\u25a9\u25b2-\u25b5\u25b8-\u25bf\u25c6-\u25cf\u2713\u2717\u2800-\u28ff]*"
+_ONE_CELL = (
+    " -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u03ff\u0400-\u0482\u2010-\u2027\u2030-\u203b\u2190-\u2199"
+    "\u2500-\u25a9\u25b2-\u25b5\u25b8-\u25bf\u25c6-\u25cf\u2713\u2717\u2800-\u28ff"
 )
+# Two cells each and alone too: Chinese, Japanese and Korean as they are written.
+_WIDE_FROM = "\u3000"
+TWO_CELLS = "\u3000-\u3020\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
+_PLAIN = re.compile(f"[{_ONE_CELL}]*")
+_SIMPLE = re.compile(f"[{_ONE_CELL}{TWO_CELLS}]*")
 _WORD = re.compile(r"(?:\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)|[^ \x1b])+| +")
 _RESETS = frozenset({RESET, "\x1b[m"})
 
@@ -35,14 +40,16 @@ def cells(text: str) -> int:
     plain = visible(_DRAWING.sub("", text) if "\x1b7" in text else text)
     if _PLAIN.fullmatch(plain):
         return len(plain)
+    if _SIMPLE.fullmatch(plain):
+        return len(plain) + sum([character >= _WIDE_FROM for character in plain])
     return sum(width for _, width in clusters(plain))
 
 
 def clusters(plain: str) -> Iterator[tuple[str, int]]:
     """The user-perceived characters of a text without styles, each with its width."""
-    if _PLAIN.fullmatch(plain):
+    if _SIMPLE.fullmatch(plain):
         for character in plain:
-            yield character, 1
+            yield character, 2 if character >= _WIDE_FROM else 1
         return
     # Imported here: the tables cost 30 ms, which a session in plain text does not pay.
     from wcwidth import iter_graphemes, wcswidth

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zot.tui import width
 from zot.tui.width import RESET, cells, cut, pad, visible, wrap
 
 STYLES = ["\x1b[1m", "\x1b[38;5;111m", RESET, "\x1b]8;;https://example.org\x1b\\", "\x1b]8;;\x1b\\"]
@@ -76,3 +79,24 @@ def test_continuation_rows_are_indented() -> None:
 
 def test_a_word_longer_than_the_row_is_split_where_it_stands() -> None:
     assert wrap("ab cdefghij", 5) == ["ab cd", "efghi", "j"]
+
+
+def test_chinese_japanese_and_korean_are_measured_as_the_tables_say() -> None:
+    """Every character of the short cut is two cells and a cluster of its own."""
+    from wcwidth import iter_graphemes, wcswidth
+
+    simple = re.compile(f"[{width.TWO_CELLS}]")
+    wide = "".join(filter(simple.match, map(chr, range(0x3000, 0x10000))))
+    assert len(wide) > 30_000
+    assert list(iter_graphemes(wide)) == list(wide)
+    assert {wcswidth(character) for character in wide} == {2}
+
+
+def test_they_need_no_tables() -> None:
+    """The first such key of a session would wait for them."""
+    code = "import sys; from zot.tui.width import cells; cells('漢字かな 한글、'); sys.exit('wcwidth' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_mark_on_a_wide_character_joins_it() -> None:
+    assert cells("か\u3099漢") == 4
