@@ -118,6 +118,16 @@ def test_ctrl_c_clears_a_draft_and_again_leaves(open_zot: OpenZot) -> None:
     assert terminal.wait_exit() == 0
 
 
+def test_what_ctrl_c_cleared_is_in_the_history(open_zot: OpenZot) -> None:
+    terminal = open_zot()
+    terminal.type("a draft")
+    terminal.wait_for("▌ a draft")
+    terminal.press("ctrl+c")
+    terminal.wait_gone("▌ a draft")
+    terminal.press("up")
+    terminal.wait_for("▌ a draft")
+
+
 def test_another_key_between_two_ctrl_c_prevents_the_exit(open_zot: OpenZot) -> None:
     """iface-165"""
     terminal = open_zot()

@@ -86,8 +86,8 @@ def _interrupt(app: App) -> bool:
     elif app.turns.busy:
         app.exit_arm.arm("ctrl+c again leaves zot; esc cancels the turn")
     else:
-        app.editor.clear()
         app.turns.give_back()
+        app.editor.set_aside()  # in the history, in case it was a habit
         app.editor.clear()
         app.exit_arm.arm("ctrl+c again leaves zot")
     return True

@@ -162,4 +162,6 @@ def _farewell(app: App) -> None:
     session = app.runtime.session if app.runtime is not None else None
     if app.terminal.closed or session is None or not session.path.exists():
         return
-    print(f"to go on: zot --session {session.path}")
+    from shlex import quote
+
+    print(f"to go on: zot -c, or zot --session {quote(str(session.path))}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.agent.console import Stdout, say
+from zot.agent.modes.interactive.failure_text import in_words
 from zot.core import events
 from zot.tui.sanitize import Sanitizer, one_line
 from zot.tui.width import visible
@@ -48,7 +49,10 @@ def _ask() -> str | None:
     sys.stdout.write("> ")
     sys.stdout.flush()
     line = sys.stdin.readline()
-    return line.strip() if line else None
+    if not line:
+        sys.stdout.write("\n")  # the shell's prompt begins a line of its own
+        return None
+    return line.strip()
 
 
 async def _answer(runtime: Runtime, prompt: str) -> None:
@@ -81,9 +85,9 @@ class _Reader:
             case events.ToolResultEvent(is_error=True, content=content):
                 self._write(f"[error] {one_line(' '.join(getattr(b, 'text', '') for b in content))[:200]}\n")
             case events.Error(message):
-                self._write(f"error: {one_line(message)}\n")
+                self._write(f"error: {one_line(in_words(message))}\n")
             case events.Notice(text):
-                self._write(f"{one_line(text)}\n")
+                self._write(f"{one_line(in_words(text))}\n")
             case _:
                 pass
 
