@@ -62,8 +62,9 @@ test: $(STAMP)-sdks $(STAMP)-fixtures check ## everything CI runs
 bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some)
 	@$(BIN)/python benchmarks/run.py $(ONLY)
 
-pictures: $(STAMP)-dev ## draw the documentation's pictures from this build
+pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from this build
 	@$(BIN)/python docs/make_pictures.py
+	@$(BIN)/python docs/make_cast.py
 
 torture: $(STAMP)-dev ## the long fault runs
 	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800
