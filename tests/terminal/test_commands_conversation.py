@@ -21,6 +21,13 @@ def test_an_unknown_command_is_reported_and_nothing_is_sent(serve: Any, open_zot
     assert server.requests == []
 
 
+def test_a_mistyped_command_is_answered_with_the_likely_one(serve: Any, open_zot: OpenZot) -> None:
+    serve([Say("never")])
+    terminal = open_zot()
+    terminal.submit("/modle")
+    terminal.wait_for("unknown command /modle; did you mean /model?")
+
+
 def test_a_path_is_a_prompt(serve: Any, open_zot: OpenZot) -> None:
     """iface-156"""
     server = serve([Say("a directory")])

@@ -166,7 +166,7 @@ class App:
         if command is None and parsed[0] in (name.lower() for name, _ in self.extension_commands()):
             self.spawn(extension_commands.run(self, *parsed))
         elif command is None:
-            self.status.error(f"unknown command /{parsed[0]}; /help lists them")
+            self.status.error(f"unknown command /{parsed[0]}{registry.meant(parsed[0])}; /help lists them")
             self.editor.set_text(text)
         else:
             self.spawn(self._run_command(command, parsed[1]))

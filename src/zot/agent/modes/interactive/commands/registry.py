@@ -55,6 +55,14 @@ def find(name: str) -> Command | None:
     return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
 
 
+def meant(name: str) -> str:
+    """What to say about a name that is nearly one of these."""
+    import difflib  # only for a name that is wrong anyway
+
+    close = difflib.get_close_matches(name, [command.name for command in COMMANDS if not command.hidden], n=1)
+    return f"; did you mean /{close[0]}?" if close else ""
+
+
 def offered(app: App) -> list[Command]:
     """The commands a person is shown: without sessions there is no new one to begin."""
     without = ("new",) if app.flags.no_session else ()
