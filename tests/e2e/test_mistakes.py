@@ -53,3 +53,11 @@ def test_checking_or_replaying_what_is_not_there_says_so(zot: Zot, tmp_path: Pat
     assert "SKIP 59 checks: the manifest cannot be used" in checked.out
     replayed = zot("ext", "replay", "run.jsonl", nowhere)
     assert replayed.code == 1 and f"{nowhere} is not an extension: no such directory" in replayed.err
+
+
+def test_doctor_names_a_mistyped_setting_and_no_foreign_one(zot: Zot) -> None:
+    (zot.home / "zot").mkdir()
+    (zot.home / "zot" / "config.json").write_text('{"provder": "openai", "telegram": {}}')
+    ran = zot("doctor")
+    assert ran.code == 1 and "config.json: provder is no setting; did you mean provider?" in ran.out
+    assert "telegram" not in ran.out

@@ -91,6 +91,7 @@ def _stored(provider: Provider, store: AuthStore) -> bool:
 
 def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from Settings(home).problems
+    yield from Settings(home).near_misses()
     yield from Catalog(home).problems
     store = AuthStore(home)
     try:

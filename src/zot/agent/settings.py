@@ -138,6 +138,18 @@ class Settings:
             raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
         self.values = _values(self.path, raw, [])
 
+    def near_misses(self) -> list[str]:
+        """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` speaks of them."""
+        import difflib  # only here
+
+        known = Values.__struct_fields__
+        try:
+            unknown = [key for key in self._read() if key not in known]
+        except ConfigError:
+            return []  # among the problems
+        close = {key: difflib.get_close_matches(key, known, n=1, cutoff=0.8) for key in unknown}
+        return [f"{self.path}: {key} is no setting; did you mean {meant[0]}?" for key, meant in close.items() if meant]
+
     def _read(self) -> dict[str, Any]:
         data = read_bytes(self.path)
         return {} if data is None else decode_object(self.path, data)
