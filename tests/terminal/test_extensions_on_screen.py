@@ -65,6 +65,7 @@ def test_notes_vanish_with_the_next_prompt_and_on_esc(serve: Any, open_zot: Open
     terminal.wait_for("[noter] second")
     terminal.submit("a prompt")
     terminal.wait_for("answered")
+    terminal.wait_gone("[noter]")  # in the same frame, of which a read may show the first half
     assert "[noter]" not in terminal.everything
 
 

@@ -138,7 +138,7 @@ def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[s
             selected = len(rows)
             rows += _selected_rows(theme, visible(clean), width)
         else:
-            rows += [_ticks(theme, row) for row in wrap(_styled(theme, clean), width)]
+            rows += [_ticks(theme, row) for row in wrap(_styled(theme, clean), width, _indent(visible(clean)))]
     return rows, selected
 
 
@@ -148,8 +148,13 @@ def _styled(theme: Theme, line: str) -> str:
 
 def _selected_rows(theme: Theme, line: str, width: int) -> list[str]:
     """Full-width; the marker stands on the first row alone."""
-    indent = " " * (len(line) - len(line.lstrip(" ")) + 2)
-    return [theme.selected(row.replace("\u200b", ""), width) for row in wrap(line, width, indent)]
+    rows = wrap(line, width, _indent(line) + "  ")
+    return [theme.selected(row.replace("\u200b", ""), width) for row in rows]
+
+
+def _indent(line: str) -> str:
+    """A line's own indentation, for the rows it goes on in."""
+    return " " * (len(line) - len(line.lstrip(" ")))
 
 
 def _ticks(theme: Theme, row: str) -> str:
