@@ -62,13 +62,11 @@ def test_login_keeps_the_conversation_and_stores_a_key_that_was_tried(serve: Any
     terminal.submit("hello")
     terminal.wait_for("first")
     log_in(terminal, "beta", "sk-secret-0123456789")
-    terminal.wait_for("choose a model with /model")
+    terminal.wait_for("logged in to beta: beta-one")
     assert server.requests[-1].headers["authorization"] == "Bearer sk-secret-0123456789"
     assert "sk-secret" not in terminal.raw.decode()
     assert stored(zot)["additional_api_key_creds"]["beta"]["api_key"] == "sk-secret-0123456789"
     assert stat.S_IMODE((zot.home / "zot" / "auth.json").stat().st_mode) == 0o600
-    terminal.submit("/model beta-one")
-    terminal.wait_for("model: beta-one (beta)")
     terminal.submit("and now?")
     terminal.wait_for("second")
     assert said(server.requests[-1])[0] == ("user", "hello")
@@ -92,6 +90,19 @@ def test_login_after_a_start_without_a_credential_creates_a_session(open_zot: Op
         terminal.submit("hello")
         terminal.wait_for("welcome")
         assert len(zot.sessions) == 1
+
+
+def test_login_to_a_provider_of_ones_own_goes_on_with_its_first_model(open_zot: OpenZot, zot: Zot) -> None:
+    with FakeModelServer([Say("from alpha")]) as server:
+        two_providers(zot, server.url, auth="key")
+        terminal = open_zot(model=False)
+        terminal.wait_for("welcome to zot")
+        terminal.press("esc")
+        terminal.wait_gone("welcome to zot")
+        log_in(terminal, "alpha", "alpha-key-1234")
+        terminal.wait_for("logged in to alpha: alpha-one")
+        terminal.submit("hello")
+        terminal.wait_for("from alpha")
 
 
 def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) -> None:

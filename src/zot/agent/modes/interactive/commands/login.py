@@ -13,6 +13,7 @@ from zot.errors import ProviderError, ZotError
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
+    from zot.agent.runtime import Runtime
     from zot.provider.providers import Provider
 
 _LATER = (
@@ -70,9 +71,16 @@ async def _log_in(app: App, provider: Provider, key: str) -> None:
     if app.attendants.launched_with == provider.id:
         app.attendants.forget_launch_flags()  # the key just typed is the one that is meant
     same = provider.id == runtime.resolved.provider.id
-    model = runtime.agent.model.id if same else provider.default_model
+    model = runtime.agent.model.id if same else provider.default_model or _first_model(runtime, provider)
     if not model:
         app.status.ok(f"logged in to {provider.name}; choose a model with /model")
         return
     await use_model(app, provider.id, model)
     app.status.ok(f"logged in to {provider.name}: {runtime.agent.model.id}")
+
+
+def _first_model(runtime: Runtime, provider: Provider) -> str:
+    """A provider of the user's own has no default: the first of its models will do; empty when none is known."""
+    from zot.agent.modes.interactive.dialogs.model_picker import usable_models
+
+    return next((model.id for model in usable_models(runtime) if model.provider == provider.id), "")
