@@ -1,7 +1,8 @@
 """A terminal for tests: the real program in a real pty, an emulator as its screen, every byte kept.
 
-Everything waits for what should appear, never for time to pass. ``screen`` is what a person would see, ``history`` what
-scrolled away, ``raw`` what was written. ``press`` takes key names as ``zot.tui.keys`` has them.
+Everything waits for what should appear, never for time to pass. ``screen`` is what a person would see, whole frames
+only (synchronized output is honoured), ``history`` what scrolled away, ``raw`` what was written. ``press`` takes key
+names as ``zot.tui.keys`` has them.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ KEYS = {
 _UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b_[^\x1b]*\x1b\\|\x1bP[^\x1b]*\x1b\\")
 _ALTERNATE = re.compile(rb"(\x1b\[\?1049[hl])")
 _OPEN = re.compile(rb"\x1b(?:\[[0-?]*|[\]P_][^\x07\x1b]*\x1b?)?\Z")
+_FRAME_BEGINS, _FRAME_ENDS = b"\x1b[?2026h", b"\x1b[?2026l"
 
 
 class FakeTerminal:
@@ -214,14 +216,13 @@ class FakeTerminal:
         try:
             data = os.read(self._fd, 1 << 16)
         except OSError:
+            self._show(_UNKNOWN.sub(b"", self._pending))
+            self._pending = b""
             return False
         self.raw += data
         self._reply()
-        data = self._pending + data
-        tail = _OPEN.search(data)
-        cut = tail.start() if tail else len(data)
-        self._pending = data[cut:]
-        self._show(_UNKNOWN.sub(b"", data[:cut]))
+        shown, self._pending = _whole(self._pending + data)
+        self._show(_UNKNOWN.sub(b"", shown))
         return bool(data)
 
     def _show(self, data: bytes) -> None:
@@ -249,3 +250,13 @@ class FakeTerminal:
 
     def _set_size(self) -> None:
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", self.rows, self.columns, 0, 0))
+
+
+def _whole(data: bytes) -> tuple[bytes, bytes]:
+    """What a terminal would show by now, and what it holds back: a sequence cut in two, a frame not ended yet."""
+    tail = _OPEN.search(data)
+    cut = tail.start() if tail else len(data)
+    begun = data.rfind(_FRAME_BEGINS, 0, cut)
+    if begun >= 0 and data.find(_FRAME_ENDS, begun, cut) < 0:
+        cut = begun
+    return data[:cut], data[cut:]
