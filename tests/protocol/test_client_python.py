@@ -374,8 +374,10 @@ def test_the_sync_client_is_a_plain_loop(serve: Serve, options: Callable[..., Cl
         assert zot.ask("more") == "after"
         zot.ping(), zot.abort(), zot.set_reasoning("low"), zot.clear()
         assert zot.pid and zot.stderr == ""
-    with pytest.raises(RuntimeClosed):
+    with pytest.raises(RuntimeClosed, match="client is closed"):
         zot.ask("hi")
+    with pytest.raises(RuntimeClosed, match="client is closed"):
+        zot.prompt("hi")
 
 
 def test_a_wrong_option_is_named() -> None:

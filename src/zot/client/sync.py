@@ -6,47 +6,22 @@ A thread of its own carries the event loop; ``approve``, ``on_event`` and ``on_s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from types import TracebackType
-from typing import Self, Unpack
+from typing import Unpack
 
 from zot.agent.extproto import rpc_frames as rpc
 from zot.agent.extproto.rpc_events import Event
 from zot.client.client import Client
 from zot.client.options import ClientOptions
-from zot.errors import RuntimeClosed
 from zot.sdk.images import PromptImage
-from zot.system.loop_thread import LoopThread
+from zot.system.waiting_face import WaitingFace
 
 
-class SyncClient:
+class SyncClient(WaitingFace):
     """``with SyncClient(model=…) as zot: for event in zot.prompt("…"): …``"""
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:
         self._client = Client(**options)
-        self._loop: LoopThread | None = None
-
-    def __enter__(self) -> Self:
-        self._loop = LoopThread("zot client")
-        try:
-            self._loop.call(self._client.__aenter__())
-        except BaseException:
-            self._loop.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Abort what runs and end the process; harmless the second time."""
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            try:
-                loop.call(self._client.close())
-            finally:
-                loop.close()
+        super().__init__(self._client, "client")
 
     @property
     def pid(self) -> int | None:
@@ -59,54 +34,48 @@ class SyncClient:
 
     def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> Iterator[Event]:
         """The events, in order; leaving the loop aborts the prompt."""
-        return self._running().iterate(self._client.prompt(text, images))
+        return self._each(self._client.prompt(text, images))
 
     def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
-        return self._running().call(self._client.ask(text, images))
+        return self._wait(self._client.ask(text, images))
 
     def compact(self) -> str:
-        return self._running().call(self._client.compact())
+        return self._wait(self._client.compact())
 
     def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, Iterator[Event]]:
-        loop = self._running()
-        ran, events = loop.call(self._client.run_command(name, args))
-        return ran, loop.iterate(events)
+        ran, events = self._wait(self._client.run_command(name, args))
+        return ran, self._each(events)
 
     def abort(self) -> None:
         """May be called from another thread while a prompt runs."""
-        self._running().call(self._client.abort())
+        self._wait(self._client.abort())
 
     def ping(self) -> None:
-        self._running().call(self._client.ping())
+        self._wait(self._client.ping())
 
     def state(self) -> rpc.State:
-        return self._running().call(self._client.state())
+        return self._wait(self._client.state())
 
     def messages(self) -> tuple[rpc.Message, ...]:
-        return self._running().call(self._client.messages())
+        return self._wait(self._client.messages())
 
     def models(self) -> tuple[rpc.ModelInfo, ...]:
-        return self._running().call(self._client.models())
+        return self._wait(self._client.models())
 
     def commands(self) -> tuple[rpc.CommandInfo, ...]:
-        return self._running().call(self._client.commands())
+        return self._wait(self._client.commands())
 
     def clear(self) -> None:
-        self._running().call(self._client.clear())
+        self._wait(self._client.clear())
 
     def set_model(self, model: str) -> None:
-        self._running().call(self._client.set_model(model))
+        self._wait(self._client.set_model(model))
 
     def set_reasoning(self, level: str) -> None:
-        self._running().call(self._client.set_reasoning(level))
+        self._wait(self._client.set_reasoning(level))
 
     def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
-        self._running().call(self._client.panel_key(extension, panel_id, key, text))
+        self._wait(self._client.panel_key(extension, panel_id, key, text))
 
     def panel_close(self, extension: str, panel_id: str) -> None:
-        self._running().call(self._client.panel_close(extension, panel_id))
-
-    def _running(self) -> LoopThread:
-        if self._loop is None:
-            raise RuntimeClosed("client is closed")
-        return self._loop
+        self._wait(self._client.panel_close(extension, panel_id))

@@ -6,76 +6,50 @@ A thread of its own carries the event loop; tools that are coroutines, intercept
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
-from typing import Self, Unpack
+from typing import Unpack
 
 from zot.agent.extproto import rpc_frames
 from zot.agent.extproto.rpc_events import Event
-from zot.errors import RuntimeClosed
 from zot.provider.model import Reasoning
 from zot.sdk.images import PromptImage
 from zot.sdk.options import Options
 from zot.sdk.runtime import Runtime
 from zot.sdk.stream import EventStream
-from zot.system.loop_thread import LoopThread
+from zot.system.waiting_face import WaitingFace
 
 
-class SyncRuntime:
+class SyncRuntime(WaitingFace):
     """``with SyncRuntime(model=…) as zot: for event in zot.prompt("…"): …``"""
 
     def __init__(self, **options: Unpack[Options]) -> None:
         self._runtime = Runtime(**options)
-        self._loop: LoopThread | None = None
-
-    def __enter__(self) -> Self:
-        self._loop = LoopThread("zot")
-        try:
-            self._loop.call(self._runtime.__aenter__())
-        except BaseException:
-            self._loop.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Cancel what runs and let go of everything; harmless the second time."""
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            try:
-                loop.call(self._runtime.close())
-            finally:
-                loop.close()
+        super().__init__(self._runtime, "runtime")
 
     def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> Iterator[Event]:
         """The events, in order; leaving the loop cancels the prompt. AgentBusy while another one runs."""
-        loop = self._running()
-        return loop.iterate(loop.call(self._start(text, images)))
+        return self._each(self._wait(self._start(text, images)))
 
     async def _start(self, text: str, images: Iterable[PromptImage]) -> EventStream:
         return self._runtime.prompt(text, images)
 
     def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
-        return self._running().call(self._runtime.ask(text, images))
+        return self._wait(self._runtime.ask(text, images))
 
     def compact(self) -> str:
-        return self._running().call(self._runtime.compact())
+        return self._wait(self._runtime.compact())
 
     def cancel(self) -> None:
         """May be called from another thread while a prompt runs."""
-        self._running().call(self._runtime.cancel())
+        self._wait(self._runtime.cancel())
 
     def set_model(self, model: str) -> None:
-        self._running().call(self._runtime.set_model(model))
+        self._wait(self._runtime.set_model(model))
 
     def set_reasoning(self, level: Reasoning) -> None:
-        self._running().call(self._runtime.set_reasoning(level))
+        self._wait(self._runtime.set_reasoning(level))
 
     def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
-        self._running().call(self._runtime.set_messages(messages))
+        self._wait(self._runtime.set_messages(messages))
 
     def state(self) -> rpc_frames.State:
         return self._runtime.state()
@@ -88,8 +62,3 @@ class SyncRuntime:
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         return self._runtime.list_models()
-
-    def _running(self) -> LoopThread:
-        if self._loop is None:
-            raise RuntimeClosed("runtime is closed")
-        return self._loop

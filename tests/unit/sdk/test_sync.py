@@ -53,8 +53,10 @@ def test_another_thread_may_cancel_and_may_not_prompt(serve: Serve, options: Mak
 def test_it_says_when_it_is_closed_or_could_not_be_opened(serve: Serve, options: Make) -> None:
     with SyncRuntime(**options(serve(Say("x")))) as zot:
         zot.close()
-        with pytest.raises(RuntimeClosed):
+        with pytest.raises(RuntimeClosed, match="runtime is closed"):
             zot.ask("hi")
+        with pytest.raises(RuntimeClosed, match="runtime is closed"):
+            zot.prompt("hi")
     before = threading.active_count()
     with pytest.raises(UsageError, match="unknown provider"), SyncRuntime(provider="nobody"):
         pass
