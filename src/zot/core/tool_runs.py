@@ -69,6 +69,7 @@ class ToolRuns:
         try:
             return _Ready(place, await permit(self._state, self._tools, self._calls[place]))
         except ToolError as refusal:
+            self._state.journal.turn_ended()
             self._settle(place, text_result(str(refusal), is_error=True))
             return None
 
@@ -84,6 +85,8 @@ class ToolRuns:
 
     async def _execute(self, ready: _Ready) -> None:
         self._state.journal.tool_intent(self._calls[ready.place])
+        # The next thing the loop does once the tool waits for something: the disk works while the tool does.
+        asyncio.get_running_loop().call_soon(self._state.journal.turn_ended)
         try:
             result = await execute(self._state, ready.permitted, self._context(ready.place))
         except asyncio.CancelledError:

@@ -177,7 +177,8 @@ class Turn:
         why = describe(outcome.error) if outcome.error else outcome.refused
         if outcome.stop == "aborted":
             why = "aborted"
-        self._state.journal.turn_ended()
+        if outcome.stop != "tool_use":  # else ToolRuns tells it, once the first call runs
+            self._state.journal.turn_ended()
         self._run.emit(events.TurnEnd(outcome.stop, why))
         return outcome
 

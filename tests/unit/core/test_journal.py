@@ -14,13 +14,19 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import make_agent, running
 from zot.core.events import AgentEvent
 from zot.core.interceptors import ToolVerdict
-from zot.core.tool import ToolContext, ToolResult
+from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.provider.messages import Message
 
 
 async def test_everything_is_written_before_it_is_heard() -> None:
     order: list[Any] = []
-    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[FakeTool()], journal=FakeJournal(order))
+
+    async def at_work(args: dict[str, object], context: ToolContext) -> ToolResult:
+        await asyncio.sleep(0)
+        return text_result("ok")
+
+    tool = FakeTool("bash", at_work)
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], journal=FakeJournal(order))
 
     def emit(event: AgentEvent) -> None:
         order.append((str(type(event).__struct_config__.tag),))
@@ -29,8 +35,8 @@ async def test_everything_is_written_before_it_is_heard() -> None:
     names = [entry[0] for entry in order if not entry[0].startswith("tool_use") and entry[0] != "text_delta"]
     assert names == [
         *("appended", "user_message", "turn_start", "assistant_start", "used", "usage"),
-        *("appended", "assistant_message", "tool_call", "turn_ended", "turn_end"),
-        *("tool_intent", "tool_outcome", "tool_result", "appended"),
+        *("appended", "assistant_message", "tool_call", "turn_end"),
+        *("tool_intent", "turn_ended", "tool_outcome", "tool_result", "appended"),
         *("turn_start", "assistant_start", "used", "usage", "appended", "assistant_message"),
         *("turn_ended", "turn_end", "turn_ended", "done"),
     ]
