@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import signal
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.clients.suite import BOARD, installed
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Slow
 from zot.client import (
@@ -22,6 +24,7 @@ from zot.client import (
     Done,
     Event,
     ExtNotify,
+    ExtPanel,
     NoAnswer,
     ProcessGone,
     SyncClient,
@@ -378,6 +381,24 @@ def test_the_sync_client_is_a_plain_loop(serve: Serve, options: Callable[..., Cl
         zot.ask("hi")
     with pytest.raises(RuntimeClosed, match="client is closed"):
         zot.prompt("hi")
+
+
+def test_the_sync_client_drives_a_panel(serve: Serve, options: Callable[..., ClientOptions], tmp_path: Path) -> None:
+    """iface-059 (§14.7): opened by a command, redrawn by a key, and its owner is told when the user closes it."""
+    serve([])
+    heard = queue.SimpleQueue[Event]()
+    board = installed(tmp_path, "board", BOARD)
+    announced = options(extensions=[board], capabilities=["commands", "panels"], on_event=heard.put)
+    with SyncClient(**announced) as zot:
+        ran, events = zot.run_command("open")
+        assert ran.action == "open_panel"
+        for event in events:
+            heard.put(event)
+        assert heard.get(timeout=10) == ExtPanel("board", "p", "Board", ("one", "two"), "q closes")
+        zot.panel_key("board", "p", "down")
+        assert heard.get(timeout=10) == ExtPanel("board", "p", "Board", ("down", ""), "drawn")
+        zot.panel_close("board", "p")
+        assert heard.get(timeout=10) == ExtNotify("board", "info", "the user closed it")
 
 
 def test_a_wrong_option_is_named() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import FakeModelServer, Refuse, Say
 from tests.terminal.conftest import OpenZot
-from tests.terminal.scripts import said, two_providers
+from tests.terminal.scripts import rows, said, two_providers, user_texts
 
 NOW = {"retry-after": "0"}
 
@@ -95,6 +95,46 @@ def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: 
     terminal.wait_for("now it works")
     assert "trying again" in terminal.everything
     assert [text for role, text in said(server.requests[-1]) if role == "user"] == ["my prompt"]
+
+
+def test_what_was_put_back_and_edited_replaces_what_failed_also_after_a_resume(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    server = serve([Say("hello"), Refuse(401, "who are you")])
+    terminal = open_zot()
+    terminal.submit("first prompt")
+    terminal.wait_for("hello")
+    terminal.submit("my prmpt")
+    terminal.wait_for("go on elsewhere?")
+    terminal.press("esc")
+    terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prmpt"))
+    server.add(Say("now it works"), Say("resumed"))
+    terminal.submit(", mended")
+    terminal.wait_for("now it works")
+    assert "in place of the prompt that failed" in terminal.everything
+    assert user_texts(server.requests[-1]) == ["first prompt", "my prmpt, mended"]
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    again = open_zot("-c")
+    again.submit("and now")
+    again.wait_for("resumed")
+    assert user_texts(server.requests[-1]) == ["first prompt", "my prmpt, mended", "and now"]
+    (path,) = (zot.home / "zot" / "sessions").glob("*/*.jsonl")
+    assert "my prmpt" in [row["message"]["content"][0]["text"] for row in rows(path, "message")], "append-only"
+
+
+def test_what_replaced_a_failed_prompt_and_fails_too_is_replaced_in_its_turn(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Refuse(401, "who are you"), Refuse(401, "who are you")])
+    terminal = open_zot()
+    for text, whole in (("one", "one"), (" two", "one two")):
+        terminal.submit(text)
+        terminal.wait_for("go on elsewhere?")
+        terminal.press("esc")
+        terminal.wait_until(lambda whole=whole: terminal.screen.rstrip().endswith(f"▌ {whole}"))
+    server.add(Say("now it works"))
+    terminal.submit(" three")
+    terminal.wait_for("now it works")
+    assert user_texts(server.requests[-1]) == ["one two three"]
 
 
 def test_the_reason_is_the_provider_s_message_and_not_its_json(serve: Any, open_zot: OpenZot) -> None:

@@ -27,6 +27,58 @@ async function using<T>(zot: Client, body: (zot: Client) => Promise<T>): Promise
   }
 }
 
+/** Events as they come; `until` waits for the next one of a type and drops those before it. */
+class Heard {
+  readonly #events: Event[] = [];
+  #wake = (): void => {};
+
+  push(event: Event): void {
+    this.#events.push(event);
+    this.#wake();
+  }
+
+  async until<T extends Event["type"]>(type: T): Promise<Extract<Event, { type: T }>> {
+    for (;;) {
+      const event = this.#events.shift();
+      if (event?.type === type) return event as Extract<Event, { type: T }>;
+      if (!event) await new Promise<void>((wake) => (this.#wake = wake));
+    }
+  }
+}
+
+async function panel(): Promise<unknown> {
+  const heard = new Heard();
+  const zot = client({
+    extensions: [config.extension],
+    capabilities: ["commands", "panels"],
+    onEvent: (event) => heard.push(event),
+  });
+  const open = async (): Promise<string> => {
+    const { answer, events } = await zot.runCommand("open");
+    for await (const event of events) heard.push(event);
+    return answer.action;
+  };
+  const drawn = async (): Promise<string> => {
+    const { title, lines, footer } = await heard.until("ext_panel");
+    return `${title}: ${lines.join(", ")} (${footer})`;
+  };
+  return using(zot, async () => {
+    const action = await open();
+    const frames = [await drawn()];
+    await zot.panelKey("board", "p", "rune", "é");
+    frames.push(await drawn());
+    await zot.panelKey("board", "p", "up");
+    frames.push(await drawn());
+    await zot.panelKey("board", "p", "rune", "q");
+    const closed = await heard.until("ext_panel_close");
+    await open();
+    const again = await drawn();
+    await zot.panelClose("board", "p");
+    const { message } = await heard.until("ext_notify");
+    return { action, drawn: frames, closed: `${closed.extension} ${closed.panel_id}`, again, note: message };
+  });
+}
+
 async function lost(signal: NodeJS.Signals): Promise<unknown> {
   return using(client(), async (zot) => {
     let kind = "";
@@ -103,6 +155,15 @@ const scenarios: Record<string, () => Promise<unknown>> = {
       return { commands, action: answer.action, text: textOf(heard), notes };
     });
   },
+  panel,
+  panel_unannounced: () =>
+    using(client({ extensions: [config.extension] }), async (zot) => {
+      const failure = (error: ClientError): string => error.message;
+      return [
+        await zot.panelKey("board", "p", "up").catch(failure),
+        await zot.panelClose("board", "p").catch(failure),
+      ];
+    }),
   killed: () => lost("SIGKILL"),
   stopped: () => lost("SIGSTOP"),
   missing: async () => {

@@ -57,16 +57,18 @@ class Agent(AgentState):
         *,
         queued: bool = False,
         first_call: FirstCall | None = None,
+        instead: bool = False,
     ) -> Outcome:
         """Say something to the model and work until it is answered.
 
         ``queued`` says that the prompt comes from the queue and was announced when it got there; ``first_call`` is
-        run before the model is asked, and its result is there when it answers."""
+        run before the model is asked, and its result is there when it answers; ``instead`` takes the place of the
+        prompt before it, if that is still unanswered."""
         prompt = Prompt(text, tuple(images))
         self._must_be_idle()
         if not queued:
             self.tell(PromptAccepted(text, len(prompt.images)))
-        return await self._work(emit, prompt, first_call)
+        return await self._work(emit, prompt, first_call, instead=instead)
 
     async def proceed(self, emit: Emit = unheard) -> Outcome:
         """Work on from the transcript as it stands."""
@@ -103,12 +105,14 @@ class Agent(AgentState):
             await run.close()
             return summary
 
-    async def _work(self, emit: Emit, prompt: Prompt | None, first_call: FirstCall | None = None) -> Outcome:
+    async def _work(
+        self, emit: Emit, prompt: Prompt | None, first_call: FirstCall | None = None, *, instead: bool = False
+    ) -> Outcome:
         with self._exclusive(emit) as run:
             loop = Loop(self, run)
             try:
                 if prompt is not None:
-                    loop.say(prompt)
+                    loop.say(prompt, instead=instead)
                 if first_call is not None:
                     await loop.call_first(first_call.call, first_call.origin)
                 outcome = await loop.run()

@@ -11,6 +11,7 @@ import msgspec
 
 from zot.core import compaction, events
 from zot.core.inputs import Prompt
+from zot.core.journal import REPLACES
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool_runs import ToolRuns
@@ -33,10 +34,14 @@ class Loop:
         self._run = run
         self._may_compact = True
 
-    def say(self, prompt: Prompt) -> None:
-        """The user speaks: into the transcript and the journal, then to the readers."""
+    def say(self, prompt: Prompt, *, instead: bool = False) -> None:
+        """The user speaks: into the transcript and the journal, then to the readers; ``instead`` of what failed."""
         message = user_message(prompt.text, prompt.images)
-        self._state.append(message)
+        if instead and self._state.unanswered is not None:
+            message = msgspec.structs.replace(message, meta={REPLACES: "true"})
+            self._state.replace_last(message)
+        else:
+            self._state.append(message)
         self._run.emit(events.UserMessage(message))
 
     async def call_first(self, call: ToolCallBlock, origin: str) -> None:

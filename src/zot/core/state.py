@@ -1,7 +1,7 @@
 """What an agent remembers and works with: transcript, model, tools, cost. The only mutable place of the core.
 
-Every change of the transcript goes through ``append``, ``set_messages`` or ``replace_by_summary``; each bumps
-the revision, and ``append`` and ``replace_by_summary`` tell the journal before anyone else can know.
+Every change of the transcript goes through ``append``, ``replace_last``, ``set_messages`` or ``replace_by_summary``;
+each bumps the revision, and all but ``set_messages`` tell the journal before anyone else can know.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from zot.core.inputs import Inputs
 from zot.core.interceptors import Gate, Interceptor
-from zot.core.journal import Journal, NoJournal
+from zot.core.journal import REPLACES, Journal, NoJournal
 from zot.core.lifecycle import LifecycleEvent
 from zot.core.run import Emit
 from zot.core.tool import Tool, spec_of
@@ -92,6 +92,17 @@ class AgentState:
         self.journal.appended(message)
         self._transcript.append(message)
         self.revision += 1
+
+    @property
+    def unanswered(self) -> Message | None:
+        """What the user said last, when nobody said anything since: its turn failed."""
+        last = self._transcript[-1] if self._transcript else None
+        return last if last is not None and last.role == "user" and not last.meta.keys() - {REPLACES} else None
+
+    def replace_last(self, message: Message) -> None:
+        """The user says something else instead of what is unanswered; ``message`` carries the mark."""
+        self.append(message)
+        del self._transcript[-2]
 
     def set_messages(self, messages: Iterable[Message]) -> None:
         """Replace the transcript (resume, clear, switch); the journal is not told."""

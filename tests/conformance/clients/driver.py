@@ -9,7 +9,17 @@ import signal
 import sys
 from typing import Any
 
-from zot.client import Client, ClientError, ExtNotify, TextDelta, ToolResult, TurnEnd
+from zot.client import (
+    Client,
+    ClientError,
+    Event,
+    ExtNotify,
+    ExtPanel,
+    ExtPanelClose,
+    TextDelta,
+    ToolResult,
+    TurnEnd,
+)
 
 CONFIG = json.loads(os.environ["DRIVER"])
 
@@ -95,6 +105,52 @@ async def extension() -> Any:
         return {"commands": names, "action": ran.action, "text": text, "notes": notes}
 
 
+async def panel() -> Any:
+    heard = asyncio.Queue[Event]()
+
+    async def until(kind: Any) -> Any:
+        while not isinstance(event := await heard.get(), kind):
+            pass
+        return event
+
+    async def drawn() -> str:
+        event = await until(ExtPanel)
+        return f"{event.title}: {', '.join(event.lines)} ({event.footer})"
+
+    async def open_() -> str:
+        ran, events = await zot.run_command("open")
+        async for event in events:
+            heard.put_nowait(event)
+        return ran.action
+
+    both = ["commands", "panels"]
+    async with client(extensions=[CONFIG["extension"]], capabilities=both, on_event=heard.put_nowait) as zot:
+        action, frames = await open_(), [await drawn()]
+        await zot.panel_key("board", "p", "rune", "é")
+        frames.append(await drawn())
+        await zot.panel_key("board", "p", "up")
+        frames.append(await drawn())
+        await zot.panel_key("board", "p", "rune", "q")
+        closed = await until(ExtPanelClose)
+        await open_()
+        again = await drawn()
+        await zot.panel_close("board", "p")
+        note = (await until(ExtNotify)).message
+    name = f"{closed.extension} {closed.panel_id}"
+    return {"action": action, "drawn": frames, "closed": name, "again": again, "note": note}
+
+
+async def panel_unannounced() -> Any:
+    failures: list[str] = []
+    async with client(extensions=[CONFIG["extension"]]) as zot:
+        for work in (zot.panel_key("board", "p", "up"), zot.panel_close("board", "p")):
+            try:
+                await work
+            except ClientError as error:
+                failures.append(str(error))
+    return failures
+
+
 async def lost(number: signal.Signals) -> Any:
     async with client() as zot:
         kind = ""
@@ -129,6 +185,8 @@ SCENARIOS = {
     "compact": compact,
     "approve": approve,
     "extension": extension,
+    "panel": panel,
+    "panel_unannounced": panel_unannounced,
     "killed": lambda: lost(signal.SIGKILL),
     "stopped": lambda: lost(signal.SIGSTOP),
     "missing": missing,

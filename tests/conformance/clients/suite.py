@@ -32,6 +32,25 @@ def greet(args: str) -> Response:
 ext.run()
 """
 
+BOARD = """
+from zot.ext import Extension, Response
+
+ext = Extension("board", "1.0.0")
+
+@ext.command("open", "opens a panel")
+def open_(args: str) -> Response:
+    return Response.open_panel("p", "Board", ["one", "two"], "q closes")
+
+def key(key: str, text: str) -> None:
+    if text == "q":
+        ext.close_panel("p")
+    else:
+        ext.render_panel("p", "Board", [key, text], "drawn")
+
+ext.on_panel_key("p", key, lambda: ext.notify("info", "the user closed it"))
+ext.run()
+"""
+
 NOISY = """
 import json, sys
 lines = (json.loads(line) for line in sys.stdin)
@@ -47,6 +66,16 @@ for number in range(5000): say(type="text_delta", delta="y")
 say(type="done")
 for line in lines: say(type="response", id=line.get("id", ""), command=line["type"], success=True)
 """
+
+
+def installed(parent: Path, name: str, program: str) -> str:
+    """A real extension; its directory."""
+    folder = parent / name
+    folder.mkdir()
+    (folder / "main.py").write_text(program)
+    manifest = {"name": name, "version": "1.0.0", "exec": sys.executable, "args": ["main.py"]}
+    (folder / "extension.json").write_text(json.dumps(manifest))
+    return str(folder)
 
 
 class ClientSuite:
@@ -100,14 +129,28 @@ class ClientSuite:
 
     def test_an_extension(self, serve: Serve, run: Callable[..., Any], tmp_path: Path) -> None:
         """rpc-058, through every client."""
-        folder = tmp_path / "greeter"
-        folder.mkdir()
-        (folder / "main.py").write_text(GREETER)
-        manifest = {"name": "greeter", "version": "1.0.0", "exec": sys.executable, "args": ["main.py"]}
-        (folder / "extension.json").write_text(json.dumps(manifest))
         serve([Say("Hello, Ada!")])
         expected = {"commands": ["greet"], "action": "prompt", "text": "Hello, Ada!", "notes": ["greeting"]}
-        assert run("extension", extension=str(folder)) == expected
+        assert run("extension", extension=installed(tmp_path, "greeter", GREETER)) == expected
+
+    def test_a_panel_is_opened_drawn_and_closed_by_either_side(
+        self, serve: Serve, run: Callable[..., Any], tmp_path: Path
+    ) -> None:
+        """iface-059 (§14.7), through every client: the extension closes the first panel, the user the second."""
+        serve([])
+        assert run("panel", extension=installed(tmp_path, "board", BOARD)) == {
+            "action": "open_panel",
+            "drawn": ["Board: one, two (q closes)", "Board: rune, é (drawn)", "Board: up,  (drawn)"],
+            "closed": "board p",
+            "again": "Board: one, two (q closes)",
+            "note": "the user closed it",
+        }
+
+    def test_panels_need_their_capability(self, serve: Serve, run: Callable[..., Any], tmp_path: Path) -> None:
+        """iface-059 (§14.7), through every client."""
+        serve([])
+        failure = 'announce the capability "panels" in hello first'
+        assert run("panel_unannounced", extension=installed(tmp_path, "board", BOARD)) == [failure, failure]
 
     def test_a_killed_process_is_told_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
         serve([ENDLESS, Say("alive")])

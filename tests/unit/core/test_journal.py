@@ -14,7 +14,9 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import make_agent, running
 from zot.core.events import AgentEvent
 from zot.core.interceptors import ToolVerdict
+from zot.core.journal import REPLACES
 from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ProviderError
 from zot.provider.messages import Message
 
 
@@ -86,3 +88,20 @@ async def test_a_journal_that_fails_is_told_as_an_error_and_raised() -> None:
         await agent.prompt("go", emit=said.append)
     assert [str(type(e).__struct_config__.tag) for e in said][-2:] == ["error", "done"]
     assert not agent.busy
+
+
+async def test_a_prompt_said_instead_of_an_unanswered_one_takes_its_place_in_one_row() -> None:
+    journal = FakeJournal()
+    agent, client = make_agent([ProviderError("no")], says("ok"), journal=journal)
+    await agent.prompt("failed")
+    await agent.prompt("mended", instead=True)
+    assert [message.text() for message in client.requests[-1].messages] == ["mended"]
+    assert [message.text() for (message,) in journal.of("appended")] == ["failed", "mended", "ok"]
+    assert journal.of("appended")[1][0].meta == {REPLACES: "true"}
+
+
+async def test_what_was_answered_is_never_replaced() -> None:
+    agent, client = make_agent(says("ok"), says("ok"))
+    await agent.prompt("one")
+    await agent.prompt("two", instead=True)
+    assert [message.text() for message in client.requests[-1].messages] == ["one", "ok", "two"]

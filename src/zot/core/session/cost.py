@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from zot.core.journal import REPLACES
 from zot.core.session.reader import Line, read_lines
 from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow
 from zot.provider.messages import Usage
@@ -40,7 +41,7 @@ def tally(lines: Iterable[Line]) -> CostReport:
         match line.row:
             case MetaRow(meta=meta):
                 model = f"{meta.provider}/{meta.model}"
-            case MessageRow(message=message) if message.role == "user" and not message.meta:
+            case MessageRow(message=message) if message.role == "user" and not (message.meta or {}).keys() - {REPLACES}:
                 turns.append(Spent(_beginning(message), Usage()))
             case UsageRow(usage=usage):
                 models[model] = _more(models.get(model) or Spent(model, Usage()), usage)

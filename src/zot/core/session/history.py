@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from zot.core.journal import REPLACES
 from zot.core.session.reader import read_lines
 from zot.core.session.records import MessageRow, message_of, row_type
 from zot.provider.messages import Message
@@ -42,6 +43,8 @@ def turns_in(messages: Iterable[tuple[int, Message]]) -> list[Turn]:
     for row, message in messages:
         if message.role == "user" and not (message.meta.keys() & _NOT_SAID):
             _close(turns, replies)
+            if REPLACES in message.meta and turns and not turns[-1].replies:
+                row = turns.pop().row  # a branch before it is one before what it replaced
             turns.append(Turn(row, message))
         elif turns:
             replies.append(message)

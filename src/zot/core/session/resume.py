@@ -1,8 +1,8 @@
 """Turns the rows of a file into the transcript a model can continue.
 
-Compactions are applied in order, and every tool call ends up with a result: the recorded one, the recorded
-outcome of a tool whose message was lost, or an error that says what happened. These repairs live in memory only.
-Each message keeps the offset of its row, so that a fork cuts where the user pointed.
+Compactions and replaced prompts are applied in order, and every tool call ends up with a result: the recorded one,
+the recorded outcome of a tool whose message was lost, or an error that says what happened. These repairs live in
+memory only. Each message keeps the offset of its row, so that a fork cuts where the user pointed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from zot.core.journal import REPLACES
 from zot.core.session.reader import Line
 from zot.core.session.records import (
     CompactionRow,
@@ -81,6 +82,8 @@ class Replay:
     def _message(self, message: Message, row: int) -> None:
         if message.role != "tool":
             self._settle()
+        if REPLACES in message.meta and self.messages and self.messages[-1].role == "user":
+            del self.messages[-1], self.rows[-1]
         self._add(message, row)
         if message.role == "assistant" and (calls := message.tool_calls()):
             self._expect(tuple(calls))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from zot.core.journal import REPLACES
 from zot.core.session.reader import bad_path, keep_aside, read_lines
 from zot.core.session.records import (
     KnownRow,
@@ -72,6 +73,8 @@ class Session:
 
     def appended(self, message: Message) -> None:
         entry = _Entry(message)
+        if REPLACES in message.meta:
+            del self._live[-1:]
         self._live.append(entry)
         self._begin()
         self._write(message_row(message), entry, sync=message.role == "user")

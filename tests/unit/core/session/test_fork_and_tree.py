@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.unit.core.session.conversation import assistant, call, reopened, results, rows, saved, say, texts, user
+from zot.core.journal import REPLACES
 from zot.core.session.fork import fork_at, fork_before
+from zot.core.session.history import turns_of
 from zot.core.session.records import Meta
 from zot.core.session.resume import window
 from zot.core.session.store import SessionStore
@@ -178,3 +181,11 @@ def test_a_chain_of_thousands_of_forks_is_no_problem() -> None:
 def test_lines_are_indented_by_depth_and_mark_the_current_one() -> None:
     found = branches([summary("a"), summary("b", "a")])
     assert lines(found, "b") == ["text a", "  text b [current]"]
+
+
+def test_a_branch_before_a_prompt_that_replaced_a_failed_one_has_neither(store: SessionStore) -> None:
+    instead = msgspec.structs.replace(user("mended"), meta={REPLACES: "true"})
+    path = saved(store, user("a"), assistant("b"), user("failed"), instead, assistant("d"))
+    turns = turns_of(path)
+    assert [(turn.row, turn.prompt.text()) for turn in turns] == [(0, "a"), (2, "mended")]
+    assert texts(reopened(store, fork_at(store, path, turns[1].row))) == ["a", "b"]

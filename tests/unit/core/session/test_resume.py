@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
+from zot.core.journal import REPLACES
 from zot.core.session.resume import Replay, window
 from zot.core.session.store import SessionStore
 from zot.core.tool import text_result
@@ -240,3 +241,21 @@ def test_cut_at_any_byte_a_file_opens_with_all_complete_rows_and_takes_more(stor
         session.close()
         assert texts(reopened(store, path))[-1] == "more"
         path.with_name(path.name + ".bad").unlink(missing_ok=True)
+
+
+def test_a_prompt_that_replaced_a_failed_one_is_there_alone_and_counted_once_by_a_compaction(
+    store: SessionStore,
+) -> None:
+    instead = Message("user", (TextBlock("mended"),), TIME, {REPLACES: "true"})
+    session = store.create("p", "m")
+    say(session, user("a"), assistant("b"), user("failed"), instead)
+    session.compacted(2, user("summary"))
+    session.close()
+    assert texts(reopened(store, session.path)) == ["summary", "b", "mended"]
+
+
+def test_a_mark_without_a_prompt_before_it_removes_nothing() -> None:
+    instead = Message("user", (TextBlock("mended"),), TIME, {REPLACES: "true"})
+    assert loaded(instead) == (instead,)
+    assert loaded(user("a"), instead) == (instead,)
+    assert len(loaded(user("a"), assistant("b"), instead)) == 3

@@ -75,7 +75,7 @@ func text(events []client.Event) string {
 	return words.String()
 }
 
-func tools() seen {
+func tools() any {
 	zot := start(options())
 	defer zot.Close()
 	events := gather(zot.Prompt(ctx, "look"))
@@ -90,7 +90,7 @@ func tools() seen {
 	return seen{"text": text(events), "errors": errs, "last": last, "messages": state.MessageCount, "output": state.Usage.Output}
 }
 
-func commands() seen {
+func commands() any {
 	zot := start(options())
 	defer zot.Close()
 	check(zot.Ping(ctx))
@@ -111,7 +111,7 @@ func commands() seen {
 	return seen{"models": models, "failure": failure, "text": answer, "left": len(must(zot.Messages(ctx)))}
 }
 
-func abort() seen {
+func abort() any {
 	zot := start(options())
 	defer zot.Close()
 	stops, aborted := []string{}, false
@@ -138,7 +138,7 @@ func abort() seen {
 	return seen{"stops": stops, "text": must(zot.Ask(ctx, "three"))}
 }
 
-func compact() seen {
+func compact() any {
 	zot := start(options())
 	defer zot.Close()
 	must(zot.Ask(ctx, "question"))
@@ -152,7 +152,7 @@ func compact() seen {
 	return seen{"summary": summary, "text": answer}
 }
 
-func approve() seen {
+func approve() any {
 	asked := []string{}
 	o := options()
 	o.Approve = func(request client.ApprovalRequestEvent) (string, error) {
@@ -169,7 +169,7 @@ func approve() seen {
 	return seen{"text": must(zot.Ask(ctx, "go")), "asked": asked}
 }
 
-func extension() seen {
+func extension() any {
 	var lock sync.Mutex
 	var heard []client.Event
 	o := options()
@@ -196,7 +196,60 @@ func extension() seen {
 	return seen{"commands": names, "action": answer.Action, "text": text(heard), "notes": notes}
 }
 
-func lost(signal syscall.Signal) seen {
+// until waits for the next event of a type and drops those before it.
+func until[T client.Event](heard chan client.Event) T {
+	for event := range heard {
+		if wanted, ok := event.(T); ok {
+			return wanted
+		}
+	}
+	panic("no more events")
+}
+
+func panel() any {
+	heard := make(chan client.Event, 100)
+	o := options()
+	o.Extensions, o.Capabilities = []string{given.Extension}, []string{"commands", "panels"}
+	o.OnEvent = func(event client.Event) { heard <- event }
+	zot := start(o)
+	defer zot.Close()
+	open := func() string {
+		answer, stream, err := zot.RunCommand(ctx, "open", "")
+		check(err)
+		for _, event := range gather(stream) {
+			heard <- event
+		}
+		return answer.Action
+	}
+	drawn := func() string {
+		event := until[client.ExtPanelEvent](heard)
+		return fmt.Sprintf("%s: %s (%s)", event.Title, strings.Join(event.Lines, ", "), event.Footer)
+	}
+	action, frames := open(), []string{drawn()}
+	check(zot.PanelKey(ctx, "board", "p", "rune", "é"))
+	frames = append(frames, drawn())
+	check(zot.PanelKey(ctx, "board", "p", "up", ""))
+	frames = append(frames, drawn())
+	check(zot.PanelKey(ctx, "board", "p", "rune", "q"))
+	closed := until[client.ExtPanelCloseEvent](heard)
+	open()
+	again := drawn()
+	check(zot.PanelClose(ctx, "board", "p"))
+	note := until[client.ExtNotifyEvent](heard).Message
+	name := closed.Extension + " " + closed.PanelID
+	return seen{"action": action, "drawn": frames, "closed": name, "again": again, "note": note}
+}
+
+func panelUnannounced() any {
+	o := options()
+	o.Extensions = []string{given.Extension}
+	zot := start(o)
+	defer zot.Close()
+	key, closing := zot.PanelKey(ctx, "board", "p", "up", ""), zot.PanelClose(ctx, "board", "p")
+	return []string{key.Error(), closing.Error()}
+}
+
+func lost(signal syscall.Signal) any {
 	zot := start(options())
 	defer zot.Close()
 	stream := zot.Prompt(ctx, "hi")
@@ -213,7 +266,7 @@ func lost(signal syscall.Signal) seen {
 	return seen{"kind": kind, "text": must(zot.Ask(ctx, "again")), "starts": zot.Starts()}
 }
 
-func missing() seen {
+func missing() any {
 	_, err := client.Start(ctx, options())
 	var failure *client.Error
 	if !errors.As(err, &failure) {
@@ -223,7 +276,7 @@ func missing() seen {
 	return seen{"kind": failure.Kind, "told": told, "stderr": strings.Contains(failure.Stderr, "ANTHROPIC_API_KEY")}
 }
 
-func noise() seen {
+func noise() any {
 	zot := start(options())
 	defer zot.Close()
 	events := gather(zot.Prompt(ctx, "hi"))
@@ -238,11 +291,11 @@ func noise() seen {
 
 func main() {
 	check(json.Unmarshal([]byte(os.Getenv("DRIVER")), &given))
-	scenarios := map[string]func() seen{
+	scenarios := map[string]func() any{
 		"tools": tools, "commands": commands, "abort": abort, "compact": compact, "approve": approve,
-		"extension": extension, "missing": missing, "noise": noise,
-		"killed":  func() seen { return lost(syscall.SIGKILL) },
-		"stopped": func() seen { return lost(syscall.SIGSTOP) },
+		"extension": extension, "panel": panel, "panel_unannounced": panelUnannounced, "missing": missing, "noise": noise,
+		"killed":  func() any { return lost(syscall.SIGKILL) },
+		"stopped": func() any { return lost(syscall.SIGSTOP) },
 	}
 	fmt.Println(string(must(json.Marshal(scenarios[os.Args[1]]()))))
 }

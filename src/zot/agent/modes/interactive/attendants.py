@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive import news
 from zot.agent.modes.interactive.commands.command import agent_of
-from zot.provider.messages import ImageBlock
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
@@ -146,7 +145,7 @@ class Attendants:
         picker = RescuePicker(runtime.agent.model, _reason(error), usable_models(runtime), dropped=dropped)
         chosen = await app.dialogs.ask(picker)
         if chosen is None:
-            self._give_prompt_back()
+            app.turns.give_failed_back()
         elif chosen == AGAIN:
             app.turns.proceed()
         else:
@@ -162,14 +161,6 @@ class Attendants:
         if dropped:
             app.transcript.remark(f"going on with {provider}/{model}, without {dropped}")
         app.turns.proceed()
-
-    def _give_prompt_back(self) -> None:
-        """Into the editor, if nothing was answered and nothing was typed meanwhile."""
-        app, agent = self._app, agent_of(self._app).agent
-        last = agent.messages[-1] if agent.messages else None
-        if last is not None and last.role == "user" and not last.meta and app.editor.empty:
-            images = [block for block in last.content if isinstance(block, ImageBlock)]
-            app.editor.give_back([(last.text(), images)])
 
 
 def _reason(error: Exception) -> str:

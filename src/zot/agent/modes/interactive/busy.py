@@ -1,7 +1,8 @@
 """One thing at a time: a turn, a compaction or a shell command runs; what is typed meanwhile waits in the queue.
 
 Enter queues, ``steer`` joins the running turn. Cancelling gives queued texts back to the editor; a failure keeps the
-queue. Nothing that was typed is ever lost.
+queue, and a failed prompt that went back to the editor is replaced by what is said next. Nothing that was typed is
+ever lost.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from zot.agent.runtime import Runtime
     from zot.core.agent import FirstCall, Outcome
     from zot.core.inputs import Prompt
-    from zot.provider.messages import ImageBlock
+    from zot.provider.messages import ImageBlock, Message
 
 STOP_S = 2.0
 
@@ -31,6 +32,7 @@ class Turns:
         self._app = app
         self._task: asyncio.Task[None] | None = None
         self._early: list[tuple[str, tuple[ImageBlock, ...]]] = []  # sent before the agent was there
+        self._given_back: Message | None = None
         self.on_failure: Callable[[Outcome], None] = lambda outcome: None
 
     @property
@@ -52,9 +54,12 @@ class Turns:
         else:
             app.begin_turn()
             again = first_call is None and _unanswered(runtime, text, images)
-            if again:
-                app.transcript.remark("trying again")
-            self._start(lambda: self._converse(runtime, None if again else text, tuple(images), first_call))
+            instead = not again and self._given_back is not None and self._given_back is runtime.agent.unanswered
+            self._given_back = None
+            if again or instead:
+                app.transcript.remark("trying again" if again else "in place of the prompt that failed")
+            said = None if again else text
+            self._start(lambda: self._converse(runtime, said, tuple(images), first_call, instead=instead))
         app.redraw()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -110,12 +115,13 @@ class Turns:
         first: FirstCall | None = None,
         *,
         queued: bool = False,
+        instead: bool = False,
     ) -> None:
         agent, hear = runtime.agent, self._app.transcript.hear
         if text is None:
             outcome = await agent.proceed(hear)
         else:
-            outcome = await agent.prompt(text, images, hear, queued=queued, first_call=first)
+            outcome = await agent.prompt(text, images, hear, queued=queued, first_call=first, instead=instead)
         while self._concluded(outcome) and (following := agent.take_queued()) is not None:
             self._app.begin_turn()
             outcome = await agent.prompt(following.text, following.images, hear, queued=True)
@@ -185,6 +191,14 @@ class Turns:
         prompts = runtime.agent.inputs.take_all()
         self._app.editor.give_back([(prompt.text, prompt.images) for prompt in prompts])
 
+    def give_failed_back(self) -> None:
+        """A prompt nobody answered returns to an empty editor: what is said next takes its place."""
+        runtime = self._app.runtime
+        failed = runtime.agent.unanswered if runtime is not None else None
+        if failed is not None and self._app.editor.empty:
+            self._given_back = failed
+            self._app.editor.give_back([(failed.text(), _images_of(failed))])
+
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
         runtime = self._app.runtime
         steering = runtime.agent.inputs.steering if runtime is not None else ()
@@ -200,9 +214,11 @@ def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:
 
 def _unanswered(runtime: Runtime, text: str, images: Sequence[ImageBlock]) -> bool:
     """Whether exactly this is the last word of the transcript: its turn failed, and it is not to be said twice."""
+    last = runtime.agent.unanswered
+    return last is not None and last.text() == text and _images_of(last) == list(images)
+
+
+def _images_of(message: Message) -> list[ImageBlock]:
     from zot.provider.messages import ImageBlock
 
-    last = runtime.agent.messages[-1] if runtime.agent.messages else None
-    if last is None or last.role != "user" or last.meta or last.text() != text:
-        return False
-    return [block for block in last.content if isinstance(block, ImageBlock)] == list(images)
+    return [block for block in message.content if isinstance(block, ImageBlock)]

@@ -1,7 +1,8 @@
-"""What is where: settled rows above, the live region below, at most 30 frames a second.
+"""What is where: settled rows above, the live region below, at most 30 frames a second for what comes by itself.
 
 The live region is composed of sections, top to bottom. When they are taller than the screen, the live area gives way
-first, then the dialog's rows, never the editor. A key is painted at once when the last frame is old enough.
+first, then the dialog's rows, never the editor. A key does not wait for those frames: it is painted at once, and only
+keys that come faster than a person types share a frame.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import EditorView
 
 FRAME_S = 1 / 30
+KEY_FRAME_S = 0.004  # between frames for keys: too short to feel, long enough for a pasted burst to share them
 TICK_S = 0.12
 _ROOMY = 6  # rows that hold a status bar beside the editor
 _BOTH = 16  # rows that hold a dialog, the status bar and the editor; below, what asks comes before what waits
@@ -35,7 +37,7 @@ class Screen:
         self.settled = Settled()
         self.holding = True  # settled rows wait until the colours are known
         self._scheduled: asyncio.TimerHandle | None = None
-        self._last = self._last_key = 0.0
+        self._last = 0.0
         self._paused = False
         self._ticking = False
 
@@ -43,22 +45,22 @@ class Screen:
 
     def invalidate(self) -> None:
         """Paint soon; many calls make one frame."""
-        if self._scheduled is None and not self._paused:
-            loop = asyncio.get_running_loop()
-            delay = max(self._last + FRAME_S - loop.time(), 0)
-            self._scheduled = loop.call_later(delay, self._due)
+        if self._scheduled is None:
+            self._paint_after(FRAME_S)
 
     def key_typed(self) -> None:
-        """A person waits for this one: paint at once, unless keys come faster than frames."""
-        now = asyncio.get_running_loop().time()
-        if now - self._last_key < FRAME_S or self._terminal.congested:
-            self.invalidate()
-            return
-        self._last_key = now
+        """A person waits for this one: it comes before the frame that was due."""
         if self._scheduled is not None:
             self._scheduled.cancel()
             self._scheduled = None
-        self.paint()
+        self._paint_after(KEY_FRAME_S)
+
+    def _paint_after(self, pause: float) -> None:
+        """Paint when the last frame is this old: at once after a quiet moment."""
+        loop = asyncio.get_running_loop()
+        delay = self._last + pause - loop.time()
+        if not self._paused:
+            self._scheduled = loop.call_later(max(delay, 0), self._due)
 
     def _due(self) -> None:
         self._scheduled = None
