@@ -12,7 +12,6 @@ from typing import Protocol
 from zot.core.tool import ToolResult
 from zot.provider.messages import Message, ToolCallBlock, Usage
 
-
 REPLACES = "replaces"  # a mark in a message's ``meta``; the message before it is a prompt nobody answered
 
 
