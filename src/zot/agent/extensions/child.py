@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from zot.agent.extensions.child_log import ChildLog
 from zot.agent.extensions.diagnostics import Diagnostics
@@ -22,6 +22,9 @@ from zot.agent.extensions.restarts import Restarts
 from zot.agent.extproto import frames, limits
 from zot.agent.extproto.codec import UnknownFrame, decode_child, encode
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.trace import Direction
 
 State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
 ReadyHow = Literal["", "frame", "idle", "grace"]
@@ -53,7 +56,7 @@ class Owner(Protocol):
 
     def ended(self, child: Child) -> None: ...
 
-    def tap(self, name: str, direction: Literal["in", "out"], line: bytes) -> None: ...
+    def tap(self, name: str, direction: Direction, line: bytes) -> None: ...
 
 
 class Child:

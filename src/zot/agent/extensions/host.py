@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -34,7 +34,8 @@ from zot.agent.extproto import frames, limits
 from zot.core.tool import Tool
 from zot.system.files import make_private_dir
 
-FrameTap = Callable[[str, Literal["in", "out"], bytes], None]
+if TYPE_CHECKING:
+    from zot.agent.extensions.trace import Direction, FrameTap
 
 _TRIM_LOGS_S = 2.0
 _SAY_WAITING_S = 1.0
@@ -283,7 +284,7 @@ class ExtensionHost:
         self._nested.child_ended(child)
         self._tools_changed()
 
-    def tap(self, name: str, direction: Literal["in", "out"], line: bytes) -> None:
+    def tap(self, name: str, direction: Direction, line: bytes) -> None:
         for trace in self.traces:
             trace(name, direction, line)
 
