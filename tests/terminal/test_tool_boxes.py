@@ -144,6 +144,41 @@ def test_a_long_output_of_bash_keeps_its_end(serve: Any, open_zot: OpenZot) -> N
     assert "│ 1050" not in terminal.screen
 
 
+def inside(rows: list[str]) -> list[str]:
+    return [row.strip(" │") for row in rows[1:-1] if row.strip(" │")]
+
+
+def test_a_folded_box_of_bash_begins_with_its_command(serve: Any, open_zot: OpenZot) -> None:
+    long = "seq 1000 1099; true " + "very-long-argument " * 5
+    commands = ["seq 1000 1099", "seq 1000 1099\ntrue", long, "seq 1000 1099; exit 3"]
+    serve([CallTools([("bash", {"command": command}) for command in commands]), Say("all done")])
+    terminal = open_zot(rows=80)
+    run(terminal)
+    folded = [inside(box) for box in boxes(terminal)]
+    assert [rows[0] for rows in folded[:2]] == ["$ seq 1000 1099", "$ seq 1000 1099 …"]
+    assert folded[2][0].startswith("$ seq 1000 1099; true very-long") and folded[2][0].endswith("…")
+    assert folded[3][0] == "$ seq 1000 1099; exit 3"
+    for rows in folded:
+        assert "rows hidden, ctrl+o shows all" in rows[1]
+        assert len(rows) == 12
+        assert "1099" in rows
+        assert "1050" not in rows
+    shown, total = (int(number) for number in re.findall(r"\d+", folded[0][1])[:2])
+    assert total - shown == 11, "the command and ten rows"
+
+
+def test_a_cancelled_command_is_named_in_its_folded_box(serve: Any, open_zot: OpenZot) -> None:
+    serve([CallTools([("bash", {"command": "seq 1000 1099; sleep 60"})])])
+    terminal = open_zot(rows=60)
+    terminal.submit("go")
+    terminal.wait_for("│ 1099")
+    terminal.press("esc")
+    terminal.wait_for("rows hidden")
+    rows = inside(boxes(terminal)[-1])
+    assert rows[0] == "$ seq 1000 1099; sleep 60"
+    assert "1099" in rows
+
+
 def test_edits_show_true_line_numbers_in_green_and_red(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-102"""
     (project / "big.txt").write_text("".join(f"line {i}\n" for i in range(1, 201)))

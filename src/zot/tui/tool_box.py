@@ -43,10 +43,11 @@ def _top(theme: Theme, name: str, rest: str, inner: int) -> str:
     )
 
 
-def collapsed(theme: Theme, rows: Sequence[str], *, tail: bool = False) -> list[str]:
-    """The first rows and what is hidden, or the last ones where the end is what matters."""
+def collapsed(theme: Theme, rows: Sequence[str], *, tail: bool = False, head: str = "") -> list[str]:
+    """The first rows and what is hidden, or the last ones where the end is what matters; ``head`` says in one row
+    how they began."""
     if len(rows) <= MOST_ROWS:
         return list(rows)
-    hidden = len(rows) - SHOWN_ROWS
+    hidden = len(rows) - SHOWN_ROWS - bool(head)
     hint = theme.paint("muted", f"... {hidden} of {len(rows)} rows hidden, ctrl+o shows all")
-    return [hint, *rows[-SHOWN_ROWS:]] if tail else [*rows[:SHOWN_ROWS], hint]
+    return [*([head] if head else []), hint, *rows[-SHOWN_ROWS:]] if tail else [*rows[:SHOWN_ROWS], hint]

@@ -159,6 +159,15 @@ def bash_rows(text: str, theme: Theme, width: int, *, failed: bool = False) -> l
     return rows
 
 
+def command_row(arguments: dict[str, Any], theme: Theme, width: int) -> str:
+    """``$`` and as much of the command as one row holds; empty when there is none."""
+    command = arguments.get("command")
+    lines = box_safe(command.strip("\n")) if isinstance(command, str) else [""]
+    if not lines[0]:
+        return ""
+    return theme.paint("accent", cut(f"$ {lines[0]}{' …' if len(lines) > 1 else ''}", width))
+
+
 def output_rows(text: str, theme: Theme, width: int) -> list[str]:
     """Live output as it comes."""
     return [theme.paint("tool_out", row) for line in box_safe(text.rstrip("\n")) for row in wrap(line, width)]

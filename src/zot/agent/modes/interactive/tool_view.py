@@ -91,10 +91,11 @@ class ToolView:
         arguments = self.arguments()
         inner = inner_width(width)
         if self.result is not None:
-            body = tool_bodies.output_rows(self._output, painter.theme, inner) if self._output else []
+            head = tool_bodies.command_row(arguments, painter.theme, inner) if self.name == "bash" else ""
+            body = self._kept_rows(head, painter, inner)
             body += tool_bodies.result_rows(self.name, arguments, self.result, painter, inner)
             if not expanded and not tool_bodies.has_image(self.result):
-                body = collapsed(painter.theme, body, tail=self.name == "bash" or self.result.is_error)
+                body = collapsed(painter.theme, body, tail=self.name == "bash" or self.result.is_error, head=head)
             mark = f" · {seconds(self._seconds)}" if self._seconds >= 0.1 and self.name != "bash" else ""
         elif self.running:
             body = self._running_rows(arguments, painter, inner)
@@ -104,6 +105,12 @@ class ToolView:
             body = tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)
             mark = ""
         return tool_box(painter.theme, self.name, self._rest(arguments, mark, inner), body, width)
+
+    def _kept_rows(self, head: str, painter: Painter, inner: int) -> list[str]:
+        """What a call that was cancelled had shown; its result does not say what ran."""
+        if not self._output:
+            return []
+        return [*([head] if head else []), *tool_bodies.output_rows(self._output, painter.theme, inner)]
 
     def _running_rows(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
         if self._output:

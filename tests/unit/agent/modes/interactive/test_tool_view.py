@@ -117,4 +117,4 @@ def test_what_a_cancelled_command_had_said_stays() -> None:
     view.progress("tick 1\ntick 2\n")
     view.ends(ToolResultEvent("1", STOPPED.is_error, STOPPED.content, None))
     rows = [visible(row).strip(" │") for row in view.lines(PAINTER, 80)]
-    assert rows[2:6] == ["tick 1", "tick 2", "error", "aborted: the call was stopped before it finished"]
+    assert rows[2:7] == ["$ make", "tick 1", "tick 2", "error", "aborted: the call was stopped before it finished"]
