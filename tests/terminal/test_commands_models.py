@@ -7,8 +7,13 @@ from typing import Any
 
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Say, Silent
+from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import config, configure, rows, said, two_providers
+
+
+def selected(terminal: FakeTerminal, text: str) -> bool:
+    return terminal.cell(text).bg != "default" or terminal.cell(text).reverse
 
 
 def test_the_picker_filters_with_punctuation_ignored(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
@@ -24,7 +29,22 @@ def test_the_picker_filters_with_punctuation_ignored(serve: Any, open_zot: OpenZ
     assert {"anthropic/claude-opus-4-6", "alpha/alpha-opus-4-6", "beta/beta-opus-4-6"} <= set(listed)
     assert all("opus-4-6" in line for line in listed)
     terminal.press(*["backspace"] * 6)
-    terminal.wait_for("alpha/alpha-one")
+    terminal.wait_for("● anthropic/claude-sonnet-4-5")
+
+
+def test_clearing_the_filter_selects_the_model_in_use_again(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    two_providers(zot, serve([]).url)
+    terminal = open_zot("--provider", "beta", "--model", "beta-one", model=False)
+    terminal.submit("/model")
+    terminal.wait_for("● beta/beta-one")
+    assert selected(terminal, "● beta/beta-one")
+    terminal.type("alpha")
+    terminal.wait_for("filter: alpha")
+    terminal.wait_gone("beta/beta-one  ")
+    terminal.press(*["backspace"] * 5)
+    terminal.wait_for("● beta/beta-one")
+    assert selected(terminal, "● beta/beta-one")
+    assert not selected(terminal, "alpha/alpha-one")
 
 
 def test_the_picker_shows_window_price_and_where_to_log_in(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

@@ -36,6 +36,7 @@ class SelectList:
         self._filterable = filterable
         self._shown = self._all
         self._position = 0
+        self._before = ""  # the row that was selected when a filter began
         self.select(selected)
 
     def set_choices(self, choices: Sequence[Choice]) -> None:
@@ -67,6 +68,8 @@ class SelectList:
             self.filter = "" if key.name == "ctrl+u" else self.filter.rstrip().rpartition(" ")[0]
             self._refilter()
         elif self._filterable and key.printable and not (key.text == " " and not self.filter):
+            if not self.filter:
+                self._before = self.chosen.value if self.chosen else ""
             self.filter += key.text
             self._refilter()
         else:
@@ -84,12 +87,14 @@ class SelectList:
         return next((i for i, choice in enumerate(self._shown) if not choice.divider), 0)
 
     def _refilter(self) -> None:
+        """The best match is selected; without a filter, what was selected before there was one."""
         if not self.filter:
             self._shown = self._all
-        else:
-            scored = [(self._match(self.filter, c), c) for c in self._all if not c.divider]
-            ranked = sorted((pair for pair in scored if pair[0] is not None), key=lambda pair: pair[0] or 0)
-            self._shown = [choice for _, choice in ranked]
+            self.select(self._before)
+            return
+        scored = [(self._match(self.filter, c), c) for c in self._all if not c.divider]
+        ranked = sorted((pair for pair in scored if pair[0] is not None), key=lambda pair: pair[0] or 0)
+        self._shown = [choice for _, choice in ranked]
         self._position = self._first()
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
