@@ -12,8 +12,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from zot.provider.messages import ResultBlock, TextBlock
+from zot.provider.messages import Hunks, ResultBlock, TextBlock
 from zot.provider.stream import ToolSpec
+
+MOST_HUNKS = 1_000
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -22,6 +24,24 @@ class ToolResult(msgspec.Struct, frozen=True):
     content: tuple[ResultBlock, ...] = ()
     is_error: bool = False
     details: dict[str, Any] | None = None
+
+
+class _Hunk(msgspec.Struct):
+    old_start: int
+    new_start: int
+
+
+class _Changes(msgspec.Struct):
+    hunks: list[_Hunk] = []
+
+
+def hunks_of(details: dict[str, Any] | None) -> Hunks:
+    """What of the details outlives the event: without its line numbers a diff could not be shown again as it was."""
+    try:
+        hunks = msgspec.convert(details or {}, _Changes).hunks
+    except msgspec.ValidationError:  # a tool of somebody else's means something else by the name
+        return ()
+    return tuple((hunk.old_start, hunk.new_start) for hunk in hunks) if len(hunks) <= MOST_HUNKS else ()
 
 
 class ToolContext(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from zot.core import events
 from zot.core.lifecycle import ToolEnded
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.tool import Tool, ToolContext, ToolResult, text_result
+from zot.core.tool import Tool, ToolContext, ToolResult, hunks_of, text_result
 from zot.core.tool_calls import STOPPED, Permitted, execute, permit
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
@@ -129,7 +129,7 @@ class ToolRuns:
                 self._settle(place, NOT_RUN)
         results = (result or NOT_RUN for result in self._results)
         blocks = (
-            ToolResultBlock(call.id, result.content, result.is_error)
+            ToolResultBlock(call.id, result.content, result.is_error, hunks_of(result.details))
             for call, result in zip(self._calls, results, strict=True)
         )
         self._state.append(Message("tool", tuple(blocks), utc_now()))

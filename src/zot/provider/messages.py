@@ -23,6 +23,10 @@ def utc_now() -> str:
     return f"{_time.strftime('%Y-%m-%dT%H:%M:%S', _time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
 
 
+# The old and the new line at which each run of a diff begins.
+Hunks = tuple[tuple[int, int], ...]
+
+
 class TextBlock(msgspec.Struct, frozen=True, tag="text"):
     """Plain text; allowed in every message and inside tool results."""
 
@@ -52,11 +56,15 @@ class ToolCallBlock(msgspec.Struct, frozen=True, tag="tool_call"):
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
-    """The answer to one call; lives in a ``tool`` message."""
+    """The answer to one call; lives in a ``tool`` message.
+
+    ``hunks`` are for screens, never for a model: a diff in the content could not be numbered again without them.
+    """
 
     call_id: str
     content: tuple[TextBlock | ImageBlock, ...] = ()
     is_error: bool = False
+    hunks: Hunks = ()
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):

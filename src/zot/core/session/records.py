@@ -11,9 +11,10 @@ from typing import Any, assert_never
 
 import msgspec
 
-from zot.core.tool import ToolResult
+from zot.core.tool import ToolResult, hunks_of
 from zot.provider.messages import (
     Block,
+    Hunks,
     ImageBlock,
     Message,
     ReasoningBlock,
@@ -31,10 +32,14 @@ class NotARecord(ValueError):
     """A line that no reader can use: torn, corrupt or of a known type with the wrong shape."""
 
 
+_NONE = msgspec.Raw()  # this very object is what an encoder leaves out as a default
+
+
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Every kind of block in one wide, tolerant shape.
 
-    ``arguments`` is the JSON object itself; text that is none is kept whole in ``arguments_text``.
+    ``arguments`` is the JSON object itself; text that is none is kept whole in ``arguments_text``. ``hunks`` is read
+    apart: if another program means something else by it, the block is still good.
     """
 
     type: str = ""
@@ -48,6 +53,7 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     call_id: str = ""
     content: tuple[DiskBlock, ...] | None = None
     is_error: bool = False
+    hunks: msgspec.Raw = _NONE
     reasoning_id: str = ""
     summary: str = ""
     encrypted_content: str = ""
@@ -63,9 +69,10 @@ class DiskMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     meta: dict[str, str] | None = None
 
 
-class DiskResult(msgspec.Struct, frozen=True):
+class DiskResult(msgspec.Struct, frozen=True, omit_defaults=True):
     content: tuple[DiskBlock, ...] | None = None
     is_error: bool = False
+    hunks: msgspec.Raw = _NONE
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -139,6 +146,7 @@ _KNOWN = frozenset({"meta", "message", "usage", "rename", "compaction", "tool_in
 _encoder = msgspec.json.Encoder()
 _decode_known = msgspec.json.Decoder(KnownRow).decode
 _decode_type = msgspec.json.Decoder(UnknownRow).decode
+_decode_hunks = msgspec.json.Decoder(Hunks).decode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -201,7 +209,7 @@ def intent_row(call: ToolCallBlock) -> ToolIntentRow:
 
 def outcome_row(call_id: str, result: ToolResult) -> ToolOutcomeRow:
     content = tuple(disk_block(block) for block in result.content)
-    return ToolOutcomeRow(call_id, DiskResult(content, result.is_error), utc_now())
+    return ToolOutcomeRow(call_id, DiskResult(content, result.is_error, _raw(hunks_of(result.details))), utc_now())
 
 
 def disk_message(message: Message) -> DiskMessage:
@@ -218,8 +226,7 @@ def disk_block(block: Block) -> DiskBlock:
         case ToolCallBlock():
             return _disk_call(block)
         case ToolResultBlock():
-            content = tuple([disk_block(inner) for inner in block.content])
-            return DiskBlock(type="tool_result", call_id=block.call_id, content=content, is_error=block.is_error)
+            return _disk_result(block)
         case ReasoningBlock():
             return DiskBlock(
                 type="reasoning",
@@ -243,6 +250,20 @@ def _disk_call(block: ToolCallBlock) -> DiskBlock:
         arguments=msgspec.Raw(raw or b"{}"),
         arguments_text="" if raw else block.arguments,
     )
+
+
+def _disk_result(block: ToolResultBlock) -> DiskBlock:
+    return DiskBlock(
+        type="tool_result",
+        call_id=block.call_id,
+        content=tuple([disk_block(inner) for inner in block.content]),
+        is_error=block.is_error,
+        hunks=_raw(block.hunks),
+    )
+
+
+def _raw(hunks: Hunks) -> msgspec.Raw:
+    return msgspec.Raw(_encoder.encode(hunks)) if hunks else _NONE
 
 
 def _json_object(text: str) -> bytes | None:
@@ -269,7 +290,7 @@ def block_of(disk: DiskBlock) -> Block:
         case "tool_call":
             return ToolCallBlock(disk.id, disk.name, disk.arguments_text or _arguments(disk.arguments))
         case "tool_result":
-            return ToolResultBlock(disk.call_id, _result_content(disk.content), disk.is_error)
+            return ToolResultBlock(disk.call_id, _result_content(disk.content), disk.is_error, _hunks(disk.hunks))
         case "image":
             return ImageBlock(disk.mime_type, disk.data)
         case "reasoning":
@@ -296,11 +317,18 @@ def _arguments(raw: msgspec.Raw) -> str:
 
 
 def result_of(disk: DiskResult, call_id: str) -> ToolResultBlock:
-    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error)
+    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error, _hunks(disk.hunks))
 
 
 def _result_content(blocks: tuple[DiskBlock, ...] | None) -> tuple[ResultBlock, ...]:
     return tuple([ImageBlock(b.mime_type, b.data) if b.mime_type else TextBlock(b.text) for b in blocks or ()])
+
+
+def _hunks(raw: msgspec.Raw) -> Hunks:
+    try:
+        return _decode_hunks(raw) if bytes(raw) else ()
+    except msgspec.DecodeError:
+        return ()
 
 
 def _reasoning(disk: DiskBlock) -> ReasoningBlock:

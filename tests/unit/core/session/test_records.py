@@ -52,6 +52,7 @@ def test_every_kind_of_block_survives_a_round_trip() -> None:
         ToolCallBlock("t1", "bash", '{"command": "ls\\n", "n": 1.50}'),
         ToolResultBlock("t1", (TextBlock("out"), ImageBlock("image/gif", b"GIF")), is_error=True),
         ToolResultBlock("t2"),
+        ToolResultBlock("t3", (TextBlock("-a\n+b"),), hunks=((7, 7), (40, 43))),
         ReasoningBlock("r1", "thought", "sealed", "thinking", "anthropic", "opus"),
         ReasoningBlock(summary="only a summary"),
         ReasoningBlock(encrypted_content="x", kind="redacted_thinking"),

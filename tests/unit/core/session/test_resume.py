@@ -101,10 +101,12 @@ def test_a_recorded_outcome_is_the_result_when_its_message_is_missing(store: Ses
     say(session, user("a"), assistant("b", call("t1"), call("t2")))
     for id in ("t1", "t2"):
         session.tool_intent(call(id))
-    session.tool_outcome("t1", text_result("the answer"))
+    where = {"path": "/p/a.py", "hunks": [{"old_start": 7, "old_lines": 1, "new_start": 8, "new_lines": 1}]}
+    session.tool_outcome("t1", text_result("the answer", details=where))
     session.close()
+    assert b"a.py" not in session.path.read_bytes(), "of the details only line numbers are stored"
     first, second = reopened(store, session.path).messages[2].tool_results()
-    assert first == ToolResultBlock("t1", (TextBlock("the answer"),))
+    assert first == ToolResultBlock("t1", (TextBlock("the answer"),), hunks=((7, 8),))
     assert second.is_error
 
 

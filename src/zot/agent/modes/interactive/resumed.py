@@ -57,11 +57,13 @@ def _summary(message: Message, app: App) -> list[list[str]]:
 def _box(result: ToolResultBlock, call: ToolCallBlock | None, app: App, expanded: bool) -> list[str]:
     name, arguments = (call.name, call.arguments) if call else ("tool", "")
     view = ToolView(result.call_id, name, arguments, app.extension_of(name))
-    view.ends(ToolResultEvent(result.call_id, result.is_error, result.content, _details(call)))
+    view.ends(ToolResultEvent(result.call_id, result.is_error, result.content, _details(result, call)))
     return view.lines(app.painter, app.columns, expanded=expanded)
 
 
-def _details(call: ToolCallBlock | None) -> dict[str, object] | None:
-    """Details are not stored; what the call itself says stands in for them."""
+def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
+    """Of the details only line numbers are stored; what the call itself says stands in for the rest."""
+    if result.hunks:
+        return {"hunks": [{"old_start": old, "new_start": new} for old, new in result.hunks]}
     arguments = call.parsed() if call is not None and call.name == "write" else None
     return {"content": arguments["content"]} if isinstance(arguments, dict) and "content" in arguments else None
