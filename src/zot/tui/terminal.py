@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import termios
 import time
@@ -182,7 +183,14 @@ def _raw_modes(modes: list[Any]) -> list[Any]:
 
 
 def _links(environ: Mapping[str, str], term: str) -> bool:
-    """Whether OSC 8 links are understood; most terminals that are not merely skip them, the console does not."""
-    if term in ("linux", "dumb", "") or environ.get("TERM_PROGRAM") == "Apple_Terminal":
+    """Whether OSC 8 links are understood; who skips them would leave the reader without the address."""
+    if term in ("linux", "dumb", "") or environ.get("TERM_PROGRAM") == "Apple_Terminal" or environ.get("STY"):
         return False
-    return not environ.get("STY")
+    return not environ.get("TMUX") or _tmux_version(environ) >= (3, 4)  # tmux drops them before 3.4
+
+
+def _tmux_version(environ: Mapping[str, str]) -> tuple[int, ...]:
+    """As tmux tells it (``3.3a``, ``next-3.5``); nothing when somebody else's name stands there."""
+    if environ.get("TERM_PROGRAM") != "tmux":
+        return ()
+    return tuple(map(int, re.findall(r"\d+", environ.get("TERM_PROGRAM_VERSION", ""))))

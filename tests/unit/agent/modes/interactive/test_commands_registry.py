@@ -7,7 +7,8 @@ from importlib import import_module
 import pytest
 
 from zot.agent.extensions.registry import BUILTIN_COMMANDS
-from zot.agent.modes.interactive.commands.registry import COMMANDS, commands_page, find, parse
+from zot.agent.modes.interactive.commands import registry
+from zot.agent.modes.interactive.commands.registry import COMMANDS, commands_page, find, meant, parse
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -49,3 +50,21 @@ def test_a_command_is_found_by_its_alias() -> None:
 def test_the_page_names_every_command() -> None:
     page = commands_page()
     assert all(f"`/{command.name}" in page for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [
+        ("tree", "; did you mean /session tree?"),
+        ("rewind", "; did you mean /session fork?"),
+        ("resume", "; did you mean /sessions?"),
+        ("setings", "; did you mean /settings?"),
+        ("xyzzy", ""),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_right_one(typed: str, advice: str) -> None:
+    assert meant(typed) == advice
+
+
+def test_every_advice_names_a_command() -> None:
+    assert all(find(known.split()[0]) for known in registry._ELSEWHERE.values())

@@ -32,12 +32,16 @@ def help_lines(app: App, theme: Theme, width: int) -> list[str]:
 
     commands = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in offered(app)]
     commands += [(f"/{name}", summary) for name, summary in app.extension_commands()]
-    rows = [theme.paint("accent", "commands", bold=True)]
-    rows += [_row(theme, left, right, width) for left, right in commands]
-    rows += [_row(theme, "!command", "run a shell command, the model sees it later", width)]
-    rows += ["", theme.paint("accent", "keys", bold=True)]
-    return rows + [_row(theme, keys, text, width) for keys, text in key_help(app)]
+    commands += [("!command", "run a shell command, the model sees it later")]
+    keys = key_help(app)
+    return [*_table("commands", commands, theme, width), "", *_table("keys", keys, theme, width)]
 
 
-def _row(theme: Theme, left: str, right: str, width: int) -> str:
-    return cut(f"  {theme.paint('fg', f'{one_line(left):<24}')} {theme.paint('muted', one_line(right))}", width)
+def _table(title: str, pairs: list[tuple[str, str]], theme: Theme, width: int) -> list[str]:
+    """Two columns; where the left one would take more than half, its long rows stand out instead."""
+    column = min(max(len(left) for left, _ in pairs), width // 2)
+    rows = [
+        f"{theme.paint('fg', f'{one_line(left):<{column}}')}  {theme.paint('muted', one_line(right))}"
+        for left, right in pairs
+    ]
+    return [theme.paint("accent", title, bold=True), *(cut(f"  {row}", width) for row in rows)]

@@ -38,6 +38,13 @@ COMMANDS: list[Command] = [
     Command(name="exit", summary="leave zot", aliases=("quit",), early=True),
 ]
 
+# What people type who know other agents.
+_ELSEWHERE = {
+    **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "undo": "session fork"},
+    **{"rewind": "session fork", "branch": "session fork", "theme": "settings", "themes": "settings"},
+    **{"config": "settings", "think": "reasoning", "effort": "reasoning", "usage": "cost", "reload": "reload-ext"},
+}
+
 _SHAPE = re.compile(r"/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?", re.DOTALL)
 
 
@@ -56,9 +63,13 @@ def find(name: str) -> Command | None:
 
 
 def meant(name: str) -> str:
-    """What to say about a name that is nearly one of these."""
+    """What to say about a name that is nearly one of these, or one that another agent has."""
     import difflib  # only for a name that is wrong anyway
 
+    from zot.agent.modes.interactive.commands.session import OPERATIONS
+
+    if known := f"session {name}" if name in OPERATIONS else _ELSEWHERE.get(name):
+        return f"; did you mean /{known}?"
     close = difflib.get_close_matches(name, [command.name for command in COMMANDS if not command.hidden], n=1)
     return f"; did you mean /{close[0]}?" if close else ""
 

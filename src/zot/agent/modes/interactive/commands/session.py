@@ -102,6 +102,7 @@ async def _fork(app: App, arguments: str) -> None:
 
 async def _tree(app: App, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.picker import Picker
+    from zot.agent.modes.interactive.dialogs.sessions_list import age
     from zot.core.session.tree import branches, lines
     from zot.tui.sanitize import sanitize
     from zot.tui.widgets.select_list import Choice
@@ -109,9 +110,9 @@ async def _tree(app: App, arguments: str) -> None:
     runtime = agent_of(app)
     current = runtime.session.id if runtime.session is not None else ""
     found = branches(await summaries(runtime))
-    rows = [
-        Choice(branch.summary.path, sanitize(line).replace("\n", " "))
-        for branch, line in zip(found, lines(found, current), strict=True)
+    rows = [  # branches often have the same title: how long and how old they are tells them apart
+        Choice(s.path, sanitize(line).replace("\n", " "), f"{s.messages} msgs · {age(s.modified)}")
+        for s, line in zip((branch.summary for branch in found), lines(found, current), strict=True)
     ]
     here = str(runtime.session.path) if runtime.session is not None else ""
     chosen = await app.dialogs.ask(Picker("branches of this directory", rows, selected=here, empty="no sessions yet"))

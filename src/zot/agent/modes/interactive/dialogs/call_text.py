@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
 
 from zot.agent.modes.interactive.tool_bodies import box_safe, code_rows
+from zot.agent.tools.edit_diff import diff_of
+from zot.agent.tools.edit_text import Span
 from zot.tui.markdown import Painter
 from zot.tui.sanitize import one_line
 from zot.tui.width import wrap
+
+_ROLES = {" ": "diff_context", "-": "diff_remove", "+": "diff_add"}
 
 
 def call_rows(tool: str, args: Any, painter: Painter, width: int) -> list[str]:
@@ -39,7 +44,7 @@ def _path(fields: dict[str, Any], painter: Painter, width: int) -> list[str]:
 
 def _file(content: str, fields: dict[str, Any], painter: Painter, width: int) -> list[str]:
     """Highlighted where every line fits; else wrapped, for a cut line may hide its end."""
-    rows = code_rows(content, str(fields.get("path", "")), 1, painter, 1_000_000)
+    rows = code_rows(content.removesuffix("\n"), str(fields.get("path", "")), 1, painter, 1_000_000)
     return [part for row in rows for part in wrap(row, width, "     ")]
 
 
@@ -54,10 +59,17 @@ def _edits(changes: list[dict[str, Any]], painter: Painter, width: int) -> list[
     for number, change in enumerate(changes, 1):
         if len(changes) > 1:
             rows.append(painter.theme.paint("muted", f"edit {number} of {len(changes)}"))
-        for key, sign, role in (("oldText", "-", "diff_remove"), ("newText", "+", "diff_add")):
-            lines = box_safe(str(change.get(key, "")))
-            rows += [painter.theme.paint(role, row) for line in lines for row in wrap(f"{sign} {line}", width, "  ")]
+        for sign, role, line in _difference(str(change.get("oldText", "")), str(change.get("newText", ""))):
+            rows += [painter.theme.paint(role, row) for row in wrap(f"{sign} {line}", width, "  ")]
     return rows
+
+
+def _difference(old: str, new: str) -> Iterator[tuple[str, str, str]]:
+    """Sign, role and text of each line. What an edit merely quotes to be unique is context, not a change."""
+    if old.endswith("\n") and new.endswith("\n"):
+        old, new = old[:-1], new[:-1]
+    for row in box_safe(diff_of(old, [Span(0, len(old), 1, new)]).text):
+        yield (row[:1], _ROLES[row[0]], row[1:]) if row[:1] in _ROLES else ("", "muted", row)
 
 
 def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width: int) -> list[str]:

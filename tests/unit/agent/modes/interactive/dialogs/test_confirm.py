@@ -98,6 +98,15 @@ def test_an_edit_shows_what_goes_and_what_comes() -> None:
     assert text.splitlines() == ["f.py", "edit 1 of 2", "- a", "- b", "+ c", "edit 2 of 2", "- x", "+ y"]
 
 
+def test_what_an_edit_only_quotes_is_no_change() -> None:
+    edit = {"oldText": "## Unreleased\n", "newText": "## Unreleased\n\n- a line\n"}
+    assert rows("edit", {"path": "f", "edits": [edit]}).splitlines() == ["f", "  ## Unreleased", "+ ", "+ - a line"]
+
+
+def test_the_newline_at_the_end_of_a_file_is_no_line_of_its_own() -> None:
+    assert rows("write", {"path": "f", "content": "one\ntwo\n"}).split() == ["f", "1", "one", "2", "two"]
+
+
 def test_a_long_line_is_wrapped_and_never_cut() -> None:
     """iface-201"""
     content = "x" * 200 + "END"
