@@ -84,6 +84,7 @@ def test_the_session_starts_before_the_first_command_is_handled(rpc, serve, add:
     directory = add("watch", 'hello(); subscribe(["session_start","turn_start"]); ready(); serve()')
     client = rpc("--ext", str(directory))
     client.prompt("hi")
+    wait_until(lambda: len(events_of(directory)) >= 2)
     assert events_of(directory)[:2] == ["session_start", "turn_start"]
 
 

@@ -16,11 +16,16 @@ from typing import NamedTuple
 MARK_VARIABLE = "ZOT_PROCESS_TREE"
 
 _PROC = "/proc"
-_STARTED_FIELD = 19  # of /proc/<pid>/stat, counted from the state; see proc(5), field 22
+# Fields of /proc/<pid>/stat, counted from the state; see proc(5), 9, 20 and 22.
+_FLAGS_FIELD, _THREADS_FIELD, _STARTED_FIELD = 6, 17, 19
+_EXITING = 0x4  # PF_EXITING: its files are closed, and in a moment it is a zombie
 
 
 class Process(NamedTuple):
-    """One row. ``started`` is in the kernel's ticks, 0 where unknown; ``command`` only where it came for free."""
+    """One row. ``started`` is in the kernel's ticks, 0 where unknown; ``command`` only where it came for free.
+
+    ``zombie``: it runs no more, or is about to be none.
+    """
 
     pid: int
     parent: int
@@ -103,9 +108,10 @@ def _parse_stat(pid: int, stat: bytes) -> Process | None:
     if len(fields) <= _STARTED_FIELD:
         return None
     state, parent, group, session = fields[:4]
-    return Process(
-        pid, int(parent), int(group), int(session), int(fields[_STARTED_FIELD]), zombie=state in (b"Z", b"X")
-    )
+    over = state in (b"Z", b"X") or bool(int(fields[_FLAGS_FIELD]) & _EXITING)
+    # The first thread may be over while others of the process run on.
+    over = over and int(fields[_THREADS_FIELD]) <= 1
+    return Process(pid, int(parent), int(group), int(session), int(fields[_STARTED_FIELD]), zombie=over)
 
 
 def _from_ps() -> Iterable[Process]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.system.living import gone_within, is_alive
-from zot.system.process_table import MARK_VARIABLE, Process, command_of, marked, members, snapshot
+from zot.system.process_table import MARK_VARIABLE, Process, _parse_stat, command_of, marked, members, snapshot
 from zot.system.processes import ProcessTree, background, kill_all, spawn
 from zot.system.programs import find_program
 
@@ -256,3 +256,23 @@ def test_programs_are_found_on_absolute_path_entries_only(tmp_path: Path, monkey
     assert find_program("tool") == str(program)
     monkeypatch.setenv("PATH", ".:")
     assert find_program("tool") is None
+
+
+async def test_a_process_whose_first_thread_is_over_still_counts() -> None:
+    program = (
+        "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(100,)).start();"
+        " print(1, flush=True); ctypes.CDLL(None).pthread_exit(None)"
+    )
+    with Output(f'exec {sys.executable} -c "{program}"') as output:
+        await output.number()
+        stat = Path(f"/proc/{output.tree.pid}/stat")
+        async with asyncio.timeout(5):
+            while " Z " not in stat.read_text():
+                await asyncio.sleep(0.01)
+        assert [process.pid for process in output.tree.members()] == [output.tree.pid]
+
+
+def test_a_process_that_is_exiting_counts_no_more() -> None:
+    fields = "R 1 7 7 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 99 0"
+    rows = [_parse_stat(7, f"7 (a) b) {fields.format(flags=flags)}".encode()) for flags in (0x400000, 0x400004)]
+    assert [row.zombie for row in rows if row] == [False, True]
