@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.extension_host import until
 from tests.unit.system.living import gone_within, is_alive
 from zot.system.process_table import MARK_VARIABLE, Process, _parse_stat, command_of, marked, members, snapshot
 from zot.system.processes import ProcessTree, background, kill_all, spawn
@@ -266,9 +267,7 @@ async def test_a_process_whose_first_thread_is_over_still_counts() -> None:
     with Output(f'exec {sys.executable} -c "{program}"') as output:
         await output.number()
         stat = Path(f"/proc/{output.tree.pid}/stat")
-        async with asyncio.timeout(5):
-            while " Z " not in stat.read_text():
-                await asyncio.sleep(0.01)
+        await until(lambda: " Z " in stat.read_text())
         assert [process.pid for process in output.tree.members()] == [output.tree.pid]
 
 
