@@ -43,9 +43,33 @@ def test_the_list_hides_empty_sessions_and_begins_with_the_newest(serve: Any, op
     os.utime(next(path for path in zot.sessions if "apples" in path.read_text()), (1, 1))
     open_list(terminal)
     screen = terminal.screen
-    assert "2 msgs · $0.0001 · anthropic/claude" in screen
+    assert "2 msgs · $0.0001 · anthropic/claude-sonnet-4-5" in screen
     assert screen.rindex("about pears") < screen.rindex("about apples")
     assert "(no text)" not in screen
+
+
+def test_a_row_of_the_list_names_the_whole_model_or_none_at_any_width(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([Say("apples answer")])
+    terminal = open_zot()
+    converse(terminal, "tell me all there is to know about apples, pears and quinces", "apples answer")
+    open_list(terminal)
+    (row,) = [line for line in terminal.screen.splitlines() if "just now" in line]
+    assert row.endswith("  2 msgs · claude-sonnet-4-5")
+    assert "tell me all there is to know abou" in row
+    for columns, ending in ((130, "2 msgs · $0.0001 · anthropic/claude-sonnet-4-5"), (60, "  claude-sonnet-4-5")):
+        terminal.resize(columns, 24)
+        terminal.wait_until(
+            lambda columns=columns, ending=ending: any(
+                "just now" in line and line.endswith(ending) and len(line) <= columns
+                for line in terminal.screen.splitlines()
+            ),
+            f"a row that ends with {ending}",
+        )
+    terminal.resize(40, 24)
+    terminal.wait_until(
+        lambda: any(line.endswith("tell me all there is to…") for line in terminal.screen.splitlines()),
+        "a row without a model",
+    )
 
 
 def test_resuming_shows_the_conversation_and_goes_on_with_it(serve: Any, open_zot: OpenZot) -> None:
@@ -90,6 +114,7 @@ def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: Op
     terminal.wait_for("Delete this session for good?")
     terminal.press("down", "enter")
     terminal.wait_for("this is the session you are in")
+    terminal.wait_for("r renames")
     terminal.press("down", "d")
     terminal.wait_for("Delete this session for good?")
     terminal.press("enter")
@@ -256,6 +281,7 @@ def test_the_tree_indents_branches_and_marks_the_current_one(serve: Any, open_zo
     tree = [line for line in terminal.screen.splitlines() if "first prompt" in line][-2:]
     assert tree[0].startswith("  first prompt")
     assert tree[1].startswith("    first prompt [current]")
+    assert all(line.endswith("just now") and " msgs · " in line for line in tree)
     terminal.press("up", "enter")
     terminal.wait_for("resumed: 4 messages")
 

@@ -12,12 +12,16 @@ from zot.tui.width import cells, cut, pad
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One row. ``detail`` stands muted in a second column; a ``divider`` cannot be chosen."""
+    """One row. ``detail`` stands muted in a second column; a ``divider`` cannot be chosen.
+
+    ``shorter`` are other wordings of the detail, the best first: a detail that has some is said in one that fits or
+    not at all, where others are cut."""
 
     value: str
     label: str
     detail: str = ""
     divider: bool = False
+    shorter: tuple[str, ...] = ()
 
 
 # How well a row fits what was typed, lower is better; None hides it.
@@ -102,23 +106,39 @@ class SelectList:
         if not self._shown:
             return [theme.paint("muted", cut("  nothing matches", width))]
         first, last = window(len(self._shown), self._position, max(height, 1))
-        column = min(max((cells(c.label) for c in self._shown[first:last]), default=0), max(width * 2 // 3, 8))
-        rows = [self._row(theme, i, width, column) for i in range(first, last)]
+        column, details = columns(self._shown[first:last], width)
+        rows = [self._row(theme, i, details[i - first], width, column) for i in range(first, last)]
         if first > 0 and height > 2:
             rows[0] = theme.paint("muted", cut(f"  ↑ {first + 1} more", width))
         if last < len(self._shown) and height > 2:
             rows[-1] = theme.paint("muted", cut(f"  ↓ {len(self._shown) - last + 1} more", width))
         return rows
 
-    def _row(self, theme: Theme, number: int, width: int, column: int) -> str:
+    def _row(self, theme: Theme, number: int, detail: str, width: int, column: int) -> str:
         choice = self._shown[number]
         if choice.divider:
             return theme.paint("muted", cut(f"  ── {choice.label} ──", width))
-        label = pad(choice.label, column) if choice.detail else cut(choice.label, width - 2)
+        label = pad(choice.label, column) if detail else cut(choice.label, width - 2)
         if number == self._position:
-            return theme.selected(cut(f"  {label}  {choice.detail}".rstrip(), width), width)
-        detail = cut(choice.detail, width - column - 4)
+            return theme.selected(cut(f"  {label}  {detail}".rstrip(), width), width)
+        detail = cut(detail, width - column - 4)
         return f"  {theme.paint('fg', label)}" + (f"  {theme.paint('muted', detail)}" if detail else "")
+
+
+def columns(choices: Sequence[Choice], width: int) -> tuple[int, list[str]]:
+    """The width of the labels' column, and the details as they are said beside it."""
+    longest = max((cells(choice.label) for choice in choices), default=0)
+    room = width - 4 - min(longest, width * 3 // 5)  # which the labels have in any case
+    details = [_fitting(choice, room) for choice in choices]
+    if not any(choice.shorter for choice in choices):
+        return min(longest, max(width * 2 // 3, 8)), details
+    return min(longest, max(width - 4 - max(map(cells, details)), 8)), details
+
+
+def _fitting(choice: Choice, room: int) -> str:
+    if not choice.shorter:
+        return choice.detail
+    return next((text for text in (choice.detail, *choice.shorter) if cells(text) <= room), "")
 
 
 def window(count: int, position: int, height: int) -> tuple[int, int]:

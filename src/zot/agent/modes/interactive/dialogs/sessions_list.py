@@ -99,11 +99,24 @@ class SessionsList(Dialog[Act]):
 
 def _row(summary: Summary, current: str, everywhere: bool) -> Choice:
     mark = "● " if summary.path == current else "  "
-    place = f" · {one_line(summary.cwd)}" if everywhere else ""
-    model = f"{one_line(summary.provider)}/{one_line(summary.model)}"
+    label = f"{mark}{age(summary.modified):>10}  {one_line(summary.label)}"
+    about, *shorter = _about(summary, everywhere)
+    return Choice(summary.path, label, about, shorter=tuple(shorter))
+
+
+def _about(summary: Summary, everywhere: bool) -> list[str]:
+    """All there is to say, then ever less of it: cost goes first, the model or the place last."""
+    model = one_line(summary.model)
+    full = f"{one_line(summary.provider)}/{model}"
     count = f"{summary.messages} msg{'' if summary.messages == 1 else 's'}"
-    about = f"{count} · ${summary.cost_usd:.4f} · {model}{place}"
-    return Choice(summary.path, f"{mark}{age(summary.modified):>10}  {one_line(summary.label)}", about)
+    cost = f"${summary.cost_usd:.4f}"
+    place = one_line(summary.cwd)
+    name = place.rstrip("/").rpartition("/")[2] or place
+    if everywhere:
+        told = [(count, cost, full, place), (count, model, place), (model, place), (model, name), (name,)]
+    else:
+        told = [(count, cost, full), (count, full), (count, model), (model,)]
+    return [" · ".join(parts) for parts in told]
 
 
 def age(modified: float, now: float | None = None) -> str:
