@@ -119,7 +119,7 @@ def _extension_problems(home: Path, cwd: Path) -> Iterator[str]:
     except ZotError as error:
         yield str(error)
         return
-    yield from (f"extension {problem.directory}: {problem.reason}" for problem in found.problems)
+    yield from (f"extension {problem.directory}: {problem.told}" for problem in found.problems)
     yield from found.notes
     yield from skill_files(found.entries)[1]
     path = os.environ.get("PATH", "")

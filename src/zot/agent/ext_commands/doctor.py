@@ -73,6 +73,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         trust=trust,
         session_id=str,
         explicit_grace_s=_EXPLICIT_GRACE_S,
+        remember_guards=False,
     )
     try:
         await host.start()

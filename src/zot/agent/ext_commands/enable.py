@@ -7,6 +7,7 @@ from pathlib import Path
 
 from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.installed import find, tell
+from zot.agent.extensions.known_guards import forget
 from zot.agent.extensions.manifest import FILE, read_manifest
 from zot.agent.extensions.trust import TrustStore
 from zot.errors import ZotError
@@ -28,6 +29,8 @@ def _switch(argv: list[str], enabled: bool) -> int:
     trust = TrustStore(zot_home())
     trusted = trust.is_trusted(item.directory)
     _set_enabled((item.directory / FILE).resolve(), enabled)
+    if item.scope == "global" and not enabled:
+        forget(zot_home(), item.directory.name)
     if trusted:
         trust.trust(item.directory)  # the edit was ours: what the user trusted is still what is there
     tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")

@@ -1,7 +1,8 @@
 """Which extensions a run has, in load order, without starting any: explicit paths, the project's, the user's own.
 
 Precedence never depends on timing. What is not trusted counts as absent and hides nothing; nothing in a project hides
-a global guard; a project entry that needed no trust hides only what runs nothing either. Nothing is written here.
+a global guard; a project entry that needed no trust hides only what runs nothing either. What was known as a guard
+stays one when its manifest is damaged or gone. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from zot.agent.extensions.known_guards import known_guards
 from zot.agent.extensions.manifest import FILE, Manifest, looks_like_guard, read_manifest
 from zot.agent.extensions.trust import TrustStore
 from zot.errors import ExtensionError
@@ -33,6 +35,11 @@ class LoadProblem(msgspec.Struct, frozen=True):
     reason: str
     guard: bool = False
     """A declared guard that cannot be loaded: the host fails closed."""
+    fix: str = ""
+
+    @property
+    def told(self) -> str:
+        return f"{self.reason}; tool calls are refused: {self.fix}" if self.guard else self.reason
 
 
 class Discovery(msgspec.Struct):
@@ -43,6 +50,9 @@ class Discovery(msgspec.Struct):
     """Skipped, shadowed, untrusted: one visible line each."""
     quiet: list[str] = []
     """What is normal and only a doctor tells: disabled ones and copies hidden by the project's."""
+    new_guards: list[str] = []
+    """Directories of the user's own that turned out to be guards, and those known as one that no longer are."""
+    former_guards: list[str] = []
 
 
 class _Found(msgspec.Struct):
@@ -52,10 +62,18 @@ class _Found(msgspec.Struct):
     manifest: Manifest | None
     reason: str = ""
     trusted: bool = True
+    was_guard: bool = False
 
     @property
     def guard(self) -> bool:
-        return self.manifest.guard if self.manifest else looks_like_guard(self.directory)
+        if self.manifest is None:
+            return self.was_guard or looks_like_guard(self.directory)
+        return self.manifest.guard
+
+    @property
+    def guards(self) -> bool:
+        """Not switched off, either."""
+        return self.guard and (self.manifest is None or self.manifest.enabled)
 
     @property
     def runs(self) -> bool:
@@ -65,12 +83,12 @@ class _Found(msgspec.Struct):
 def discover(
     *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: TrustStore, trust_project: bool
 ) -> Discovery:
-    """Everything a run loads; ``scan`` is False under ``--no-ext``. ConfigError when trust.json cannot be read."""
+    """Everything a run loads; ``scan`` is False under ``--no-ext``. ConfigError when trust.json or
+    guards.json cannot be read."""
     result = Discovery()
     chosen = _explicit(explicit, result)
     project = _project(cwd, trust, trust_project, result) if scan else []
-    own = [_find(directory) for directory in candidates(global_dir(home))] if scan else []
-    own = _not_hidden(own, project, result)
+    own = _not_hidden(_own(home, result), project, result) if scan else []
     chosen += _enabled(project, "project", cwd, home, result)
     chosen += _enabled(own, "global", cwd, home, result)
     result.entries = _unique(chosen, result)
@@ -112,7 +130,8 @@ def _explicit(paths: Sequence[Path], result: Discovery) -> list[Entry]:
         found = _find(directory)
         if found.manifest is None:
             reason = found.reason if directory.is_dir() else "no such directory"
-            result.problems.append(LoadProblem(directory, reason, found.guard))
+            fix = f"repair {directory / FILE}, or leave out --ext"
+            result.problems.append(LoadProblem(directory, reason, found.guard, fix))
         elif not found.manifest.enabled:
             result.notes.append(f"extension {found.manifest.name} is disabled and was skipped: {directory}")
         else:
@@ -125,6 +144,8 @@ def _project(cwd: Path, trust: TrustStore, trust_project: bool, result: Discover
     counted: list[_Found] = []
     for directory in candidates(project_dir(cwd)):
         found = _find(directory)
+        if found.manifest is None and (record := trust.record(directory)):
+            found.was_guard = record.guard
         found.trusted = trust_project or trust.is_trusted(directory)
         if found.trusted or not found.runs:
             counted.append(found)
@@ -139,7 +160,7 @@ def _report_untrusted(found: _Found, trust: TrustStore, result: Discovery) -> No
     fix = f"look at it, then run `zot ext trust {found.directory}`"
     if record and record.guard:
         changes = ", ".join(trust.changed(found.directory))
-        result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes}); {fix}", True))
+        result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
     elif found.manifest is None:
         result.problems.append(LoadProblem(found.directory, found.reason))
     elif found.manifest.enabled:
@@ -157,6 +178,22 @@ def _report_vanished(cwd: Path, trust: TrustStore, result: Discovery) -> None:
             result.notes.append(f"the guard {record.name} is gone from {directory}; `zot ext untrust` forgets it")
 
 
+def _own(home: Path, result: Discovery) -> list[_Found]:
+    """The user's own, among them guards that were seen before and have lost their manifest or their directory."""
+    known = known_guards(home)
+    present = candidates(global_dir(home))
+    lost = known.difference(directory.name for directory in present)
+    directories = [*present, *(Path(os.path.abspath(global_dir(home))) / name for name in sorted(lost))]
+    found = [_find(directory) for directory in directories]
+    for item in found:
+        item.was_guard = item.directory.name in known
+        if item.guards and not item.was_guard:
+            result.new_guards.append(item.directory.name)
+        elif item.was_guard and not item.guards:
+            result.former_guards.append(item.directory.name)
+    return found
+
+
 def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
     """Stage one, by directory name."""
     by_name = {found.directory.name: found for found in project}
@@ -171,7 +208,7 @@ def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> 
 
 
 def _may_hide(project: _Found, own: _Found) -> bool:
-    if own.guard and (own.manifest is None or own.manifest.enabled):
+    if own.guards:
         return False
     return project.trusted or not own.runs
 
@@ -180,13 +217,19 @@ def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: D
     entries: list[Entry] = []
     for item in found:
         if item.manifest is None:
-            result.problems.append(LoadProblem(item.directory, item.reason, item.guard))
+            fix = _fix(item.directory, scope)
+            result.problems.append(LoadProblem(item.directory, item.reason, item.guard, fix))
         elif not item.manifest.enabled:
             result.quiet.append(f"{item.manifest.name} is disabled: {item.directory}")
         else:
             place = data_dir(item.manifest, scope, cwd, home)
             entries.append(Entry(item.manifest, scope, place))
     return entries
+
+
+def _fix(directory: Path, scope: Scope) -> str:
+    without = f"run `zot ext remove {directory.name}` to do without it" if scope == "global" else "remove it"
+    return f"repair {directory / FILE}, or {without}"
 
 
 def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:

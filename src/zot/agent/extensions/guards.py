@@ -21,15 +21,13 @@ _STATES = {
 
 
 class MissingGuard(msgspec.Struct, frozen=True):
-    """A guard whose manifest says so, but which could not be loaded at all."""
+    """A guard, by its manifest or by what was known of it, that could not be loaded at all."""
 
     problem: LoadProblem
 
     def reason(self) -> str:
-        return (
-            f"refused: the guard in {self.problem.directory} could not be loaded "
-            f"({self.problem.reason}); repair or disable it"
-        )
+        problem = self.problem
+        return f"refused: the guard in {problem.directory} could not be loaded ({problem.reason}); {problem.fix}"
 
 
 def absent(guard: Child) -> str:

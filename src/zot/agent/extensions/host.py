@@ -20,6 +20,7 @@ from zot.agent.extensions.discover import Discovery, Entry, discover
 from zot.agent.extensions.fanout import Fanout
 from zot.agent.extensions.guards import MissingGuard
 from zot.agent.extensions.interception import Interception
+from zot.agent.extensions.known_guards import remember
 from zot.agent.extensions.nested_calls import NestedCalls, RunTool
 from zot.agent.extensions.panels import Panels
 from zot.agent.extensions.registry import BUILTIN_COMMANDS, CommandInfo, Registry, is_deferred
@@ -55,6 +56,7 @@ class ExtensionHost:
     """``provider``, ``model`` and ``session_id()`` are what children are told; whoever switches one sets it.
 
     ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
+    ``remember_guards``: keep in mind which global extensions guard, so that a damaged one is missed next time.
     ``explicit_grace_s`` is how long ``start`` waits for what was named by hand, where that is longer than for others.
     """
 
@@ -77,6 +79,7 @@ class ExtensionHost:
         session_id: Callable[[], str],
         trace: FrameTap | None = None,
         explicit_grace_s: float = 0,
+        remember_guards: bool = True,
         builtin_commands: Collection[str] = BUILTIN_COMMANDS,
     ) -> None:
         self.home = home
@@ -98,6 +101,7 @@ class ExtensionHost:
         self._trust_project = trust_project
         self.session_id = session_id
         self._explicit_grace_s = explicit_grace_s
+        self._remember_guards = remember_guards
         self._children: list[Child] = []
         self._missing_guards: list[MissingGuard] = []
         self._activated: set[str] = set()
@@ -137,7 +141,9 @@ class ExtensionHost:
         for note in found.notes:
             self.diagnostics.note(note)
         for problem in found.problems:
-            self.diagnostics.load_error(problem.directory, problem.reason)
+            self.diagnostics.load_error(problem.directory, problem.told)
+        if self._remember_guards:
+            self._keep_guards_known(found)
         self._missing_guards = [MissingGuard(problem) for problem in found.problems if problem.guard]
         guards = {child.name for child in self._children if child.guard}
         self._children = [
@@ -308,6 +314,15 @@ class ExtensionHost:
             self._tools_changed()
 
     # --- inside
+
+    def _keep_guards_known(self, found: Discovery) -> None:
+        """A home that cannot be written to keeps nobody from working: the guards themselves are there."""
+        if not (found.new_guards or found.former_guards):
+            return
+        try:
+            remember(self.home, learned=found.new_guards, forgotten=found.former_guards)
+        except OSError as error:
+            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {error.strerror or error}")
 
     def _find(self, name: str) -> Child | None:
         return next((child for child in self._children if child.name == name), None)

@@ -21,7 +21,7 @@ FILE = "extension.json"
 MAX_BYTES = 1024 * 1024
 THEME_FILES = ("theme.json", "themes/theme.json")
 
-_GUARD = re.compile(rb'"guard"\s*:\s*true')
+_GUARD = re.compile(rb'"guard"\s*:\s*+(?!(?:false|null)\b)')
 
 
 class _Fields(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def looks_like_guard(directory: Path) -> bool:
-    """Whether a manifest that cannot be used at least says ``"guard": true``: then the host must fail closed."""
+    """Whether a manifest that cannot be used speaks of a guard and does not deny it: the host must fail closed."""
     try:
         return _GUARD.search(_read(directory / FILE)) is not None
     except ExtensionError:

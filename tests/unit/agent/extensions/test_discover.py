@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.plain_user import plain_user
 from tests.unit.agent.extensions.places import Places, extension
+from zot.agent.extensions.known_guards import remember
 
 
 def test_load_order_is_explicit_then_project_then_global_each_by_directory(places: Places) -> None:
@@ -79,6 +81,48 @@ def test_a_broken_global_guard_is_not_hidden_either_and_fails_closed(places: Pla
     places.project("x")
     found = places.discover()
     assert [(problem.directory, problem.guard) for problem in found.problems] == [(directory, True)]
+
+
+def test_a_known_guard_that_lost_its_manifest_is_not_hidden_and_fails_closed(places: Places) -> None:
+    directory = places.own("x", guard=True)
+    assert (places.discover().new_guards, places.discover().former_guards) == (["x"], [])
+    remember(places.home, learned=["x"])
+    assert places.discover().new_guards == []
+    (directory / "extension.json").unlink()
+    places.project("x")
+    found = places.discover()
+    assert [(problem.directory, problem.guard) for problem in found.problems] == [(directory, True)]
+    assert found.former_guards == []
+
+
+def test_a_known_guard_in_a_directory_that_cannot_be_listed_is_found(places: Places) -> None:
+    directory = places.own("x", guard=True)
+    remember(places.home, learned=["x", "y"])
+    (places.home / "guards.json").chmod(0o644)
+    directory.chmod(0o755)
+    directory.parent.chmod(0o111)
+    with plain_user(places.home):
+        found = places.discover()
+    directory.parent.chmod(0o700)
+    assert [entry.manifest.directory for entry in found.entries] == [directory]
+    assert [(problem.directory.name, problem.guard) for problem in found.problems] == [("y", True)]
+
+
+def test_a_manifest_nobody_may_read_fails_closed_when_it_was_a_guard(places: Places) -> None:
+    directory = places.own("x", guard=True)
+    remember(places.home, learned=["x"])
+    (places.home / "guards.json").chmod(0o644)
+    (directory / "extension.json").chmod(0)
+    with plain_user(directory):
+        [problem] = places.discover().problems
+    assert problem.guard and "cannot be read" in problem.reason
+
+
+def test_a_project_guard_damaged_under_trust_project_fails_closed(places: Places) -> None:
+    directory = places.project("watch", guard=True)
+    (directory / "extension.json").write_text("")
+    [problem] = places.discover(trust_project=True).problems
+    assert problem.guard
 
 
 def test_an_untrusted_project_entry_does_not_run_and_hides_nothing(places: Places) -> None:
@@ -229,7 +273,7 @@ def test_a_changed_guard_of_the_project_fails_closed_instead_of_vanishing(places
     [problem] = places.discover().problems
     assert problem.guard
     assert "extension.json changed" in problem.reason
-    assert "zot ext trust" in problem.reason
+    assert "zot ext trust" in problem.fix
 
 
 def test_a_trusted_guard_that_is_gone_is_told(places: Places) -> None:

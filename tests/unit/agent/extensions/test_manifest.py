@@ -122,7 +122,15 @@ def test_a_huge_manifest_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "guard"),
-    [('{"name": "g", "guard" : true, oops', True), ('{"guard": false', False), ("{}", False)],
+    [
+        ('{"name": "g", "guard" : true, oops', True),
+        ('{"guard": "yes"}', True),
+        ('{"guard":', True),
+        ('{"guard": false', False),
+        ('{"guard" :\n null,,', False),
+        ('{"name": "guard"', False),
+        ("{}", False),
+    ],
 )
 def test_a_broken_guard_is_still_known_as_one(tmp_path: Path, text: str, guard: bool) -> None:
     assert looks_like_guard(write(tmp_path / "x", text)) is guard
