@@ -1,0 +1,84 @@
+"""``zot ext doctor``: what loaded, what did not and why, and nothing is changed."""
+
+from __future__ import annotations
+
+from tests.e2e.conftest import Ran, Zot
+from tests.e2e.extension_places import in_project, installed, untrusted
+
+
+def test_doctor_tells_what_loaded_what_is_hidden_and_why_something_is_missing(zot: Zot) -> None:
+    """ext-134"""
+    installed(zot, "first")
+    installed(zot, "second")
+    installed(zot, "off", enabled=False)
+    installed(zot, "broken", exec=None)
+    installed(zot, "dies", args=["-c", "import sys; sys.exit('no such luck')"])
+    in_project(zot, "stranger")
+    before = snapshot(zot)
+    ran = zot("ext", "doctor")
+    assert ran.code == 1
+    first, second = section(ran, "first"), section(ran, "second")
+    assert "ready" in first[0]
+    assert "commands    /shared" in first[2]
+    assert "/shared (hidden by another)" in second[2]
+    assert "bash (hidden by another)" in first[3]
+    assert any("log" in line and "ext-first.log" in line for line in first)
+    dead = section(ran, "dies")
+    assert "not running" in dead[0]
+    assert any("no such luck" in line for line in dead)
+    assert "off is disabled" in ran.out
+    assert '"exec" is missing' in ran.out
+    assert [line.split()[0] for line in untrusted(zot)] == ["stranger"]
+    assert not (zot.project / ".zot" / "extensions" / "stranger" / "started").exists()
+    assert snapshot(zot) == before
+
+
+def section(ran: Ran, name: str) -> list[str]:
+    lines = ran.out.splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith(f"{name} "))
+    end = next((place for place, line in enumerate(lines[start + 1 :], start + 1) if line[0] != " "), len(lines))
+    return [line.strip() for line in lines[start:end]]
+
+
+def snapshot(zot: Zot) -> dict[str, bytes]:
+    """Every file but the logs and what the extensions of this test write themselves."""
+    files = [path for root in (zot.home, zot.project) for path in root.rglob("*") if path.is_file()]
+    return {str(path): path.read_bytes() for path in files if "logs" not in path.parts and path.name != "started"}
+
+
+def test_doctor_names_withheld_variables_and_never_their_values(zot: Zot) -> None:
+    """ext-145"""
+    installed(zot, "x")
+    zot.environment |= {"OPENAI_API_KEY": "sk-very-secret", "ANTHROPIC_API_KEY": "sk-also-secret"}
+    (zot.home / "zot" / "config.json").write_text('{"env_passthrough": ["ANTHROPIC_API_KEY"]}')
+    for command in (("ext", "doctor"), ("doctor",)):
+        out = zot(*command).out
+        [line] = [line for line in out.splitlines() if "env_passthrough" in line]
+        assert "OPENAI_API_KEY" in line
+        assert "ANTHROPIC_API_KEY" not in line
+        assert "secret" not in out
+
+
+def test_doctor_of_zot_shows_extension_problems_without_starting_any(zot: Zot) -> None:
+    directory = installed(zot, "x")
+    installed(zot, "broken", exec=None)
+    installed(zot, "lost", exec="no-such-program-here")
+    in_project(zot, "stranger")
+    ran = zot("doctor")
+    assert ran.code == 1
+    assert '"exec" is missing' in ran.out
+    assert "no-such-program-here" in ran.out
+    assert "stranger is not trusted" in ran.out
+    assert not (directory / "started").exists()
+
+
+def test_doctor_names_what_a_killed_install_left_behind(zot: Zot) -> None:
+    left_over = zot.home / "zot" / "extensions" / ".installing-12345678"
+    left_over.mkdir(parents=True)
+    assert str(left_over) in zot("ext", "doctor").out
+    assert "no extensions found" in zot("ext", "doctor").out
+
+
+def test_doctor_with_nothing_installed_says_so(zot: Zot) -> None:
+    ran = zot("ext", "doctor")
+    assert (ran.code, ran.out) == (0, "no extensions found\n")

@@ -1,0 +1,219 @@
+"""``zot ext install`` of real directories and real git repositories: all or nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.e2e.extension_places import RAW, extension, left, on_a_terminal
+
+
+def git(*words: str, cwd: Path) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *identity, *words], cwd=cwd, check=True, capture_output=True)
+
+
+def repository(directory: Path, *, manifest: bool = True) -> Path:
+    if manifest:
+        extension(directory)
+    else:
+        directory.mkdir(parents=True)
+        (directory / "README").write_text("no extension")
+    git("init", "-q", cwd=directory)
+    git("add", ".", cwd=directory)
+    git("commit", "-q", "-m", "first", cwd=directory)
+    return directory
+
+
+def test_a_directory_is_copied_with_its_modes_and_a_second_time_refused(zot: Zot) -> None:
+    """iface-063"""
+    source = extension(zot.project / "x")
+    script = source / "bin" / "run"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o750)
+    assert zot("ext", "install", "./x").code == 0
+    copy = zot.home / "zot" / "extensions" / "x"
+    assert (copy / "bin" / "run").stat().st_mode & 0o777 == 0o750
+    assert (copy / "main.py").read_text() == RAW
+    (copy / "marker").touch()
+    again = zot("ext", "install", "./x")
+    assert again.code == 1
+    assert "already exists" in again.err
+    assert (copy / "marker").exists()
+    assert left(zot) == ["x"]
+
+
+def test_a_directory_without_a_manifest_leaves_nothing_behind(zot: Zot) -> None:
+    """ext-102 iface-064"""
+    (zot.project / "x").mkdir()
+    ran = zot("ext", "install", "x")
+    assert ran.code == 1
+    assert "no extension.json" in ran.err
+    assert left(zot) == []
+
+
+def test_a_manifest_that_cannot_be_used_is_rolled_back(zot: Zot) -> None:
+    extension(zot.project / "x", exec=None)
+    ran = zot("ext", "install", "x")
+    assert ran.code == 1
+    assert "rolled back" in ran.err
+    assert left(zot) == []
+
+
+def test_a_copy_that_breaks_half_way_leaves_nothing_behind(zot: Zot) -> None:
+    """ext-102"""
+    source = extension(zot.project / "x")
+    (source / "big").write_bytes(b"x" * 3_000_000)
+    limited = [
+        "sh",
+        "-c",
+        'ulimit -f 2000; exec "$@"',
+        "sh",
+        *zot.argv(["ext", "install", "x"]),
+    ]  # files up to 1 or 2 MB
+    ran = subprocess.run(limited, cwd=zot.project, env=zot.env(), capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1
+    assert "rolled back" in ran.stderr
+    assert left(zot) == []
+
+
+@pytest.mark.parametrize("typed", [".", "./", "../x/", "../x/."])
+def test_the_real_directory_name_is_used(zot: Zot, typed: str) -> None:
+    """iface-065"""
+    source = extension(zot.project / "x")
+    zot.project = source
+    assert zot("ext", "install", typed).code == 0
+    assert left(zot) == ["x"]
+
+
+def test_a_theme_only_directory_can_be_installed(zot: Zot) -> None:
+    source = extension(zot.project / "x", exec=None, args=None)
+    (source / "theme.json").write_text("{}")
+    assert zot("ext", "install", "x").code == 0
+
+
+def test_links_are_copied_as_links_that_still_lead_to_the_same_thing(zot: Zot) -> None:
+    source = extension(zot.project / "x")
+    (zot.project / "outside.txt").write_text("outside")
+    (source / "inside").symlink_to("main.py")
+    (source / "absolute").symlink_to(source / "main.py")
+    (source / "out").symlink_to("../outside.txt")
+    (source / "loop").symlink_to(".")
+    (source / "dangling").symlink_to("nowhere")
+    os.mkfifo(source / "pipe")
+    ran = zot("ext", "install", "x")
+    assert ran.code == 0
+    assert "left out" in ran.err
+    copy = zot.home / "zot" / "extensions" / "x"
+    links = {name: os.readlink(copy / name) for name in ("inside", "absolute", "out", "loop", "dangling")}
+    assert links == {
+        "inside": "main.py",
+        "absolute": "main.py",
+        "out": str(zot.project / "outside.txt"),
+        "loop": ".",
+        "dangling": "nowhere",
+    }
+    assert not os.path.lexists(copy / "pipe")
+
+
+def test_a_directory_that_contains_the_destination_is_refused(zot: Zot) -> None:
+    (zot.home / "extension.json").write_text('{"name":"x","exec":"sh"}')
+    ran = zot("ext", "install", str(zot.home))
+    assert ran.code == 1
+    assert "contains the place" in ran.err
+    assert left(zot) == []
+
+
+def test_a_big_copy_counts_on_a_terminal(zot: Zot) -> None:
+    source = extension(zot.project / "x")
+    for number in range(450):
+        (source / f"{number}.txt").write_text("x")
+    shown = on_a_terminal(zot, "ext", "install", "x", stream="stderr")
+    assert "copying" in shown
+    assert "400 files" in shown
+    assert "452 files" in shown
+
+
+@pytest.mark.parametrize("form", ["file://{}", "{}.git"])
+def test_a_git_url_is_cloned_and_a_plain_path_copied(zot: Zot, form: str, tmp_path: Path) -> None:
+    """ext-142 iface-305"""
+    source = repository(tmp_path / "repos" / "tool")
+    if form.endswith(".git"):
+        source.rename(tmp_path / "repos" / "tool.git")
+    ran = zot("ext", "install", form.format(source))
+    assert ran.code == 0, ran.err
+    assert "cloning" in ran.err
+    assert left(zot) == ["tool"]
+    assert (zot.home / "zot" / "extensions" / "tool" / ".git").is_dir()
+    assert "already exists" in zot("ext", "install", form.format(source)).err
+
+
+@pytest.mark.parametrize("url", ["ssh://host/a/tool.git", "http://host/tool", "git@host:a/tool.git", "tool.git"])
+def test_every_form_of_a_url_goes_to_git_behind_two_dashes(zot: Zot, url: str, tmp_path: Path) -> None:
+    """ext-142 iface-305"""
+    assert git_words(zot, tmp_path, url)[:-1] == ["clone", "--depth", "1", "--quiet", "--", url]
+    assert left(zot) == []
+
+
+def test_a_url_that_begins_with_a_dash_is_never_an_option_of_git(zot: Zot, tmp_path: Path) -> None:
+    """ext-142"""
+    assert zot("ext", "install", "--upload-pack=touch evil://x").code == 1
+    words = git_words(zot, tmp_path, "--", "--upload-pack=x://host/tool.git")
+    assert words[words.index("--") + 1] == "--upload-pack=x://host/tool.git"
+
+
+def git_words(zot: Zot, tmp_path: Path, *words: str) -> list[str]:
+    """What a git that only writes down its arguments was told."""
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/words\nexit 1\n')
+    fake.chmod(0o755)
+    zot.environment["PATH"] = f"{fake.parent}:{os.environ['PATH']}"
+    ran = zot("ext", "install", *words)
+    assert ran.code == 1
+    assert "nothing was installed" in ran.err
+    return (tmp_path / "words").read_text().splitlines()
+
+
+def test_a_clone_without_a_manifest_is_rolled_back(zot: Zot, tmp_path: Path) -> None:
+    """ext-102"""
+    source = repository(tmp_path / "repos" / "tool", manifest=False)
+    ran = zot("ext", "install", f"file://{source}")
+    assert ran.code == 1
+    assert "rolled back" in ran.err
+    assert left(zot) == []
+
+
+def test_a_clone_that_fails_leaves_nothing_behind(zot: Zot) -> None:
+    ran = zot("ext", "install", "file:///nowhere/tool.git")
+    assert ran.code == 1
+    assert "could not clone" in ran.err
+    assert left(zot) == []
+
+
+def test_an_install_ended_by_a_signal_leaves_nothing_behind(zot: Zot, tmp_path: Path) -> None:
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\nfor last; do :; done\nmkdir -p "$last"; echo ready >&2; exec sleep 60\n')
+    fake.chmod(0o755)
+    zot.environment["PATH"] = f"{fake.parent}:{os.environ['PATH']}"
+    running = zot.start("ext", "install", "file:///x/tool", stderr=subprocess.PIPE)
+    assert running.stderr is not None
+    while running.stderr.readline() != b"ready\n":
+        pass
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(20) == 143
+    assert left(zot) == []
+
+
+def test_installing_says_what_will_run_and_what_is_missing(zot: Zot) -> None:
+    extension(zot.project / "x", exec="no-such-program-here")
+    assert "was not found on PATH" in zot("ext", "install", "x").err
+    extension(zot.project / "y")
+    assert "it runs `" in zot("ext", "install", "y").err

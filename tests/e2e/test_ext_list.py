@@ -1,0 +1,70 @@
+"""``zot ext`` and ``zot ext list`` as a user types them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.e2e.extension_places import in_project, installed, on_a_terminal
+
+
+@pytest.mark.parametrize("words", [(), ("help",), ("-h",), ("--help",), ("install", "--help")])
+def test_help_goes_to_stderr_and_succeeds(zot: Zot, words: tuple[str, ...]) -> None:
+    """iface-061"""
+    ran = zot("ext", *words)
+    assert (ran.code, ran.out) == (0, "")
+    for verb in ("list", "install", "remove", "enable", "logs", "trust", "doctor", "new", "check", "trace", "replay"):
+        assert verb in ran.err
+
+
+def test_an_unknown_verb_shows_the_help_and_fails(zot: Zot) -> None:
+    """iface-061"""
+    ran = zot("ext", "foo")
+    assert ran.code == 1
+    assert "Usage: zot ext" in ran.err
+    assert ran.err.endswith('zot: unknown command "zot ext foo"\n')
+
+
+def test_the_main_help_names_installing_and_the_flag(zot: Zot) -> None:
+    """iface-312"""
+    out = zot("--help").out
+    assert "zot ext install" in out
+    assert "--ext PATH" in out
+
+
+def test_nothing_installed_is_a_hint_on_stderr(zot: Zot) -> None:
+    """iface-062"""
+    ran = zot("ext", "list")
+    assert (ran.code, ran.out) == (0, "")
+    assert "zot ext install" in ran.err
+
+
+def test_the_list_has_all_columns_project_first_and_starts_nothing(zot: Zot) -> None:
+    """ext-136 iface-304"""
+    directory = installed(zot, "b", version="1.2", description="does b", language="python")
+    installed(zot, "a", enabled=False)
+    in_project(zot, "z")
+    installed(zot, "broken", name=None)
+    ran = zot("ext", "list")
+    header, *rows = [line.split() for line in ran.out.splitlines()]
+    assert header == ["SCOPE", "NAME", "VERSION", "ENABLED", "LANGUAGE", "DESCRIPTION", "KIND", "DIR"]
+    assert [row[:2] for row in rows] == [["project", "z"], ["global", "a"], ["global", "b"]]
+    assert rows[0][2:7] == ["-", "yes", "-", "-", "process"]
+    assert rows[1][3] == "no"
+    assert rows[2][2:] == ["1.2", "yes", "python", "does", "b", "process", str(directory)]
+    assert not (directory / "started").exists()
+
+
+def test_kinds_tell_themes_and_processes_apart(zot: Zot) -> None:
+    theme = installed(zot, "theme", exec=None, args=None)
+    (theme / "theme.json").write_text("{}")
+    both = installed(zot, "zboth")
+    (both / "theme.json").write_text("{}")
+    assert [line.split()[6] for line in zot("ext", "list").out.splitlines()[1:]] == ["theme", "process+theme"]
+
+
+def test_on_a_terminal_a_long_description_is_cut_between_wide_characters(zot: Zot) -> None:
+    installed(zot, "x", description="日本語の説明がここにありますしかもとても長いですよ\x1b[2J")
+    out = on_a_terminal(zot, "ext", "list")
+    assert "日本語の説明がここにあります…  process" in out
+    assert "\x1b[2J" not in out

@@ -1,0 +1,51 @@
+"""``zot ext trust`` and ``untrust``, for a whole project or one directory of it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from tests.e2e.conftest import Zot
+from tests.e2e.extension_places import in_project, untrusted
+
+
+def test_trust_and_untrust_act_on_the_current_project_and_name_each_entry(zot: Zot) -> None:
+    """iface-306"""
+    directory = in_project(zot, "x")
+    ran = zot("ext", "trust")
+    assert ran.code == 0
+    assert f"trusted x: runs `{sys.executable} main.py`" in ran.err
+    assert str(directory) in ran.err
+    ran = zot("ext", "untrust")
+    assert ran.code == 0
+    assert "no longer trusted x" in ran.err
+    assert not (directory / "started").exists()
+
+
+def test_trust_and_untrust_act_on_a_named_directory(zot: Zot, tmp_path: Path) -> None:
+    """iface-306"""
+    one, two = in_project(zot, "one"), in_project(zot, "two")
+    assert zot("ext", "trust", str(one)).code == 0
+    assert [line.split()[0] for line in untrusted(zot)] == ["two"]
+    project, zot.project = zot.project, tmp_path
+    assert zot("ext", "trust", str(project)).code == 0
+    zot.project = project
+    assert untrusted(zot) == []
+    assert zot("ext", "untrust", str(two)).code == 0
+    assert [line.split()[0] for line in untrusted(zot)] == ["two"]
+
+
+def test_nothing_to_trust_is_an_error(zot: Zot) -> None:
+    """iface-306"""
+    for verb in ("trust", "untrust"):
+        ran = zot("ext", verb)
+        assert ran.code == 1
+        assert str(zot.project) in ran.err
+
+
+def test_a_directory_that_is_gone_can_be_forgotten(zot: Zot) -> None:
+    directory = in_project(zot, "x")
+    zot("ext", "trust")
+    shutil.rmtree(directory)
+    assert "no longer trusted x" in zot("ext", "untrust").err
