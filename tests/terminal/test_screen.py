@@ -418,3 +418,20 @@ def test_escapes_in_names_of_directories_branches_and_tools_do_not_act(zot: Zot,
     assert not FORBIDDEN.search(terminal.raw)
     assert b"\x1b]52;" not in terminal.raw
     assert b"\x1b]0;" not in terminal.raw
+
+
+@pytest.mark.parametrize("columns", [34, 36, 40, 44])
+def test_no_row_of_chinese_or_japanese_begins_with_closing_punctuation(
+    serve: Any, open_zot: OpenZot, columns: int
+) -> None:
+    said = (
+        "春はあけぼの。やうやう白くなりゆく山ぎは、すこしあかりて、「紫だちたる雲」のほそくたなびきたる！夏は夜。" * 3
+    )
+    serve([Say(f"{said}\n\nthe end")])
+    terminal = open_zot(columns=columns, rows=50)
+    terminal.submit("go")
+    terminal.wait_for("the end")
+    stripped = [row.strip() for row in terminal.screen.splitlines()]
+    rows = [row for row in stripped if row and ord(row[0]) >= 0x3000]
+    assert "".join(rows) == said
+    assert not [row for row in rows if row[0] in "。、，．）」』】！？：；"], rows

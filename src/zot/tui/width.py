@@ -8,7 +8,7 @@ marks) are never broken, and a wide character never straddles an edge.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 RESET = "\x1b[0m"
 LINK_END = "\x1b]8;;\x1b\\"
@@ -27,6 +27,8 @@ TWO_CELLS = "\u3000-\u3020\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u
 _PLAIN = re.compile(f"[{_ONE_CELL}]*")
 _SIMPLE = re.compile(f"[{_ONE_CELL}{TWO_CELLS}]*")
 _WORD = re.compile(r"(?:\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)|[^ \x1b])+| +")
+# What closes a clause or a quotation in Chinese and Japanese: no row begins with it.
+_CLOSING = frozenset("。、，．）」』】！？：；〉》〕〗〙")
 _RESETS = frozenset({RESET, "\x1b[m"})
 
 
@@ -90,11 +92,16 @@ def cut(text: str, width: int, mark: str = "…") -> str:
 
 def _closing(pieces: list[str]) -> str:
     """What closes the styles and the link that these pieces leave open."""
+    return _end_of(_open_after(pieces))
+
+
+def _open_after(pieces: list[str]) -> list[str]:
+    """The styles and the link that these pieces leave open."""
     active: list[str] = []
     for piece in pieces:
-        if piece.startswith("\x1b"):
-            _follow(active, piece)
-    return _end_of(active)
+        for style in STYLE.findall(piece) if "\x1b" in piece else ():
+            _follow(active, style)
+    return active
 
 
 def pad(text: str, width: int) -> str:
@@ -106,7 +113,7 @@ def pad(text: str, width: int) -> str:
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """One logical line as rows of at most ``width`` cells; rows after the first begin with ``indent``.
 
-    Breaks at spaces; a word wider than a row is split where it stands."""
+    Breaks at spaces; a word wider than a row is split where it stands, but not before a mark that closes something."""
     width = max(width, 1)
     if cells(indent) >= width:
         indent = ""
@@ -164,12 +171,27 @@ class _Wrapping:
             self._put(self._gap, len(self._gap))
         elif self._used:
             self._break()
+        first = len(self._row)  # where the pieces of this word begin in the row
         for piece, size in _pieces(word):
             if self._used + size > self._width and self._used > (self._indent_cells if self._done else 0):
-                self._break()
+                carried = self._carried(first, size) if piece in _CLOSING else []
+                self._break(carried)
+                first = len(self._row) - len(carried)
             if size > self._width:
                 piece, size = "…", 1  # a wide character in a one-cell column
             self._put(piece, size)
+
+    def _carried(self, first: int, size: int) -> list[str]:
+        """The end of the row that goes down with a closing mark of this size: the character before it, or more where
+        that is such a mark too. Nothing when the row would be left empty or the next one be too short for it."""
+        start = len(self._row) - 1
+        while start > first and (self._row[start] in _CLOSING or self._row[start].startswith("\x1b")):
+            start -= 1
+        carried = self._row[start:]
+        fits = self._indent_cells + sum(map(cells, carried)) + size <= self._width
+        left = cells("".join(self._row[:start])) > (self._indent_cells if self._done else 0)
+        opens = start >= first and carried[0] not in _CLOSING and not carried[0].startswith("\x1b")
+        return carried if opens and fits and left else []
 
     def _put(self, piece: str, size: int) -> None:
         if not piece:
@@ -180,11 +202,18 @@ class _Wrapping:
             for style in STYLE.findall(piece):
                 _follow(self._active, style)
 
-    def _break(self, *, last: bool = False) -> None:
+    def _break(self, carried: Sequence[str] = (), *, last: bool = False) -> None:
+        """End the row and begin the next one; ``carried`` is the end of the row that moves there."""
+        if carried:
+            del self._row[-len(carried) :]
+            self._active = _open_after(self._row)
         self._done.append("".join(self._row) + _end_of(self._active))
-        if not last:
-            self._row = [self._indent, *self._active]
-            self._used = self._indent_cells
+        if last:
+            return
+        self._row = [self._indent, *self._active]
+        self._used = self._indent_cells
+        for piece in carried:
+            self._put(piece, cells(piece))
 
 
 def _follow(active: list[str], style: str) -> None:

@@ -15,7 +15,7 @@ from zot.tui.width import RESET, cells, cut, pad, visible, wrap
 
 STYLES = ["\x1b[1m", "\x1b[38;5;111m", RESET, "\x1b]8;;https://example.org\x1b\\", "\x1b]8;;\x1b\\"]
 # Whole clusters: a style in the middle of one is nobody's text.
-CLUSTERS = ["a", "b", " ", "日", "本", "é", "e\u0301", "👩🏽‍💻", "🏳️‍🌈", "x", "-", "_"]
+CLUSTERS = ["a", "b", " ", "日", "本", "é", "e\u0301", "👩🏽‍💻", "🏳️‍🌈", "x", "-", "_", "。", "」"]
 WORDS = st.lists(st.sampled_from(CLUSTERS), max_size=12).map("".join)
 LINES = st.lists(st.one_of(WORDS, st.sampled_from(STYLES)), max_size=12).map("".join)
 
@@ -79,6 +79,27 @@ def test_continuation_rows_are_indented() -> None:
 
 def test_a_word_longer_than_the_row_is_split_where_it_stands() -> None:
     assert wrap("ab cdefghij", 5) == ["ab cd", "efghi", "j"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("日本語日本語。", ["日本語日本", "語。"]),
+        ("日本語「日本」。」次", ["日本語「日", "本」。」次"]),
+        ("日本語日本語！日本語日本、語", ["日本語日本", "語！日本語", "日本、語"]),
+        ("ab 日本語日本語日本。", ["ab 日本語", "日本語日", "本。"]),
+        ("。。。。。。。", ["。。。。。", "。。"]),  # nothing to carry
+        ("日本語日本\x1b[1m語\x1b[0m。次", ["日本語日本\x1b[1m\x1b[0m", "\x1b[1m語\x1b[0m。次"]),
+        ("\x1b[1m日本語日\x1b[0m本。次", ["\x1b[1m日本語日\x1b[0m", "本。次"]),
+    ],
+)
+def test_no_row_begins_with_a_mark_that_closes_something(text: str, rows: list[str]) -> None:
+    assert wrap(text, 10) == rows
+
+
+def test_a_closing_mark_begins_a_row_that_has_no_room_for_more() -> None:
+    assert wrap("日。本。", 2) == ["日", "。", "本", "。"]
+    assert wrap("日本語日本。", 10, "        ") == ["日本語日本", "        。"]
 
 
 def test_chinese_japanese_and_korean_are_measured_as_the_tables_say() -> None:
