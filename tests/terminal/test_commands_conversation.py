@@ -26,6 +26,10 @@ def test_a_mistyped_command_is_answered_with_the_likely_one(serve: Any, open_zot
     terminal = open_zot()
     terminal.submit("/modle")
     terminal.wait_for("unknown command /modle; did you mean /model?")
+    terminal.press("ctrl+u")
+    terminal.submit("/cost")
+    terminal.wait_for("all of it")
+    assert "unknown command" not in terminal.screen  # what went wrong before is over
 
 
 def test_a_path_is_a_prompt(serve: Any, open_zot: OpenZot) -> None:

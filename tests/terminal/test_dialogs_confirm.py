@@ -32,6 +32,7 @@ def test_the_digits_answer_and_esc_refuses_only_that_call(serve: Any, open_zot: 
     terminal.submit("go")
     terminal.wait_for("$ touch one")
     terminal.wait_for(BASH)
+    assert "touch one · asking" in terminal.screen and "touch two · waiting" in terminal.screen
     listening(terminal)
     terminal.press("1")
     terminal.wait_for("  $ touch two")

@@ -169,6 +169,7 @@ class App:
             self.status.error(f"unknown command /{parsed[0]}{registry.meant(parsed[0])}; /help lists them")
             self.editor.set_text(text)
         else:
+            self.status.clear()
             self.spawn(self._run_command(command, parsed[1]))
 
     async def _run_command(self, command: registry.Command, arguments: str) -> None:

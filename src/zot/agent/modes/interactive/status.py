@@ -21,7 +21,7 @@ _WARN, _HIGH = 70, 90  # percent of the window
 
 
 class Status:
-    """``ok`` and ``error`` replace each other; both are cleared by the next prompt."""
+    """``ok`` and ``error`` replace each other; both are cleared by the next prompt or command."""
 
     def __init__(self, app: App) -> None:
         self._app = app

@@ -36,6 +36,7 @@ class ToolView:
         self.extension = extension
         self._pieces = [arguments] if arguments else []
         self._running_since = 0.0
+        self._asked = False
         self._output = ""
         self.result: ToolResultEvent | None = None
         self._seconds = 0.0
@@ -56,9 +57,10 @@ class ToolView:
         if self.running and not self._running_since:
             self._running_since = time.monotonic()
 
-    def asked(self) -> None:
-        """The user is asked about it: that is not its time."""
-        if self._running_since:
+    def asked(self, waiting: bool) -> None:
+        """Whether the user is being asked about it: that is not its time."""
+        self._asked = waiting and bool(self._running_since)
+        if self._asked:
             self._running_since = time.monotonic()
 
     def progress(self, text: str) -> None:
@@ -99,12 +101,17 @@ class ToolView:
             mark = f" · {seconds(self._seconds)}" if self._seconds >= 0.1 and self.name != "bash" else ""
         elif self.running:
             body = self._running_rows(arguments, painter, inner)
-            since = self._running_since
-            mark = f" · running {seconds(time.monotonic() - since)}" if since else " · waiting"
+            mark = f" · {self._doing()}"
         else:
             body = tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)
             mark = ""
         return tool_box(painter.theme, self.name, self._rest(arguments, mark, inner), body, width)
+
+    def _doing(self) -> str:
+        if self._asked:
+            return "asking"
+        since = self._running_since
+        return f"running {seconds(time.monotonic() - since)}" if since else "waiting"
 
     def _kept_rows(self, head: str, painter: Painter, inner: int) -> list[str]:
         """What a call that was cancelled had shown; its result does not say what ran."""
