@@ -195,7 +195,7 @@ class Transcript:
         """The streaming rest and the boxes of calls; begins with a blank row unless it goes on with settled text."""
         rows: list[str] = []
         for view in self._tools.values():
-            view.asked(self._app.dialogs.waiting(CONFIRM))
+            view.asked(bool(self._app.dialogs.waiting(CONFIRM)))
         if self._stream is not None:
             rest = self._stream.live(self._app.painter, blocks.text_width(columns))
             rows = blocks.indented(rest)
