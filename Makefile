@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try test check bench pictures torture fuzz fixtures generate clean
+.PHONY: help try test check bench peers pictures torture fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -61,6 +61,9 @@ test: $(STAMP)-sdks $(STAMP)-fixtures check ## everything CI runs
 
 bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some)
 	@$(BIN)/python benchmarks/run.py $(ONLY)
+
+peers: $(STAMP)-venv ## install codex, pi and llm into .cache/peers, for `make bench` to compare with (700 MB)
+	@$(BIN)/python benchmarks/install_peers.py
 
 pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from this build
 	@$(BIN)/python docs/make_pictures.py

@@ -1,0 +1,31 @@
+"""Rows as the README's tables: one with the budgets, and one that sets zot beside its peers when they were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.row import Row
+
+
+def markdown(rows: Sequence[Row], p: float, s: float) -> str:
+    lines = [f"P = {p * 1000:.1f} ms, S = {s * 1000:.2f} ms, 2 cores.", "", *budgets(rows)]
+    if compared := [row for row in rows if row.budget is None]:
+        lines += ["", "For comparison, measured in the same run:", "", *side_by_side(compared)]
+    return "\n".join(lines)
+
+
+def budgets(rows: Iterable[Row]) -> list[str]:
+    cells = (row.cells() for row in rows if row.budget is not None)
+    return _table(["what", "measured", "budget"], (list(cell[:3]) for cell in cells))
+
+
+def side_by_side(rows: Sequence[Row]) -> list[str]:
+    """A line for each thing measured, a column for each program; a dash where a program has no such thing."""
+    programs = list(dict.fromkeys(row.whose for row in rows))
+    figures = {(row.what, row.whose): row.figure for row in rows}
+    things = dict.fromkeys(row.what for row in rows)
+    return _table(["", *programs], ([what, *(figures.get((what, who), "–") for who in programs)] for what in things))
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)]
