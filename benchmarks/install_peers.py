@@ -54,7 +54,7 @@ class Peer:
 _CODEX = "node_modules/@openai/codex-*/vendor/*/bin/codex"
 
 CODEX = Peer("codex", "0.166.0", "@openai/codex@0.166.0", "npm", npm, _CODEX, 440)
-# The last release under this name, and the last one that runs on Node 20.
+# The newest under this name, which runs on Node 20; its successor's newest release asks for Node 22.
 PI = Peer("pi", "0.73.1", "@mariozechner/pi-coding-agent@0.73.1", "npm", npm, "node_modules/.bin/pi", 210)
 LLM = Peer("llm", "0.36", "llm==0.36", sys.executable, pip, "bin/llm", 85)
 PEERS = (CODEX, PI, LLM)
