@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Runtime]:
     """Everything a prompt needs; ZotError names what is wrong with a flag, a file or the credential."""
-    runtime = _assemble(flags, embedding)
+    runtime = await _assemble(flags, embedding)
     refresh = ModelRefresh(runtime, api_key=flags.api_key, enabled=not flags.base_url)
     runtime.agent.observers += [refresh.watch, preparing(runtime.agent)]
     close_taps = None
@@ -67,12 +67,12 @@ async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Ru
             close_taps()
 
 
-def _assemble(flags: Flags, embedding: Embedding) -> Runtime:
+async def _assemble(flags: Flags, embedding: Embedding) -> Runtime:
     home, cwd = embedding.home or zot_home(), working_directory(flags.cwd)
     settings, catalog, auth = Settings(home), Catalog(home), AuthStore(home)
     store = SessionStore(home, cwd, __version__)
     store.root = embedding.sessions or store.root
-    session = _open_session(flags, store)
+    session = await _open_session(flags, store)
     try:
         environ = os.environ if embedding.environ is None else embedding.environ
         resolved = resolve(_query(flags, session), settings, catalog, auth, environ)
@@ -156,14 +156,14 @@ def working_directory(typed: str) -> Path:
     return path
 
 
-def _open_session(flags: Flags, store: SessionStore) -> Session | None:
+async def _open_session(flags: Flags, store: SessionStore) -> Session | None:
     """The session to go on with, if one was asked for and exists."""
     if flags.no_session:
         return None
     path = Path(os.path.expanduser(flags.session)) if flags.session else None
     if path is None and flags.continue_:
         path = store.newest()
-    return store.open(path) if path else None
+    return await store.load(path) if path else None
 
 
 def _query(flags: Flags, session: Session | None) -> Query:

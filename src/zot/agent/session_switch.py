@@ -6,7 +6,6 @@ keeps all of them. The agent must be idle.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,8 +17,7 @@ from zot.provider.messages import Message, Usage
 
 async def open_session(runtime: Runtime, path: Path) -> Session:
     """Switch to a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
-    # In a thread: a long session takes a while to read, and keys are not to wait for it.
-    session = await asyncio.to_thread(runtime.sessions.open, path)
+    session = await runtime.sessions.load(path)
     try:
         runtime.agent.set_messages(hydrated(session.messages))
     except BaseException:

@@ -17,6 +17,8 @@ from zot.core.session.writer import lock
 from zot.provider.messages import utc_now
 
 if TYPE_CHECKING:
+    import asyncio
+
     from zot.core.session.summary import Summary
 
 SUFFIX = ".jsonl"
@@ -63,6 +65,17 @@ class SessionStore:
         """Any session file, for append; raises SessionError, SessionLocked or SessionCorrupt."""
         return open_session(path)
 
+    async def load(self, path: Path) -> Session:
+        """``open`` in a thread: a long session takes a while to read, and keys are not to wait for it."""
+        import asyncio  # whoever loads in a loop has it; `zot sessions` has none
+
+        reading = asyncio.get_running_loop().run_in_executor(None, self.open, path)
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            reading.add_done_callback(_give_back)
+            raise
+
     def files(self) -> list[SessionFile]:
         """The session files of this directory, newest first."""
         return session_files(self.directory)
@@ -89,6 +102,12 @@ class SessionStore:
         if self.root.is_dir():
             for directory in self.root.iterdir():
                 yield from session_files(directory)
+
+
+def _give_back(reading: asyncio.Future[Session]) -> None:
+    """Nobody waits for it any more: its lock must not stay with us."""
+    if not reading.cancelled() and reading.exception() is None:
+        reading.result().close()
 
 
 def session_files(directory: Path) -> list[SessionFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -166,3 +167,27 @@ def test_a_session_deleted_between_opening_and_locking_is_not_written_into_the_v
     with pytest.raises(SessionError, match="was deleted"):
         _claim(fd, path)
     os.close(fd)
+
+
+async def test_the_loop_goes_on_while_a_session_is_loaded(store: SessionStore) -> None:
+    path = saved(store, *[user("x" * 1000)] * 2_000)
+    loading = asyncio.ensure_future(store.load(path))
+    turns = 0
+    while not loading.done():
+        await asyncio.sleep(0)
+        turns += 1
+    session = await loading
+    session.close()
+    assert len(session.messages) == 2_000 and turns > 3
+
+
+async def test_a_session_nobody_waits_for_any_more_is_given_back(store: SessionStore) -> None:
+    path = saved(store, *[user("x" * 1000)] * 2_000)
+    loading = asyncio.ensure_future(store.load(path))
+    await asyncio.sleep(0)
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    await asyncio.get_running_loop().shutdown_default_executor()  # it has been read
+    await asyncio.sleep(0.01)  # and the loop was told
+    store.open(path).close()

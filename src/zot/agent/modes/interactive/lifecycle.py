@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zot.errors import ZotError
@@ -19,6 +19,7 @@ from zot.tui.terminal import ASK_BACKGROUND, Terminal
 if TYPE_CHECKING:
     from zot.agent.flags import Flags
     from zot.agent.modes.interactive.app import App
+    from zot.provider.messages import Message
 
 _WARM_UP_S = 0.3
 _EXIT_CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
@@ -70,6 +71,7 @@ async def _live(app: App) -> None:
     build, embedding = await asyncio.to_thread(_import_build, app)
     async with build(app.flags, embedding) as runtime:
         await app.looks.answered()
+        await _ready_to_show(runtime.agent.messages)
         app.runtime = runtime
         app.cwd = runtime.workspace.cwd
         if runtime.extensions is not None:
@@ -81,6 +83,16 @@ async def _live(app: App) -> None:
         _welcome(app)
         await app.leaving.wait()
         await app.turns.stop()
+
+
+async def _ready_to_show(messages: Sequence[Message]) -> None:
+    """A resumed conversation with code needs the highlighter now: import it while keys are still heard."""
+    if not messages:
+        return
+    from zot.agent.modes.interactive.resumed import coloured
+
+    if coloured(messages):
+        await asyncio.to_thread(warm_up)
 
 
 async def _warm_up() -> None:

@@ -11,6 +11,9 @@ from zot.core.events import ToolResultEvent
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
 from zot.tui.widgets.status_bar import tokens
 
+_CODE = ("read", "write", "edit")  # tools whose results are code
+_NEWEST = 40  # messages that fill some screens
+
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
 
@@ -31,6 +34,14 @@ def resumed_blocks(messages: Sequence[Message], app: App, wanted: int) -> list[l
     if number:
         made.insert(0, [app.theme.paint("muted", f"  … {number:,} earlier messages")])
     return made
+
+
+def coloured(messages: Sequence[Message]) -> bool:
+    """Whether the newest of them likely show code, which takes the highlighter."""
+    return any(
+        "```" in message.text() or any(call.name in _CODE for call in message.tool_calls())
+        for message in messages[-_NEWEST:]
+    )
 
 
 def message_blocks(

@@ -34,9 +34,9 @@ async def _change(app: App, runtime: Runtime, act: Act) -> None:
     """Rename or delete; a failure is said and the list stays."""
     try:
         if act.kind == "rename":
-            rename(runtime, Path(act.path), act.title)
+            await rename(runtime, Path(act.path), act.title)
         elif act.kind == "delete" and await _sure(app, act):
-            delete(runtime, Path(act.path))
+            await delete(runtime, Path(act.path))
             app.status.ok("deleted")
     except ZotError as error:
         app.status.error(str(error))
@@ -49,23 +49,23 @@ async def _sure(app: App, act: Act) -> bool:
     return await app.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
 
 
-def rename(runtime: Runtime, path: Path, title: str) -> None:
+async def rename(runtime: Runtime, path: Path, title: str) -> None:
     """SessionLocked when another zot has it open."""
     if runtime.session is not None and runtime.session.path == path:
         runtime.session.rename(title)
         return
-    session = runtime.sessions.open(path)
+    session = await runtime.sessions.load(path)
     try:
         session.rename(title)
     finally:
         session.close()
 
 
-def delete(runtime: Runtime, path: Path) -> None:
+async def delete(runtime: Runtime, path: Path) -> None:
     """Under its lock, so that nobody loses what they are writing."""
     if runtime.session is not None and runtime.session.path == path:
         raise ZotError("this is the session you are in; /new begins another one, then it can be deleted")
-    session = runtime.sessions.open(path)
+    session = await runtime.sessions.load(path)
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
