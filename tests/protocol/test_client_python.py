@@ -74,12 +74,7 @@ def drive(options: Callable[..., ClientOptions]) -> Callable[..., Client]:
 
 @pytest.fixture
 def greeter(tmp_path: Path) -> Path:
-    folder = tmp_path / "greeter"
-    folder.mkdir()
-    (folder / "main.py").write_text(EXTENSION)
-    manifest = '{"name": "greeter", "version": "1.0.0", "exec": "%s", "args": ["main.py"]}'
-    (folder / "extension.json").write_text(manifest % sys.executable)
-    return folder
+    return Path(installed(tmp_path, "greeter", EXTENSION))
 
 
 async def read(stream: Any) -> list[Event]:

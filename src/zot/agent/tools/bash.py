@@ -7,7 +7,6 @@ Children it leaves in the background do not hold up the result; they are named, 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from typing import Any
 
@@ -17,30 +16,27 @@ from zot.agent.tools import specs
 from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.bash_output import OutputCapture
 from zot.agent.tools.bash_pipe import OutputPipe
-from zot.agent.tools.failures import reason_of
+from zot.agent.tools.child_output import start_with_output
 from zot.agent.tools.limits import Limits
 from zot.agent.tools.workspace import Workspace
+from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
-from zot.errors import ToolError
 from zot.system.process_table import Process, command_of
-from zot.system.processes import ProcessTree, spawn
+from zot.system.processes import ProcessTree
 from zot.system.programs import find_program
 
 BACKGROUND_GRACE = 1.0
 _MOST_NAMED = 5
 
 
-class BashTool:
+class BashTool(WorkspaceTool):
     name = "bash"
-    read_only = False
 
     def __init__(self, workspace: Workspace, limits: Limits) -> None:
-        self._workspace = workspace
+        super().__init__(workspace)
         self._limits = limits
         self._shell = find_program("bash") or "/bin/sh"
-        spec = specs.bash(self._shell, limits)
-        self.description = spec.description
-        self.schema = spec.schema
+        self.spec = specs.bash(self._shell, limits)
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
@@ -59,22 +55,9 @@ class BashTool:
 
     def _start(self, command: str, capture: OutputCapture, context: ToolContext) -> tuple[ProcessTree, OutputPipe]:
         cwd = self._workspace.cwd
-        read_end, write_end = os.pipe()
-        try:
-            tree = spawn(
-                [self._shell, "-c", command],
-                cwd=cwd,
-                env=self._workspace.child_environment(),
-                stdout=write_end,
-                stderr=write_end,
-            )
-        except (OSError, ValueError) as error:
-            os.close(read_end)
-            reason = reason_of(error) if isinstance(error, OSError) else str(error)
-            raise ToolError(f"bash: could not start {self._shell} in {cwd}: {reason}") from error
-        finally:
-            os.close(write_end)
-        return tree, OutputPipe(read_end, capture, context.progress)
+        failure = f"bash: could not start {self._shell} in {cwd}"
+        tree, output = start_with_output(self._workspace, [self._shell, "-c", command], cwd, failure)
+        return tree, OutputPipe(output, capture, context.progress)
 
 
 class Ending(msgspec.Struct, frozen=True):

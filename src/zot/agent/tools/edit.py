@@ -17,27 +17,23 @@ from zot.agent.tools.edit_match import locate
 from zot.agent.tools.edit_text import EditableText
 from zot.agent.tools.failures import reason_of
 from zot.agent.tools.specs import EDIT
-from zot.agent.tools.workspace import Workspace
+from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.user_files import open_regular, replace_file
 
 
-class EditTool:
+class EditTool(WorkspaceTool):
     name = "edit"
-    description = EDIT.description
-    read_only = EDIT.read_only
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.schema = EDIT.schema
+    spec = EDIT
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
         edits = [(edit.text("oldText"), edit.text("newText")) for edit in arguments.objects("edits")]
         shown = self._workspace.shown(path)
-        text = EditableText(_content(path, shown))
+        with self._reading(path), open(open_regular(path), "rb") as file:
+            text = EditableText(file.read())
         try:
             spans = locate(text.body, edits)
             data = text.replaced(spans)
@@ -54,14 +50,6 @@ class EditTool:
             "hunks": msgspec.to_builtins(diff.hunks),
         }
         return text_result(diff.text, details=details)
-
-
-def _content(path: Path, shown: str) -> bytes:
-    try:
-        with open(open_regular(path), "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise ToolError(f"edit: {shown}: {reason_of(error)}") from error
 
 
 def _written(path: Path, shown: str, data: bytes) -> None:

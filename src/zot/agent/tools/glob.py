@@ -10,23 +10,18 @@ from typing import Any
 
 from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.glob_pattern import has_magic, regex_of
-from zot.agent.tools.search import CappedRows, own_listing, ripgrep, ripgrep_listing, run_search
+from zot.agent.tools.search import CappedRows, own_listing, printable, ripgrep, ripgrep_listing, run_search
 from zot.agent.tools.specs import GLOB
-from zot.agent.tools.workspace import Workspace
+from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 
 _MOST_FILES = 100_000  # whose times are looked up to find the newest
 
 
-class GlobTool:
+class GlobTool(WorkspaceTool):
     name = "glob"
-    description = GLOB.description
-    read_only = GLOB.read_only
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.schema = GLOB.schema
+    spec = GLOB
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
@@ -49,7 +44,7 @@ class GlobTool:
     def _result(self, base: Path, found: list[str], pattern: str) -> ToolResult:
         rows = CappedRows()
         for path in found:
-            if not rows.add(_printable(self._workspace.shown(base / path))):
+            if not rows.add(printable(self._workspace, base / path)):
                 break
         details = {"path": str(base), "files": len(found), "truncated": rows.truncated}
         hint = "" if "/" in pattern else f"; **/{pattern} looks in every directory"
@@ -90,7 +85,3 @@ def _newest_first(base: Path, paths: list[str]) -> list[str]:
             return 0, path
 
     return sorted(paths, key=key)
-
-
-def _printable(path: str) -> str:
-    return os.fsencode(path).decode("utf-8", "replace")

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.search import CappedRows, Query, own_search, ripgrep, ripgrep_search, run_search
+from zot.agent.tools.search import CappedRows, Query, own_search, printable, ripgrep, ripgrep_search, run_search
 from zot.agent.tools.specs import GREP
 from zot.agent.tools.workspace import Workspace
+from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 
@@ -19,14 +20,9 @@ _LONGEST_KEPT = 64 * 1024  # of one row while it comes in
 _BAD_PATTERN = 2
 
 
-class GrepTool:
+class GrepTool(WorkspaceTool):
     name = "grep"
-    description = GREP.description
-    read_only = GREP.read_only
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.schema = GREP.schema
+    spec = GREP
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
@@ -98,5 +94,4 @@ class _Rows(CappedRows):
         return self.add(f"{self._name(path)}{mark}{number.decode()}{mark}{shown}")
 
     def _name(self, path: bytes) -> str:
-        shown = self._workspace.shown(self._root / os.fsdecode(path).removeprefix("./"))
-        return os.fsencode(shown).decode("utf-8", "replace")
+        return printable(self._workspace, self._root / os.fsdecode(path).removeprefix("./"))

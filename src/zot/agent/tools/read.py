@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.failures import reason_of
 from zot.agent.tools.image_type import image_type
 from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
 from zot.agent.tools.specs import READ
 from zot.agent.tools.text_window import Window, read_window
-from zot.agent.tools.workspace import Workspace
+from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.provider.messages import ImageBlock
@@ -27,24 +26,17 @@ _BINARY_TEST_BYTES = 8192
 _INLINE_BYTES = 4 * 1024 * 1024  # larger files are read in a thread
 
 
-class ReadTool:
+class ReadTool(WorkspaceTool):
     name = "read"
-    description = READ.description
-    read_only = READ.read_only
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.schema = READ.schema
+    spec = READ
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
         first, limit = max(arguments.integer("offset"), 1), max(arguments.integer("limit"), 0)
         shown = self._workspace.shown(path)
-        try:
+        with self._reading(path):
             fd = open_regular(path)
-        except OSError as error:
-            raise ToolError(f"read: {shown}: {reason_of(error)}") from error
         with open(fd, "rb", buffering=0) as file:
             head = file.read(_BINARY_TEST_BYTES)
             if kind := image_type(path.suffix, head):

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.tools.failures import reason_of
+from zot.agent.tools.child_output import start_with_output
 from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
 from zot.agent.tools.workspace import Workspace
 from zot.errors import ToolError
-from zot.system.processes import spawn
 from zot.system.programs import find_program
 
 SEARCH_TIMEOUT = 60
@@ -72,18 +71,10 @@ def ripgrep() -> str | None:
 
 async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Callable[[bytes], bool]) -> int:
     """Feed ``take`` with the output until it wants no more. Returns the exit code, 0 when it was cut short."""
-    read_end, write_end = os.pipe()
-    try:
-        tree = spawn(argv, cwd=cwd, env=workspace.child_environment(), stdout=write_end, stderr=write_end)
-    except (OSError, ValueError) as error:
-        os.close(read_end)
-        reason = reason_of(error) if isinstance(error, OSError) else str(error)
-        raise ToolError(f"could not search in {workspace.shown(cwd)}: {reason}") from error
-    finally:
-        os.close(write_end)
+    tree, output = start_with_output(workspace, argv, cwd, f"could not search in {workspace.shown(cwd)}")
     try:
         async with asyncio.timeout(SEARCH_TIMEOUT):
-            return await tree.wait() if await _drain(read_end, take) else 0
+            return await tree.wait() if await _drain(output, take) else 0
     except TimeoutError as error:
         raise ToolError(f"the search took longer than {SEARCH_TIMEOUT} s; narrow the path or the pattern") from error
     finally:
@@ -107,6 +98,11 @@ async def _drain(fd: int, take: Callable[[bytes], bool]) -> bool:
             return True
         finally:
             transport.close()
+
+
+def printable(workspace: Workspace, path: Path) -> str:
+    """A path as a model should read it; a name that is no UTF-8 has marks where its odd bytes are."""
+    return os.fsencode(workspace.shown(path)).decode("utf-8", "replace")
 
 
 class CappedRows:

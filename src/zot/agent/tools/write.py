@@ -9,20 +9,15 @@ from typing import Any
 from zot.agent.tools.arguments import Arguments
 from zot.agent.tools.failures import reason_of
 from zot.agent.tools.specs import WRITE
-from zot.agent.tools.workspace import Workspace
+from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.user_files import replace_file
 
 
-class WriteTool:
+class WriteTool(WorkspaceTool):
     name = "write"
-    description = WRITE.description
-    read_only = WRITE.read_only
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self.schema = WRITE.schema
+    spec = WRITE
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
