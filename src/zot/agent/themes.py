@@ -62,10 +62,10 @@ class Themes:
             ThemeChoice("dark", "dark", "built in"),
             ThemeChoice("light", "light", "built in"),
         ]
-        own = [ThemeChoice(f.path.stem, f.path.stem, f.description, f.path) for f in self._user_files()]
+        own = [ThemeChoice(f.path.stem, f.path.stem, f.description, f.path) for f in self.user_files()]
         return [*built, *own, *self._extension_choices({choice.label for choice in (*built, *own)})]
 
-    def _user_files(self) -> list[theme_file.ThemeFile]:
+    def user_files(self) -> list[theme_file.ThemeFile]:
         try:
             names = sorted(name for name in os.listdir(self.directory) if name.endswith(".json"))
         except OSError:
@@ -138,16 +138,19 @@ class Themes:
 
 
 def theme_problems(home: Path, value: str) -> list[str]:
-    """For ``zot doctor``: what is wrong with the chosen theme, and what of it is hard to read."""
+    """For ``zot doctor``: what is wrong with the chosen theme and with the user's others, and what of the chosen one
+    is hard to read."""
     themes = Themes(home)
-    found = list(themes.load(value, "dark", "true").problems)
-    path = themes.load(value, "dark", "true").path
-    if path is None:
-        return found
+    chosen = themes.load(value, "dark", "true")
+    found = list(chosen.problems)
     for ground in ("dark", "light"):
-        made, _ = theme_file.apply(theme_file.read(path), ground, "true")
-        found += [f"theme {value} on a {ground} terminal: {line}" for line in theme_file.faint_roles(made)]
-    return found
+        for file in themes.user_files():
+            found += theme_file.apply(file, ground, "true")[1]
+        if chosen.path is not None:
+            made, problems = theme_file.apply(theme_file.read(chosen.path), ground, "true")
+            faint = theme_file.faint_roles(made)
+            found += [*problems, *(f"theme {value} on a {ground} terminal: {line}" for line in faint)]
+    return list(dict.fromkeys(found))
 
 
 def wanted(flag: str, environ: Mapping[str, str], stored: str) -> str:

@@ -1,4 +1,5 @@
-"""A theme file: partial overrides of a built-in palette. A bad value costs its own key and nothing else.
+"""A theme file: partial overrides of a built-in palette. A bad value costs its own key and nothing else, and a key
+nobody knows is named; those that begin with ``$`` or ``_`` are for other readers.
 
 One set of overrides can stand at the top level, inside ``colors``, inside ``colors.dark`` and inside ``colors.light``;
 later sets win key by key. A theme never chooses its base palette, unless it says ``base`` outright. Spelling of keys is
@@ -8,7 +9,7 @@ compared without case, ``_`` and ``-``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,7 +67,7 @@ def read(path: Path) -> ThemeFile:
 
 
 def apply(file: ThemeFile, background: Background, depth: Depth) -> tuple[Theme, list[str]]:
-    """The theme on a terminal of this background, and one line for each value that could not be used."""
+    """The theme on a terminal of this background, and one line for each key or value that could not be used."""
     return _Application(file, background, depth).run()
 
 
@@ -119,12 +120,17 @@ class _Application:
         aliases = {key: known for key in overrides if key not in exact and (known := _KNOWN.get(_bare(key)))}
         for key, known in (*aliases.items(), *exact.items()):  # where both are there, the table's spelling wins
             self._key(key, known, overrides[key])
+        for key in overrides:
+            if key not in exact and key not in aliases:
+                self._unknown(key, key, (*_KNOWN.values(), *FILE_KEYS))
 
     def _key(self, key: str, known: str, value: Any) -> None:
         if known == "spinner" and (fields := _object(value)) is not None and fields.keys() & _SPINNER_PARTS:
             for name, part in fields.items():
                 if name in _SPINNER_PARTS:
                     _READERS[f"spinner_{name}"](self, f"spinner.{name}", part)
+                else:
+                    self._unknown(f"spinner.{name}", name, _SPINNER_PARTS)
         elif known in _COLOUR_KEYS:
             self._colour(key, known, value)
         else:
@@ -133,6 +139,16 @@ class _Application:
     def _wrong(self, key: str, value: Any, wanted: str) -> None:
         shown = msgspec.json.encode(value).decode()[:60]
         self._problems.append(f"{self._file.path}: {key}: {shown} is not {wanted}; the key is ignored")
+
+    def _unknown(self, place: str, key: str, known: Collection[str]) -> None:
+        if key.startswith(("$", "_")):
+            return
+        import difflib  # only for a file with a mistake in it
+
+        spellings = {_bare(name): name for name in known}
+        close = difflib.get_close_matches(_bare(key), spellings, n=1)
+        meant = f"did you mean {spellings[close[0]]}?" if close else "`zot docs themes` lists them"
+        self._problems.append(f"{self._file.path}: {place} is no key of a theme; {meant}")
 
     def _colour(self, key: str, role: str, value: Any) -> None:
         parsed = colour.parse(value, self._variables)
@@ -189,8 +205,8 @@ class _Application:
         for name, style in fields.items():
             known = _SYNTAX_KNOWN.get(_bare(name))
             if known is None:
-                continue
-            if isinstance(style, str) and _is_style(style):
+                self._unknown(f"{key}.{name}", name, _SYNTAX_KNOWN.values())
+            elif isinstance(style, str) and _is_style(style):
                 self._syntax[known] = style
             else:
                 self._wrong(f"{key}.{name}", style, "a style such as `bold #81a1c1`")

@@ -79,12 +79,37 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
 
 def test_a_bad_value_affects_only_its_own_key() -> None:
     """iface-226"""
-    made, problems = applied({"accent": "nonsense", "error": 9, "muted": 999, "tool": True, "unknown_key": 1})
+    made, problems = applied({"accent": "nonsense", "error": 9, "muted": 999, "tool": True})
     plain = built_in("dark", "true")
     assert made.colour_of("accent") == plain.colour_of("accent")
     assert made.colour_of("error") == Colour(index=9)
     assert len(problems) == 3
     assert all("ignored" in problem for problem in problems)
+
+
+def test_a_key_nobody_knows_is_named_with_the_nearest_one() -> None:
+    raw = {
+        "acent": 1,
+        "Colours": {},
+        "qqqq": 1,
+        "$schema": "x",
+        "_note": "y",
+        "colors": {"dark": {"user-buble-bg": 1}, "light": {"eror": 1}},
+        "syntax": {"keywrd": "bold"},
+        "spinner": {"frame": ["x"], "frames": ["a"]},
+    }
+    _, problems = applied(raw)
+    told = [problem.partition(": ")[2] for problem in problems]
+    assert sorted(told) == sorted(
+        [
+            "acent is no key of a theme; did you mean accent?",
+            "Colours is no key of a theme; did you mean colors?",
+            "qqqq is no key of a theme; `zot docs themes` lists them",
+            "syntax.keywrd is no key of a theme; did you mean keyword?",
+            "spinner.frame is no key of a theme; did you mean frames?",
+            "user-buble-bg is no key of a theme; did you mean user_bubble_bg?",
+        ]
+    )
 
 
 def test_spelling_is_compared_without_case_and_separators() -> None:
