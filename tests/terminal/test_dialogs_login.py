@@ -118,6 +118,38 @@ def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) ->
     assert "sk-secret" not in terminal.raw.decode()
 
 
+def test_a_key_is_tried_at_the_address_of_the_command_line_and_used_there(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    server = serve([Say("first"), Say("second")])
+    terminal = open_zot()
+    terminal.submit("hello")
+    terminal.wait_for("first")
+    log_in(terminal, "anthropic", "sk-secret-0123456789")
+    terminal.wait_for("logged in to Anthropic: claude-sonnet-4-5")
+    tried = server.requests[-1]
+    assert (tried.method, tried.headers["x-api-key"]) == ("GET", "sk-secret-0123456789")
+    terminal.submit("and now?")
+    terminal.wait_for("second")
+    assert server.requests[-1].headers["x-api-key"] == "sk-secret-0123456789"
+    assert stored(zot)["anthropic"]["api_key"] == "sk-secret-0123456789"
+
+
+def test_a_key_is_tried_at_the_models_own_address(open_zot: OpenZot, zot: Zot, serve: Any) -> None:
+    serve([])
+    with FakeWeb({"/v1/models": (401, "no")}) as own, FakeWeb({"/v1/models": (200, "{}")}) as general:
+        home = zot.home / "zot"
+        home.mkdir()
+        model = {"id": "gamma-one", "baseUrl": f"{own.url}/v1"}
+        gamma = {"baseUrl": f"{general.url}/v1", "api": "openai", "auth": "key", "models": [model]}
+        (home / "models.json").write_text(json.dumps({"providers": {"gamma": gamma}}))
+        terminal = open_zot()
+        log_in(terminal, "gamma", "sk-secret-0123456789")
+        terminal.wait_for("nothing was stored: gamma refused this key (http 401)")
+        assert own.asked == ["/v1/models"]
+        assert general.asked == []
+
+
 def test_the_subscription_step_says_that_it_comes_later(serve: Any, open_zot: OpenZot) -> None:
     serve([])
     terminal = open_zot()

@@ -8,10 +8,12 @@ import pytest
 from tests.fakes.web import FakeWeb
 from zot.errors import AuthFailed, Overloaded, ProviderError, TransportFailed
 from zot.provider.auth.probe import probe_key, refusal
+from zot.provider.dialect import Endpoint
 from zot.provider.http import HttpPool
 from zot.provider.providers import PROVIDERS, Provider
 
 KEY = "sk-secret-0123456789"
+NOBODY = "http://127.0.0.1:9"
 
 
 def provider(url: str, name: str = "openai") -> Provider:
@@ -22,7 +24,7 @@ async def probe(answer: tuple[int, str], name: str = "openai") -> list[str]:
     pool = HttpPool(environ={})
     try:
         with FakeWeb({"/v1/models": answer}) as web:
-            await probe_key(pool, provider(web.url, name), KEY, {})
+            await probe_key(pool, provider(web.url, name), Endpoint(provider=name, base_url=web.url, api_key=KEY))
             return web.asked
     finally:
         await pool.aclose()
@@ -48,10 +50,27 @@ async def test_another_failure_is_told_with_its_status() -> None:
 
 async def test_an_empty_key_asks_nobody() -> None:
     with pytest.raises(AuthFailed, match="empty"):
-        await probe_key(HttpPool(environ={}), provider("http://127.0.0.1:9"), "  ", {})
+        await probe_key(
+            HttpPool(environ={}), provider(NOBODY), Endpoint(provider="openai", base_url=NOBODY, api_key="  ")
+        )
 
 
 async def test_a_provider_that_does_not_answer_is_a_failure() -> None:
     with pytest.raises(TransportFailed) as caught:
-        await probe_key(HttpPool(environ={}), provider("http://127.0.0.1:9"), KEY, {})
+        await probe_key(
+            HttpPool(environ={}), provider(NOBODY), Endpoint(provider="openai", base_url=NOBODY, api_key=KEY)
+        )
     assert isinstance(caught.value, ProviderError) and KEY not in refusal(caught.value)
+
+
+@pytest.mark.parametrize("status", [404, 405])
+async def test_an_address_of_ones_own_that_lists_no_models_does_not_refuse_the_key(status: int) -> None:
+    pool = HttpPool(environ={})
+    try:
+        with FakeWeb({"/v1/models": (status, "no such thing")}) as web:
+            await probe_key(pool, provider(NOBODY), Endpoint(provider="openai", base_url=web.url, api_key=KEY))
+            assert web.asked == ["/v1/models"]
+    finally:
+        await pool.aclose()
+    with pytest.raises(ProviderError, match=f"http {status}"):
+        await probe((status, "no such thing"))

@@ -1,4 +1,4 @@
-"""``/login``: paste an API key; it is tried once and stored only if the provider takes it.
+"""``/login``: paste an API key; it is tried once, where requests will go, and stored only if it is taken there.
 
 Logins in a browser come in a later version. The conversation and its cost go on with the provider just logged in.
 """
@@ -14,6 +14,7 @@ from zot.errors import ProviderError, ZotError
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.runtime import Runtime
+    from zot.provider.dialect import Endpoint
     from zot.provider.providers import Provider
 
 _LATER = (
@@ -61,17 +62,17 @@ async def _log_in(app: App, provider: Provider, key: str) -> None:
     from zot.provider.auth.probe import probe_key, refusal
 
     runtime = agent_of(app)
+    same = provider.id == runtime.resolved.provider.id
+    model = runtime.agent.model.id if same else provider.default_model or _first_model(runtime, provider)
     app.status.ok(f"asking {provider.name} about the key …")
     try:
-        await probe_key(runtime.pool, provider, key, os.environ)
+        await probe_key(runtime.pool, provider, _endpoint(app, provider, model, key))
     except ProviderError as error:
         raise ZotError(f"nothing was stored: {refusal(error)}") from error
     await end_turn(app, "/login")
     runtime.auth.set_api_key(provider.id, key)
     if app.attendants.launched_with == provider.id:
-        app.attendants.forget_launch_flags()  # the key just typed is the one that is meant
-    same = provider.id == runtime.resolved.provider.id
-    model = runtime.agent.model.id if same else provider.default_model or _first_model(runtime, provider)
+        app.flags.api_key = ""  # the key just typed is the one that is meant, at the address that was meant before
     if not model:
         app.status.ok(f"logged in to {provider.name}; choose a model with /model")
         return
@@ -79,8 +80,26 @@ async def _log_in(app: App, provider: Provider, key: str) -> None:
     app.status.ok(f"logged in to {provider.name}: {runtime.agent.model.id}")
 
 
+def _endpoint(app: App, provider: Provider, model: str, key: str) -> Endpoint:
+    """Where requests with this key will go: ``--base-url``, the model's own address, or the provider's."""
+    from zot.agent.endpoint import endpoint_for
+    from zot.provider.auth.lookup import Credential
+    from zot.provider.model import Model
+
+    runtime = agent_of(app)
+    query = app.attendants.query(provider.id, model)
+    known = runtime.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
+    return endpoint_for(
+        provider,
+        known,
+        Credential(key),
+        base_url=query.base_url,
+        insecure=query.insecure,
+        values=runtime.settings.values,
+        environ=os.environ,
+    )
+
+
 def _first_model(runtime: Runtime, provider: Provider) -> str:
     """A provider of the user's own has no default: the first of its models will do; empty when none is known."""
-    from zot.agent.modes.interactive.dialogs.model_picker import usable_models
-
-    return next((model.id for model in usable_models(runtime) if model.provider == provider.id), "")
+    return min((model.id for model in runtime.catalog.rows() if model.provider == provider.id), default="")
