@@ -9,6 +9,7 @@ import sys
 
 from zot.agent.flags import Flags, parse
 from zot.errors import UsageError, ZotError
+from zot.system.collector import rest
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _flags(flags: Flags) -> int:
 
 
 def _mode(flags: Flags) -> int:
+    rest()
     if flags.mode == "rpc":
         return _rpc(flags)
     from zot.agent import stdin

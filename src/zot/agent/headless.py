@@ -18,6 +18,7 @@ from zot.agent.signals import REASONS, Signals
 from zot.core.agent import Outcome
 from zot.core.events import AgentEvent, Notice
 from zot.errors import CostLimitReached, StepLimitReached, UsageError
+from zot.system.collector import wake
 
 
 class Mode(Protocol):
@@ -74,6 +75,7 @@ async def _run(flags: Flags, prompt: str, mode: Mode, signals: Signals) -> int:
 
 async def _answer(flags: Flags, prompt: str, mode: Mode, signals: Signals) -> int:
     async with build(flags) as runtime:
+        wake()
         if flags.no_yolo:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
         for notice in runtime.notices:

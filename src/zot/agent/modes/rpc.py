@@ -22,6 +22,7 @@ from zot.agent.rpc.surface import RpcSurface
 from zot.agent.rpc.writer import Writer
 from zot.agent.runtime import Runtime
 from zot.agent.signals import EXIT_CODES
+from zot.system.collector import wake
 
 _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
 
@@ -61,6 +62,7 @@ async def _serve(flags: Flags, door: EarlyDoor, writer: Writer, stopped: _Stoppe
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
         )
         door.close()
+        wake()
         stopped.watch(server)
         return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
 

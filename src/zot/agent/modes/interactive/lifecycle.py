@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zot.errors import ZotError
+from zot.system.collector import wake
 from zot.tui.highlight import warm_up
 from zot.tui.terminal import ASK_BACKGROUND, Terminal
 
@@ -81,6 +82,7 @@ async def _live(app: App) -> None:
         app.spawn(_warm_up())
         app.attention.opened()
         _welcome(app)
+        wake()
         await app.leaving.wait()
         await app.turns.stop()
 

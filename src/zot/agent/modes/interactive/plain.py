@@ -11,6 +11,7 @@ from zot import __version__
 from zot.agent.console import Stdout, say
 from zot.agent.modes.interactive.failure_text import in_words
 from zot.core import events
+from zot.system.collector import wake
 from zot.tui.sanitize import Sanitizer, one_line
 from zot.tui.width import visible
 
@@ -30,6 +31,7 @@ async def _main(flags: Flags) -> int:
     from zot.agent.build import build
 
     async with build(flags) as runtime:
+        wake()
         for notice in runtime.notices:
             say(notice)
         runtime.notices.clear()
