@@ -57,4 +57,14 @@ def _continues(last: Edit, edit: Edit) -> bool:
     """Typed right behind the last change, and not the beginning of a new word."""
     if edit.removed or last.after != edit.start or not last.inserted or not edit.inserted:
         return False
+    if _end(last) != last.after:  # it touched what stands behind the cursor, and there is no "behind it" to join
+        return False
     return not (last.inserted[-1].isspace() and not edit.inserted[0].isspace()) and "\n" not in edit.inserted
+
+
+def _end(edit: Edit) -> Place:
+    """Where what was inserted ends."""
+    line, column = edit.start
+    for unit in edit.inserted:
+        line, column = (line + 1, 0) if unit == "\n" else (line, column + 1)
+    return line, column

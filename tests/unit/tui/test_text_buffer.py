@@ -103,3 +103,17 @@ def test_a_token_with_the_same_face_is_still_exchanged() -> None:
     buffer.insert([one])
     buffer.replace(Position(0, 0), Position(0, 1), [other])
     assert buffer.lines[0][0] is other
+
+
+def test_typing_on_after_a_change_that_reached_behind_the_cursor_is_done_again_in_its_place() -> None:
+    buffer = TextBuffer()
+    apply(buffer, ("insert", (0.0, 0.0), (0.0, 0.0), [Token("[a token]")]))
+    apply(buffer, ("insert", (0.0, 0.0), (0.0, 0.0), ["b"]))
+    apply(buffer, ("replace", (0.0, 0.0), (0.0, 0.5), [Token("[a token]")]))
+    apply(buffer, ("type", (0.0, 0.0), (0.0, 0.0), units_of("äb_")))
+    end = list(buffer.lines[0])
+    while buffer.undo():
+        pass
+    while buffer.redo():
+        pass
+    assert list(buffer.lines[0]) == end
