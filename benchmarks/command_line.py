@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 
-from benchmarks.measure import best, median, run, scratch_home
+from benchmarks.measure import best, peak_rss_mb, run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 
@@ -14,10 +14,10 @@ ZOT = [f"{sys.prefix}/bin/zot"]
 WORD = "token "
 
 
-def rows(p: float) -> Iterator[Row]:
+def rows(p: float, s: float) -> Iterator[Row]:
     yield from start_up(p)
     yield from one_answer(p)
-    yield tool_step()
+    yield tool_step(s)
     yield from streaming()
 
 
@@ -31,7 +31,6 @@ def start_up(p: float) -> Iterator[Row]:
 def one_answer(p: float) -> Iterator[Row]:
     first: list[float] = []
     gone: list[float] = []
-    rss: list[float] = []
     with scratch_home() as (env, cwd):
         for _ in range(12):
             with FakeModelServer([Say("a short answer")]) as server:
@@ -39,47 +38,49 @@ def one_answer(p: float) -> Iterator[Row]:
                 timing = server.timings[0]
                 first.append(timing.first_byte - process.started)
                 gone.append(process.ended - timing.last_byte)
-                rss.append(process.rss_mb)
     yield Row("zot -p: spawn → first byte of the request", min(first) / p, 11, "P", note=f"{min(first) * 1000:.0f} ms")
     yield Row("zot -p: last byte of the answer → process gone", min(gone) * 1000, 30, "ms")
-    yield Row("zot -p: peak RSS, one short answer", min(rss), 50, "MB")
+    yield Row("zot -p: peak RSS, one short answer", peak_rss(Say("a short answer")), 50, "MB")
 
 
-def tool_step() -> Row:
-    """Median against median, over several short runs: S is measured in the same minute and in the same way."""
-    s = median(50, lambda: run(["sh", "-c", "true"]).wall)
-    steps: list[float] = []
-    with scratch_home() as (env, cwd):
-        for _ in range(8):
-            with FakeModelServer([*[CallTools([("bash", {"command": "true"})])] * 8, Say("done")]) as server:
-                run([*ZOT, "-p", "go", "--base-url", server.url], env, cwd)
-                steps += [after.first_byte - before.last_byte for before, after in pairwise(server.timings)]
-    steps.sort()
+def tool_step(s: float) -> Row:
+    """The median step of a run of fifty, against the best S."""
+    with (
+        scratch_home() as (env, cwd),
+        FakeModelServer([*[CallTools([("bash", {"command": "true"})])] * 50, Say("done")]) as server,
+    ):
+        run([*ZOT, "-p", "go", "--base-url", server.url], env, cwd)
+    steps = sorted(after.first_byte - before.last_byte for before, after in pairwise(server.timings))
     step = steps[len(steps) // 2]
-    note = f"S = {s * 1000:.1f} ms, step = {step * 1000:.1f} ms (medians), best step {steps[0] * 1000:.1f}"
+    note = f"S = {s * 1000:.2f} ms, step = {step * 1000:.1f} ms, the best {steps[0] * 1000:.1f}"
     return Row("one tool step (bash true): over S", (step - s) * 1000, 3, "ms", note=note)
 
 
 def streaming() -> Iterator[Row]:
-    base_cpu, base_wall, _ = stream(1)
+    base_cpu, base_wall = stream(1)
     for tokens in (1_000, 10_000, 20_000, 100_000):
-        cpu, wall, rss = stream(tokens)
+        cpu, wall = stream(tokens)
         per_token = (cpu - base_cpu) / tokens * 1e6
         yield Row(f"streaming {tokens:,} tokens: CPU per token", per_token, 22, "µs")
         if tokens == 20_000:
             yield Row("streaming 20,000 tokens: rate", tokens / (wall - base_wall), 84_000, "tokens/s", at_least=True)
-            yield Row("zot -p: peak RSS, 20,000 tokens", rss, 60, "MB")
+            yield Row("zot -p: peak RSS, 20,000 tokens", peak_rss(words(tokens)), 60, "MB")
 
 
-def stream(tokens: int) -> tuple[float, float, float]:
-    """CPU, wall time and memory; short runs more often, because there the start's noise is larger than the stream."""
+def stream(tokens: int) -> tuple[float, float]:
+    """CPU and wall time; short runs more often, because there the start's noise is larger than the stream."""
     with scratch_home() as (env, cwd):
         measured = []
         for _ in range(25 if tokens <= 1_000 else 5):
-            with FakeModelServer([Say(WORD * tokens, deltas=(WORD,) * tokens)]) as server:
+            with FakeModelServer([words(tokens)]) as server:
                 measured.append(run([*ZOT, "-p", "go", "--base-url", server.url, "--no-session"], env, cwd))
-    return (
-        min(m.cpu for m in measured),
-        min(m.wall for m in measured),
-        min(m.rss_mb for m in measured),
-    )
+    return min(m.cpu for m in measured), min(m.wall for m in measured)
+
+
+def words(tokens: int) -> Say:
+    return Say(WORD * tokens, deltas=(WORD,) * tokens)
+
+
+def peak_rss(turn: Say) -> float:
+    with scratch_home() as (env, cwd), FakeModelServer([turn], repeat=True) as server:
+        return best(5, lambda: peak_rss_mb([*ZOT, "-p", "hi", "--base-url", server.url], env, cwd))

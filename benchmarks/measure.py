@@ -15,12 +15,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """One finished process: times in seconds, memory in MB. ``started`` and ``ended`` are monotonic."""
+    """One finished process, in seconds. ``started`` and ``ended`` are monotonic."""
 
     started: float
     ended: float
     cpu: float
-    rss_mb: float
 
     @property
     def wall(self) -> float:
@@ -52,15 +51,28 @@ def run(argv: Sequence[str], env: dict[str, str] | None = None, cwd: Path | None
     stderr = child.stderr.read().decode() if child.stderr else ""
     if child.returncode != 0:
         raise SystemExit(f"bench: {' '.join(argv)} exited with {child.returncode}: {stderr}")
-    return Process(started, ended, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return Process(started, ended, usage.ru_utime + usage.ru_stime)
+
+
+def peak_rss_mb(argv: Sequence[str], env: dict[str, str], cwd: Path) -> float:
+    """Started by a small process: the kernel counts the memory of whoever forks towards the child's peak."""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", _SMALL, *argv], env=env, cwd=cwd, capture_output=True)
+    if done.returncode != 0:
+        raise SystemExit(f"bench: {' '.join(argv)} failed: {done.stderr.decode()}")
+    return int(done.stdout.split()[-1]) / 1024
+
+
+_SMALL = """
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", 1, 0)])
+_, status, usage = os.wait4(pid, 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 def best(times: int, measure: Callable[[], float]) -> float:
     return min(measure() for _ in range(times))
-
-
-def median(times: int, measure: Callable[[], float]) -> float:
-    return sorted(measure() for _ in range(times))[times // 2]
 
 
 def python_pass() -> float:

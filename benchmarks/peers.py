@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.install_peers import CODEX, LLM, PEERS, PI, Peer
-from benchmarks.measure import run, scratch_home
+from benchmarks.measure import peak_rss_mb, run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, Timing
 
@@ -87,7 +87,10 @@ class Agent:
             asked = prompts(server)
         self.first.append(asked[0].first_byte - process.started)
         self.gone.append(process.ended - asked[-1].last_byte)
-        self.rss.append(process.rss_mb)
+
+    def weigh(self) -> None:
+        with FakeModelServer([Say("a short answer")]) as server:
+            self.rss.append(peak_rss_mb(self.argv(server), self.environment, self.cwd))
 
     def work(self) -> None:
         if self.shell is None:
@@ -126,6 +129,7 @@ def rows(p: float) -> Iterator[Row]:
                 agent.answer()
                 if number < 3:
                     agent.work()
+                    agent.weigh()
     for other in others:
         if other.name == title(CODEX):
             yield against(zot, other, p)

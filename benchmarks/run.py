@@ -22,7 +22,7 @@ from benchmarks.tables import markdown  # noqa: E402
 START, END = "<!-- bench -->", "<!-- /bench -->"
 
 GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
-    "command-line": lambda p, s: command_line.rows(p),
+    "command-line": command_line.rows,
     "sessions": lambda p, s: sessions.rows(),
     "rpc": rpc.rows,
     "extensions": lambda p, s: extensions.rows(),

@@ -13,6 +13,7 @@ from zot.provider.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, Te
 from zot.provider.anthropic_request import build
 from zot.provider.dialect import Decoder, Endpoint, HttpRequest, SseEvent
 from zot.provider.messages import StopReason, Usage
+from zot.provider.sent import Sent
 from zot.provider.stream import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
 from zot.provider.stream_error import stream_error
 
@@ -84,8 +85,11 @@ _decode = msgspec.json.Decoder(_Event).decode
 class AnthropicDialect:
     """Speaks ``/v1/messages``."""
 
+    def __init__(self) -> None:
+        self._sent = Sent()
+
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        return build(request, endpoint)
+        return build(request, endpoint, self._sent)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return AnthropicDecoder(request, endpoint)

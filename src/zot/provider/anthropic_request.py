@@ -28,6 +28,7 @@ from zot.provider.messages import (
 from zot.provider.model import Model
 from zot.provider.reasoning import BUDGETS, ROOM, budget, setting
 from zot.provider.repair import repaired
+from zot.provider.sent import Sent
 from zot.provider.stream import Request, ToolSpec
 from zot.provider.wire import address, arguments_text, bearer, encode_body, headers, joined, visible
 
@@ -37,8 +38,8 @@ _MARKER = {"cache_control": {"type": "ephemeral"}}
 _UNKNOWN_OUTPUT = 8192  # the API insists on a limit
 
 
-def build(request: Request, endpoint: Endpoint) -> HttpRequest:
-    body = encode_body(_body(request, endpoint.provider))
+def build(request: Request, endpoint: Endpoint, sent: Sent) -> HttpRequest:
+    body = encode_body(_body(request, endpoint.provider, sent))
     _copy_for_debugging(body)
     return HttpRequest(
         "POST",
@@ -54,14 +55,14 @@ def _auth(endpoint: Endpoint) -> list[tuple[str, str]]:
     return [("x-api-key", endpoint.api_key)] if endpoint.api_key else []
 
 
-def _body(request: Request, provider: str) -> dict[str, Any]:
+def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": request.model.id,
         "max_tokens": request.max_tokens or request.model.max_output or _UNKNOWN_OUTPUT,
     }
     if request.system:
         body["system"] = [{"type": "text", "text": request.system, **_MARKER}]
-    body["messages"] = _messages(request, provider)
+    body["messages"] = _messages(request, provider, sent)
     if request.tools:
         body["tools"] = _tools(request.tools)
     _think(body, request)
@@ -95,14 +96,20 @@ def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     return wire
 
 
-def _messages(request: Request, provider: str) -> list[dict[str, Any]]:
-    messages = (_message(message, request.model, provider) for message in repaired(request.messages))
-    wire = [message for message in messages if message]
-    for message in reversed(wire):
-        if message["role"] == "user":
-            message["content"][-1] |= _MARKER
-            break
-    return wire
+def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
+    messages = repaired(request.messages)
+    model = request.model
+
+    def wire(message: Message) -> list[dict[str, Any]]:
+        made = _message(message, model, provider)
+        return [made] if made else []
+
+    for place in reversed(range(len(messages))):
+        if messages[place].role != "assistant" and (newest := wire(messages[place])):
+            newest[0]["content"][-1] |= _MARKER
+            before = sent.items(messages[:place], (provider, model), wire)
+            return [*before, *newest, *(item for message in messages[place + 1 :] for item in wire(message))]
+    return [item for message in messages for item in wire(message)]
 
 
 def _message(message: Message, model: Model, provider: str) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from zot.provider.answer import BAD_JSON, Answer, Count, ReasoningPart, TextPart
 from zot.provider.dialect import Decoder, Endpoint, HttpRequest, SseEvent
 from zot.provider.messages import StopReason, ToolCallBlock, Usage
 from zot.provider.openai_chat_request import build
+from zot.provider.sent import Sent
 from zot.provider.stream import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
 from zot.provider.stream_error import stream_error
 
@@ -91,8 +92,11 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 class OpenAIChatDialect:
     """Speaks ``/v1/chat/completions``."""
 
+    def __init__(self) -> None:
+        self._sent = Sent()
+
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        return build(request, endpoint)
+        return build(request, endpoint, self._sent)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return OpenAIChatDecoder(request, endpoint)

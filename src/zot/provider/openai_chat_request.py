@@ -24,6 +24,7 @@ from zot.provider.messages import (
 from zot.provider.model import Model
 from zot.provider.reasoning import EFFORTS, setting
 from zot.provider.repair import repaired
+from zot.provider.sent import Sent
 from zot.provider.stream import Request, ToolSpec
 from zot.provider.wire import (
     address,
@@ -38,15 +39,20 @@ from zot.provider.wire import (
 )
 
 
-def build(request: Request, endpoint: Endpoint) -> HttpRequest:
+def build(request: Request, endpoint: Endpoint, sent: Sent) -> HttpRequest:
     url = address(endpoint.base_url, "chat/completions")
-    return HttpRequest(
-        "POST", url, headers(endpoint, *bearer(endpoint)), encode_body(_body(request, endpoint.provider))
+    body = encode_body(_body(request, endpoint.provider, sent))
+    return HttpRequest("POST", url, headers(endpoint, *bearer(endpoint)), body)
+
+
+def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    said = sent.items(
+        repaired(request.messages),
+        (provider, request.model),
+        lambda message: _message(message, request.model, provider),
     )
-
-
-def _body(request: Request, provider: str) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": request.model.id, "messages": _messages(request, provider)}
+    body: dict[str, Any] = {"model": request.model.id, "messages": [*system, *said]}
     if request.tools:
         body["tools"] = _tools(request.tools)
         body["tool_choice"] = "auto"
@@ -76,18 +82,14 @@ def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     ]
 
 
-def _messages(request: Request, provider: str) -> list[dict[str, Any]]:
-    wire: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    for message in repaired(request.messages):
-        match message.role:
-            case "user":
-                wire += _user(message.content, request.model)
-            case "assistant":
-                wire += _assistant(message, provider)
-            case "tool":
-                wire += [_result(result) for result in message.tool_results()]
-                wire += _user(mirror(message), request.model)
-    return wire
+def _message(message: Message, model: Model, provider: str) -> list[dict[str, Any]]:
+    match message.role:
+        case "user":
+            return _user(message.content, model)
+        case "assistant":
+            return _assistant(message, provider)
+        case "tool":
+            return [*map(_result, message.tool_results()), *_user(mirror(message), model)]
 
 
 def _user(content: Sequence[Block], model: Model) -> list[dict[str, Any]]:

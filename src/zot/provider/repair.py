@@ -27,10 +27,12 @@ def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
         if message.role == "tool":
             _append(out, _answering(message, waiting))
             continue
-        _fill(out, waiting)
+        if waiting:
+            _fill(out, waiting)
         _append(out, _without_results(message))
         waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
-    _fill(out, waiting)
+    if waiting:
+        _fill(out, waiting)
     return tuple(out)
 
 
@@ -40,10 +42,15 @@ def _append(out: list[Message], message: Message) -> None:
 
 
 def _without_results(message: Message) -> Message:
+    if ToolResultBlock not in map(type, message.content):
+        return message
     return _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
 
 
 def _answering(message: Message, waiting: list[str]) -> Message:
+    if waiting == [block.call_id if isinstance(block, ToolResultBlock) else None for block in message.content]:
+        waiting.clear()
+        return message  # as nearly all are: every step goes through the whole transcript
     return _keeping(message, [_answers(block, waiting) for block in message.content])
 
 
@@ -65,8 +72,6 @@ def _keeping(message: Message, keep: list[bool]) -> Message:
 
 def _fill(out: list[Message], waiting: list[str]) -> None:
     """Stubs go to the tool message that is there, or to a new one with the time of the calls."""
-    if not waiting:
-        return
     stubs = tuple(ToolResultBlock(id, (TextBlock(MISSING_RESULT),), is_error=True) for id in waiting)
     last = out[-1]
     if last.role == "tool":
