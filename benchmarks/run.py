@@ -1,8 +1,10 @@
 """``make bench``: the budgets, as ratios measured in one run. Exits 1 when one is missed.
 
 P is the wall time of ``python -c pass`` in the same venv, S that of ``sh -c true``; both are measured again before
-each group, because a machine is not equally fast all the time. Name groups to run only those; ``--write`` puts the
-table of a whole run into the README.
+each group, because a machine is not equally fast all the time. For the same reason a group that missed a budget is
+measured again, twice at most, and what was seen in the quietest minute counts, the one with the smallest P; of what
+must never happen (a budget of 0), the worst. Name groups to run only those; ``--write`` puts the table of a whole run
+into the README.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -19,6 +22,7 @@ from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
 from benchmarks.tables import markdown  # noqa: E402
 
+ATTEMPTS = 3
 START, END = "<!-- bench -->", "<!-- /bench -->"
 
 GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
@@ -37,21 +41,46 @@ def main() -> int:
     wanted = [name for name in sys.argv[1:] if not name.startswith("-")]
     if unknown := [name for name in wanted if name not in GROUPS]:
         sys.exit(f"bench: no group {unknown[0]}; there are {', '.join(GROUPS)}")
-    rows: list[Row] = []
-    p = s = 0.0
-    for name in wanted or GROUPS:
-        p, s = python_pass(), shell_true()
-        print(f"{name}: P = {p * 1000:.1f} ms (python -c pass), S = {s * 1000:.2f} ms (sh -c true)", flush=True)
-        for row in GROUPS[name](p, s):
-            rows.append(row)
-            what, measured, budget, verdict, note = row.cells()
-            print(f"{verdict:6}  {what:52} {measured:>18}  {budget:>18}  {note}", flush=True)
+    rows = [row for name in wanted or GROUPS for row in measured(name)]
     if "--write" in sys.argv and not wanted:
-        write_readme(markdown(rows, p, s))
+        write_readme(markdown(rows, python_pass(), shell_true()))
     budgets = [row for row in rows if row.budget is not None]
     missed = [row for row in budgets if not row.holds]
     print(f"\n{len(budgets) - len(missed)} of {len(budgets)} budgets hold")
     return 1 if missed else 0
+
+
+class Attempt(NamedTuple):
+    p: float
+    rows: list[Row]
+
+
+def measured(name: str) -> list[Row]:
+    attempts = [once(name)]
+    while len(attempts) < ATTEMPTS and not all(row.holds for row in attempts[-1].rows):
+        print("        measured again:", flush=True)
+        attempts.append(once(name))
+    quietest = min(attempts, key=lambda attempt: attempt.p)
+    if len(attempts) > 1:
+        print(f"        what counts is the minute with P = {quietest.p * 1000:.1f} ms", flush=True)
+    return [worst(row, attempts) if row.budget == 0 else row for row in quietest.rows]
+
+
+def worst(row: Row, attempts: list[Attempt]) -> Row:
+    """What must never happen counts even if it happened once."""
+    same = [other for attempt in attempts for other in attempt.rows if other.what == row.what]
+    return max(same, key=lambda other: other.measured)
+
+
+def once(name: str) -> Attempt:
+    p, s = python_pass(), shell_true()
+    print(f"{name}: P = {p * 1000:.1f} ms (python -c pass), S = {s * 1000:.2f} ms (sh -c true)", flush=True)
+    rows: list[Row] = []
+    for row in GROUPS[name](p, s):
+        rows.append(row)
+        what, figure, budget, verdict, note = row.cells()
+        print(f"{verdict:6}  {what:52} {figure:>18}  {budget:>18}  {note}", flush=True)
+    return Attempt(p, rows)
 
 
 def write_readme(table: str) -> None:
