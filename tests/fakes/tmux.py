@@ -100,11 +100,11 @@ class FakeTmux:
             time.sleep(0.03)
 
     def wait_stable(self, timeout: float = TIMEOUT) -> None:
-        """Until two looks a moment apart are the same."""
+        """Until two looks are the same, further apart than zot waits for a window to keep its size."""
         deadline, last = time.monotonic() + timeout, ""
         while (now := self.screen) != last and time.monotonic() < deadline:
             last = now
-            time.sleep(0.25)
+            time.sleep(0.45)
 
     def _tmux(self, *args: str) -> str:
         done = subprocess.run(["tmux", "-S", str(self._socket), *args], capture_output=True, text=True, timeout=10)

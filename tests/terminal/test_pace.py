@@ -86,3 +86,15 @@ def test_keys_are_echoed_while_a_huge_session_is_read(open_zot: OpenZot, zot: Zo
     while b"the last answer" not in terminal.raw:
         waits.append(echo_seconds(terminal, len(waits)))
     assert max(waits) < reading / 2
+
+
+def test_a_window_that_is_dragged_is_painted_once_it_keeps_its_size(open_zot: OpenZot) -> None:
+    """iface-086: a frame made for a width the window no longer has would leave rows behind in its history"""
+    terminal = open_zot(env={"TERM": "tmux-256color"})
+    terminal.wait_idle()
+    seen = len(terminal.raw)
+    for columns in (70, 90, 60, 100):
+        terminal.resize(columns, 24)
+    terminal.wait_until(lambda: FRAME_BEGINS in terminal.raw[seen:], "a frame")
+    terminal.wait_idle(0.5)
+    assert terminal.raw[seen:].count(FRAME_BEGINS) == 1

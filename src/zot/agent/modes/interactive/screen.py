@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FRAME_S = 1 / 30
 KEY_FRAME_S = 0.004  # between frames for keys: too short to feel, long enough for a pasted burst to share them
+STEADY_S = 0.05  # after a resize: a window being dragged would get frames made for a width it no longer has
+_STEADY_IN_TMUX_S = 0.3  # which tells of a second resize only a quarter of a second after it happened
 TICK_S = 0.12
 _ROOMY = 6  # rows that hold a status bar beside the editor
 _BOTH = 16  # rows that hold a dialog, the status bar and the editor; below, what asks comes before what waits
@@ -37,7 +39,7 @@ class Screen:
         self.settled = Settled()
         self.holding = True  # settled rows wait until the colours are known
         self._scheduled: asyncio.TimerHandle | None = None
-        self._last = 0.0
+        self._last = self._steady_at = 0.0
         self._paused = False
         self._ticking = False
 
@@ -50,16 +52,22 @@ class Screen:
 
     def key_typed(self) -> None:
         """A person waits for this one: it comes before the frame that was due."""
+        self._paint_after(KEY_FRAME_S)
+
+    def resized(self) -> None:
+        """The terminal has another size: repaint once it stays that way."""
+        pause = _STEADY_IN_TMUX_S if self._terminal.multiplexed else STEADY_S
+        self._steady_at = asyncio.get_running_loop().time() + pause
+        self._paint_after(0)
+
+    def _paint_after(self, pause: float) -> None:
+        """Paint when the last frame is this old: at once after a quiet moment, instead of the frame that was due."""
         if self._scheduled is not None:
             self._scheduled.cancel()
             self._scheduled = None
-        self._paint_after(KEY_FRAME_S)
-
-    def _paint_after(self, pause: float) -> None:
-        """Paint when the last frame is this old: at once after a quiet moment."""
-        loop = asyncio.get_running_loop()
-        delay = self._last + pause - loop.time()
         if not self._paused:
+            loop = asyncio.get_running_loop()
+            delay = max(self._last + pause, self._steady_at) - loop.time()
             self._scheduled = loop.call_later(max(delay, 0), self._due)
 
     def _due(self) -> None:
@@ -144,11 +152,6 @@ class Screen:
         kept = rows if len(rows) < room else [*rows[: max(room - 2, 0)], rows[-1]]
         sections.append(kept)
         return len(kept) + 1
-
-    def resized(self) -> None:
-        """The terminal has another size: repaint at once."""
-        if not self._paused:
-            self.paint()
 
     @staticmethod
     def _dialog_cursor(start: int, height: int, dialog: Dialog[object]) -> Place | None:
