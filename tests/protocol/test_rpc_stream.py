@@ -231,15 +231,18 @@ def test_a_second_prompt_is_answered_after_the_first_ones_done(rpc, serve) -> No
 
 def test_abort_leaves_queued_prompts_in_the_queue(rpc, serve) -> None:
     """rpc-054"""
-    server = serve([Silent(Say("x")), Say("two")])
+    server = serve([Silent(Say("x")), Silent(Say("y")), Say("three")])
     client = rpc()
-    client.send("prompt", message="a", id="a")
-    client.send("prompt", message="b", id="b")
+    for id in ("a", "b", "c"):
+        client.send("prompt", message=id, id=id)
     server.wait_for_requests()
     client.send("abort")
     client.until("done")
     assert client.until("response", command="prompt")["id"] == "b"
     assert client.ask("get_state")["data"]["busy"] is True
+    server.wait_for_requests(2)
+    client.send("abort")
+    client.until("done")
     client.until("done")
     assert client.events[-2] == {"type": "turn_end", "stop": "end_turn"}
 
