@@ -1,12 +1,12 @@
 """A line becomes a command, or a BadCommand that says what to answer. Nothing is half understood.
 
 Strict JSON decides what is malformed. ``null`` means absent and unknown fields are ignored, so that older and newer
-clients work; a field of the wrong type fails the command it belongs to.
+clients work; a field of the wrong type fails the command it belongs to. Image data may be wrapped in lines.
 """
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -36,6 +36,8 @@ def decode(line: bytes) -> AnyCommand:
         raise BadCommand("unknown command", id or "", name or "")
     if None in fields.values():
         fields = {key: value for key, value in fields.items() if value is not None}
+    if "images" in fields:
+        _unwrap(fields["images"])
     try:
         return msgspec.convert(fields, command)
     except msgspec.ValidationError as error:
@@ -50,3 +52,13 @@ def _object(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadCommand("malformed json: not an object")
     return value  # pyright: ignore[reportUnknownVariableType]  JSON keys are strings
+
+
+def _unwrap(images: Any) -> None:
+    """Take the line breaks out of base64, in place; whatever else is wrong is left for the conversion to name."""
+    if not isinstance(images, list):
+        return
+    for image in cast("list[Any]", images):
+        data: Any = cast("dict[str, Any]", image).get("data") if isinstance(image, dict) else None
+        if isinstance(data, str) and "\n" in data:
+            image["data"] = data.replace("\r", "").replace("\n", "")

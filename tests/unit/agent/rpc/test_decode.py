@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,3 +46,13 @@ def test_absent_and_null_fields_take_their_defaults() -> None:
 
 def test_the_order_of_keys_does_not_matter() -> None:
     assert decode(b'{"message":"x","id":"1","type":"prompt"}') == wire.Prompt(id="1", message="x")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_image_data_may_be_wrapped_in_lines(end: str) -> None:
+    """rpc-063: a shell client sends what ``base64 FILE`` printed."""
+    wrapped = end.join(["aGVs", "bG8=", ""])
+    line = json.dumps({"type": "prompt", "images": [{"data": wrapped}, {"data": "aGVsbG8="}]}).encode()
+    command = decode(line)
+    assert isinstance(command, wire.Prompt)
+    assert [image.data for image in command.images] == [b"hello", b"hello"]
