@@ -111,10 +111,18 @@ class RenameRow(msgspec.Struct, frozen=True, tag="rename"):
 
 
 class CompactionRow(msgspec.Struct, frozen=True, tag="compaction"):
-    """``message`` takes the place of everything before the last ``keep_tail`` messages."""
+    """``message`` takes the place of everything before the last ``keep_tail`` messages.
 
-    keep_tail: int
-    message: DiskMessage
+    Another program writes ``messages`` instead: the transcript as it was afterwards, the summary first.
+    """
+
+    keep_tail: int = 0
+    message: DiskMessage | msgspec.UnsetType = msgspec.UNSET
+    messages: tuple[DiskMessage, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        if self.message is msgspec.UNSET and self.messages is msgspec.UNSET:
+            raise ValueError("a compaction without a message")
 
 
 class ToolIntentRow(msgspec.Struct, frozen=True, tag="tool_intent"):
@@ -280,7 +288,19 @@ def message_of(disk: DiskMessage) -> Message | None:
     """The message, or None when it has no blocks."""
     if not disk.content:
         return None
-    return Message(disk.role, tuple([block_of(block) for block in disk.content]), disk.time, disk.meta or {})
+    return Message(disk.role, tuple([block_of(block) for block in disk.content]), _utc(disk.time), disk.meta or {})
+
+
+def _utc(time: str) -> str:
+    """Another program's time may carry an offset; reading it is rare enough to import for."""
+    if time.endswith("Z") or not time:
+        return time
+    from datetime import UTC, datetime
+
+    try:
+        return f"{datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec='milliseconds')[:-6]}Z"
+    except (ValueError, OverflowError):
+        return time
 
 
 def block_of(disk: DiskBlock) -> Block:

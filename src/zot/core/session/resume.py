@@ -15,6 +15,7 @@ from zot.core.journal import REPLACES
 from zot.core.session.reader import Line
 from zot.core.session.records import (
     CompactionRow,
+    DiskMessage,
     MessageRow,
     Meta,
     MetaRow,
@@ -65,9 +66,8 @@ class Replay:
                 self.meta = meta
             case RenameRow(title=title):
                 self.title = title or self.title
-            case CompactionRow(keep_tail=keep, message=disk):
-                if (summary := message_of(disk)) is not None:
-                    self._compact(keep, summary, line.offset)
+            case CompactionRow():
+                self._compaction(line.row, line.offset)
             case UnknownRow():
                 pass
             case None:
@@ -97,6 +97,25 @@ class Replay:
         self._calls = calls
         self._intents.clear()
         self._outcomes.clear()
+
+    def _compaction(self, found: CompactionRow, row: int) -> None:
+        if isinstance(found.message, DiskMessage):
+            if (summary := message_of(found.message)) is not None:
+                self._compact(found.keep_tail, summary, row)
+        elif isinstance(found.messages, tuple):
+            transcript = [message for disk in found.messages if (message := message_of(disk)) is not None]
+            if transcript:
+                self._restart(transcript, row)
+
+    def _restart(self, transcript: list[Message], row: int) -> None:
+        """Go on from ``transcript``. What it kept of the old one is there already, in rows of its own."""
+        self._settle()
+        tail = transcript[1:]
+        kept = tail == self.messages[len(self.messages) - len(tail) :]
+        rows = [row, *self.rows[len(self.rows) - len(tail) :]] if kept else [row] * len(transcript)
+        self.messages, self.rows = [], []
+        for message, origin in zip(transcript, rows, strict=True):
+            self._message(message, origin)
 
     def _compact(self, keep: int, summary: Message, row: int) -> None:
         self._settle()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
 from zot.core.journal import REPLACES
+from zot.core.session.fork import fork_before
 from zot.core.session.resume import Replay, window
 from zot.core.session.store import SessionStore
 from zot.core.tool import text_result
@@ -40,6 +43,84 @@ def test_a_file_of_the_reference_loads(store: SessionStore, tmp_path: Path) -> N
     ]
     assert session.meta.title == "new title" and session.cumulative.cost_usd == 0.25
     assert session.repairs == []
+
+
+LATER_META = {"id": "i", "cwd": "/p", "model": "m", "provider": "p", "started": "2026-05-06T08:09:10.5Z"}
+
+
+def of_the_later_reference(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_bytes(msgspec.json.Encoder().encode_lines([{"type": "meta", "meta": LATER_META}, *rows]))
+    return path
+
+
+def spoken(role: str, *content: dict[str, Any], time: str = "2026-05-06T08:09:11Z", **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, "time": time, **more}
+
+
+def rows_of_messages(*messages: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"type": "message", "message": message} for message in messages]
+
+
+PROMPT = spoken("user", {"text": "count"})
+CALL = spoken("assistant", {"text": "so", "thought_signature": "s"}, {"id": "t1", "name": "bash", "arguments": {}})
+RESULT = spoken("tool", {"call_id": "t1", "content": [{"text": "3", "format": "markdown"}], "is_error": False})
+ANSWER = spoken("assistant", {"text": "three"}, added_tool_names=["late"])
+RECAP = spoken("user", {"text": "a summary"}, meta={"compaction": "true"})
+
+
+def test_a_compaction_of_the_later_reference_replaces_what_was_before_it(store: SessionStore, tmp_path: Path) -> None:
+    """engine-174: its row holds the transcript as it was afterwards"""
+    compaction = {"type": "compaction", "messages": [RECAP, CALL, RESULT, ANSWER]}
+    rows = [
+        *rows_of_messages(PROMPT, CALL, RESULT, ANSWER),
+        compaction,
+        *rows_of_messages(spoken("user", {"text": "on"})),
+    ]
+    session = reopened(store, of_the_later_reference(tmp_path / "old.jsonl", *rows))
+    assert texts(session) == ["a summary", "so", "", "three", "on"]
+    assert session.messages[0].meta == {"compaction": "true"}
+    assert session.repairs == []
+
+
+def test_a_branch_before_a_message_such_a_compaction_kept_is_cut_at_its_own_row(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    question = spoken("user", {"text": "and b?"})
+    compaction = {"type": "compaction", "messages": [RECAP, question, ANSWER]}
+    rows = [*rows_of_messages(PROMPT, ANSWER, question, ANSWER), compaction]
+    session = reopened(store, of_the_later_reference(tmp_path / "old.jsonl", *rows))
+    branch = fork_before(store, session, session.messages[1])
+    assert texts(session) == ["a summary", "and b?", "three"]
+    assert texts(reopened(store, branch)) == ["count", "three"]
+
+
+def test_a_call_left_open_in_such_a_compaction_gets_an_error_result(store: SessionStore, tmp_path: Path) -> None:
+    path = of_the_later_reference(tmp_path / "old.jsonl", {"type": "compaction", "messages": [RECAP, CALL]})
+    assert [message.role for message in reopened(store, path).messages] == ["user", "assistant", "tool"]
+
+
+def test_a_compaction_without_a_message_changes_nothing(store: SessionStore, tmp_path: Path) -> None:
+    empty = {"type": "compaction", "messages": [spoken("user")]}
+    path = of_the_later_reference(tmp_path / "old.jsonl", *rows_of_messages(PROMPT), empty)
+    assert texts(reopened(store, path)) == ["count"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2026-05-06T10:09:11.123456789+02:00", "2026-05-06T08:09:11.123Z"),
+        ("2026-05-06T08:09:11.5Z", "2026-05-06T08:09:11.5Z"),
+        ("0001-01-01T00:00:00+02:00", "0001-01-01T00:00:00+02:00"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+    ],
+)
+def test_a_local_time_of_another_program_becomes_utc(
+    store: SessionStore, tmp_path: Path, written: str, read: str
+) -> None:
+    row = spoken("user", {"text": "x"}, time=written)
+    [message] = reopened(store, of_the_later_reference(tmp_path / "old.jsonl", *rows_of_messages(row))).messages
+    assert message.time == read
 
 
 def loaded(*messages: Message) -> tuple[Message, ...]:
