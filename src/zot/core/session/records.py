@@ -39,7 +39,8 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Every kind of block in one wide, tolerant shape.
 
     ``arguments`` is the JSON object itself; text that is none is kept whole in ``arguments_text``. ``hunks`` is read
-    apart: if another program means something else by it, the block is still good.
+    apart: if another program means something else by it, the block is still good. ``server`` marks a call that the
+    provider carried out itself, in files of a program that knows such calls.
     """
 
     type: str = ""
@@ -50,6 +51,7 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     name: str = ""
     arguments: msgspec.Raw = msgspec.Raw()
     arguments_text: str = ""
+    server: bool = False
     call_id: str = ""
     content: tuple[DiskBlock, ...] | None = None
     is_error: bool = False
@@ -285,10 +287,9 @@ def _json_object(text: str) -> bytes | None:
 
 
 def message_of(disk: DiskMessage) -> Message | None:
-    """The message, or None when it has no blocks."""
-    if not disk.content:
-        return None
-    return Message(disk.role, tuple([block_of(block) for block in disk.content]), _utc(disk.time), disk.meta or {})
+    """The message, or None when it has no blocks. A call nobody here was to answer is left out."""
+    content = tuple([block_of(block) for block in disk.content or () if not block.server])
+    return Message(disk.role, content, _utc(disk.time), disk.meta or {}) if content else None
 
 
 def _utc(time: str) -> str:

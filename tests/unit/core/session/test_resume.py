@@ -105,6 +105,14 @@ def test_a_compaction_without_a_message_changes_nothing(store: SessionStore, tmp
     assert texts(reopened(store, path)) == ["count"]
 
 
+def test_a_call_the_provider_carried_out_itself_waits_for_no_result(store: SessionStore, tmp_path: Path) -> None:
+    search = {"id": "s1", "name": "search", "arguments": {}, "server": True}
+    alone, beside = spoken("assistant", search), spoken("assistant", search, {"text": "found"})
+    path = of_the_later_reference(tmp_path / "old.jsonl", *rows_of_messages(PROMPT, alone, beside))
+    session = reopened(store, path)
+    assert texts(session) == ["count", "found"] and session.repairs == []
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [
