@@ -44,6 +44,16 @@ open(HERE + "/eof", "w"); send(type="shutdown_ack"); send(type="notify", message
     assert kit.surface.calls == [] and kit.surface.faults == []
 
 
+async def test_a_hello_that_comes_while_the_host_ends_is_no_fault(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow starter in a short run: whatever it says after the end was decided is for nobody."""
+    monkeypatch.setattr(limits, "READY_GRACE", 0.05)
+    kit.add("late", "sys.stdin.read(); hello(); tool('t'); raw(b'no frame\\n'); ready()")
+    host = await kit.start()
+    await host.stop()
+    assert [fault for fault in kit.surface.faults if "not said hello" not in fault] == []
+    assert "unknown" not in kit.log("late") and "malformed" not in kit.log("late")
+
+
 async def test_a_child_that_closes_its_stdout_first_may_still_finish_its_work(kit: Kit) -> None:
     """§13: at the shutdown the exit of the process is waited for, not the end of its stdout."""
     directory = kit.add(

@@ -87,6 +87,7 @@ class Child:
         self._process: ExtensionProcess | None = None
         self._pending = Pending()
         self._refused = ""
+        self._greeted = False
         self._lines = 0
         self._timers: list[asyncio.TimerHandle] = []
         self.ready_how = ""
@@ -270,6 +271,7 @@ class Child:
         self.capabilities = frozenset(hello.capabilities)
         self.guard = (self.guard and not self._presumed) or "guard" in self.capabilities
         self._presumed = False
+        self._greeted = True
         self.state = "greeting"
         self._write(encode(self._owner.acknowledge(self.entry)))
         self._look_again()
@@ -320,10 +322,13 @@ class Child:
 
     def _received(self, line: bytes | None) -> None:
         self._lines += 1
+        if line is not None:
+            self._owner.tap(self.name, "in", line)
+        if self.state == "stopping" and not self._greeted:
+            return  # a slow starter: the end was decided before its hello, so what it says is neither right nor wrong
         if line is None:
             self._spoiled("oversize", f"sent a line above {limits.MAX_LINE >> 20} MiB, which was skipped")
             return
-        self._owner.tap(self.name, "in", line)
         if self.state == "starting":
             self._greet(line)
             return
