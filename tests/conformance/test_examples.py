@@ -234,8 +234,16 @@ def test_office_hours_decide_about_the_first_step(example: Example, hours: str, 
 
 
 @of("todo")
+def test_todo_keeps_what_is_added_at_the_same_moment(example: Example) -> None:
+    example.play(*(command("todo", f"item {n}", id=str(n)) for n in range(40)))
+    kept = example.answer(command("todo"))["open_panel"]["lines"]
+    assert sorted(line[4:] for line in kept) == sorted(f"item {n}" for n in range(40))
+
+
+@of("todo")
 def test_todo_is_a_panel_that_remembers(example: Example) -> None:
-    example.play(command("todo", "ship"), command("todo", "rest", id="2"))
+    example.play(command("todo", "ship"))
+    example.play(command("todo", "rest"))
     opened = example.answer(command("todo"))["open_panel"]
     assert (opened["id"], opened["lines"]) == ("todo-list", ["▸ □ ship", "  □ rest"])
     press = {"type": "panel_key", "panel_id": "todo-list"}

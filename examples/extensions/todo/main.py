@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from zot.ext import Extension, Response
@@ -15,11 +16,12 @@ ext = Extension("todo", "1.0.0")
 
 
 class Todos:
-    """The list, the chosen row, and the file they are kept in."""
+    """The list, the chosen row, and the file they are kept in. Commands run side by side, so changes take turns."""
 
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []
         self.chosen = 0
+        self.changing = Lock()
 
     @property
     def file(self) -> Path:
@@ -36,8 +38,9 @@ class Todos:
         os.replace(temporary, self.file)
 
     def add(self, text: str) -> None:
-        self.items.append({"text": text, "done": False})
-        self.save()
+        with self.changing:
+            self.items.append({"text": text, "done": False})
+            self.save()
 
     def lines(self) -> list[str]:
         """The row that begins with ``▸`` is drawn as the selected one."""
@@ -46,6 +49,10 @@ class Todos:
         return marked or ["nothing to do"]
 
     def press(self, key: str, text: str) -> None:
+        with self.changing:
+            self._press(key, text)
+
+    def _press(self, key: str, text: str) -> None:
         if not self.items:
             return
         if key in ("up", "down"):

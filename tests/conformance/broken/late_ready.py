@@ -9,8 +9,8 @@ from good import Good
 class Broken(Good):
     def register(self):
         super().register()
-        for _ in range(17):
-            time.sleep(0.2)
+        for _ in range(68):
+            time.sleep(0.05)  # never the 250 ms of silence that would count as ready
             self.send("clear_notes")
 
 
