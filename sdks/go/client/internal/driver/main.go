@@ -170,11 +170,10 @@ func approve() any {
 }
 
 func extension() any {
-	var lock sync.Mutex
-	var heard []client.Event
+	heard := make(chan client.Event, 100) // OnEvent has a goroutine of its own: the note may come after the answer
 	o := options()
 	o.Extensions, o.Capabilities = []string{given.Extension}, []string{"commands"}
-	o.OnEvent = func(event client.Event) { lock.Lock(); defer lock.Unlock(); heard = append(heard, event) }
+	o.OnEvent = func(event client.Event) { heard <- event }
 	zot := start(o)
 	defer zot.Close()
 	names := []string{}
@@ -184,16 +183,11 @@ func extension() any {
 	answer, stream, err := zot.RunCommand(ctx, "greet", "Ada")
 	check(err)
 	events := gather(stream)
-	lock.Lock()
-	defer lock.Unlock()
-	heard = append(heard, events...)
-	notes := []string{}
-	for _, event := range heard {
-		if note, ok := event.(client.ExtNotifyEvent); ok {
-			notes = append(notes, note.Message)
-		}
+	for _, event := range events {
+		heard <- event
 	}
-	return seen{"commands": names, "action": answer.Action, "text": text(heard), "notes": notes}
+	notes := []string{until[client.ExtNotifyEvent](heard).Message}
+	return seen{"commands": names, "action": answer.Action, "text": text(events), "notes": notes}
 }
 
 // until waits for the next event of a type and drops those before it.
