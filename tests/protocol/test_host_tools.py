@@ -55,14 +55,14 @@ async def test_arguments_are_an_empty_object_when_the_model_sends_none(kit: Kit)
     assert seen_of(directory, "tool_call")[0]["args"] == {}
 
 
-async def test_arguments_that_do_not_fit_the_schema_are_for_the_extension_to_judge(kit: Kit) -> None:
-    """§8.1: args is the JSON the model produced. Extensions take a number written as text, or what they never named."""
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n", "m"]}
-    directory = kit.add("w", serving('text(f["id"], "took it")', f'tool("t", schema={schema!r})'))
+async def test_arguments_that_do_not_fit_the_schema_are_told_to_the_model(kit: Kit) -> None:
+    """The schema is checked on the call, so that an extension need not."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    directory = kit.add("w", serving('text(f["id"], "ok")', f'tool("t", schema={schema!r})'))
     await kit.start()
-    result = await result_of(kit, {"n": "3", "more": True})
-    assert not result.is_error and text_of(result) == "took it"
-    assert seen_of(directory, "tool_call")[0]["args"] == {"n": "3", "more": True}
+    result = await result_of(kit, {"n": "many"})
+    assert result.is_error and "'n' must be integer" in text_of(result)
+    assert seen_of(directory, "tool_call") == []
 
 
 async def test_an_error_result_reaches_the_model_as_one_with_details_it_does_not_see(kit: Kit) -> None:

@@ -1,13 +1,23 @@
-"""JSON Schema as far as a host must know it: can it be the schema of a tool, and does it have what providers insist on?
+"""JSON Schema as far as a host must know it: is it usable, and do a call's arguments fit?
 
-Whether a call's arguments fit is for the extension to say: it may take what its schema does not name.
+Only the plain keywords are judged (type, required, properties, items, enum, const, additionalProperties: false);
+what this module does not know it lets pass, so that no sound call is refused.
 """
 
 from __future__ import annotations
 
 from typing import Any, cast
 
+_DEEPEST = 32
 _LEAST: dict[str, Any] = {"type": "object", "properties": {}}
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "null": type(None),
+}
 
 
 def usable(schema: Any) -> str:
@@ -32,3 +42,78 @@ def usable(schema: Any) -> str:
 def completed(schema: dict[str, Any] | None) -> dict[str, Any]:
     """The schema with what providers insist on; one that has it stays as it is."""
     return {**(schema or {}), **{key: value for key, value in _LEAST.items() if key not in (schema or {})}}
+
+
+def misfit(schema: Any, value: Any, path: str = "", depth: int = 0) -> str:
+    """Where and why the value does not fit, or ""."""
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return ""
+    rules = cast("dict[str, Any]", schema)
+    return (
+        _wrong_type(rules, value, path)
+        or _wrong_choice(rules, value, path)
+        or _wrong_fields(rules, value, path, depth)
+        or _wrong_items(rules, value, path, depth)
+    )
+
+
+def _wrong_type(rules: dict[str, Any], value: Any, path: str) -> str:
+    wanted: Any = rules.get("type")
+    names = cast("list[Any]", wanted if isinstance(wanted, list) else [wanted])
+    if wanted is None or any(_is(name, value) for name in names):
+        return ""
+    return f"{_place(path)} must be {' or '.join(str(name) for name in names)}"
+
+
+def _is(name: Any, value: Any) -> bool:
+    if name == "integer":
+        return not isinstance(value, bool) and (
+            isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        )
+    if name == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return not isinstance(name, str) or name not in _TYPES or isinstance(value, _TYPES[name])
+
+
+def _wrong_choice(rules: dict[str, Any], value: Any, path: str) -> str:
+    choices: Any = rules.get("enum")
+    if isinstance(choices, list) and value not in choices:
+        return f"{_place(path)} must be one of {', '.join(repr(c) for c in cast('list[Any]', choices)[:12])}"
+    if "const" in rules and value != rules["const"]:
+        return f"{_place(path)} must be {rules['const']!r}"
+    return ""
+
+
+def _wrong_fields(rules: dict[str, Any], value: Any, path: str, depth: int) -> str:
+    if not isinstance(value, dict):
+        return ""
+    fields = cast("dict[str, Any]", value)
+    required: Any = rules.get("required", [])
+    for name in cast("list[Any]", required if isinstance(required, list) else []):
+        if name not in fields:
+            return f"{_place(_join(path, name))} is required"
+    properties: Any = rules.get("properties", {})
+    known = cast("dict[str, Any]", properties if isinstance(properties, dict) else {})
+    for name, inner in fields.items():
+        if name in known:
+            if wrong := misfit(known[name], inner, _join(path, name), depth + 1):
+                return wrong
+        elif rules.get("additionalProperties") is False and "patternProperties" not in rules:
+            return f"{_place(_join(path, name))} is not known"
+    return ""
+
+
+def _wrong_items(rules: dict[str, Any], value: Any, path: str, depth: int) -> str:
+    if isinstance(value, list):
+        for place, item in enumerate(cast("list[Any]", value)):
+            if wrong := misfit(rules.get("items"), item, f"{path}[{place}]", depth + 1):
+                return wrong
+    return ""
+
+
+def _join(path: str, name: Any) -> str:
+    return f"{path}.{name}" if path else str(name)
+
+
+def _place(path: str) -> str:
+    return f"'{path}'" if path else "the arguments"

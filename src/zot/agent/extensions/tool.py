@@ -57,6 +57,8 @@ class ExtensionTool:
             return self._failed(f"no extension registered for tool {self.name}")
         if self._interactive and not self._host.interactive:
             return self._failed("it waits for a person, and in this mode there is none")
+        if wrong := schema_check.misfit(self.schema, args):
+            return self._failed(f"the arguments do not fit its schema: {wrong}")
         id = new_id()
         closed = self._host.call_opened(child, id, self.name)
         try:

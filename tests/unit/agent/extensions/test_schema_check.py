@@ -1,4 +1,4 @@
-"""A tool's schema: usable or not, and whole for a provider."""
+"""A tool's schema: usable or not, fitting or not; in doubt it passes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zot.agent.extensions.schema_check import completed, usable
+from zot.agent.extensions.schema_check import completed, misfit, usable
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -26,6 +26,30 @@ SCHEMA: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ({"city": "x"}, ""),
+        (
+            {"city": "x", "days": 2.0, "unit": "c", "tags": ["a"], "where": None, "kind": "now", "free": 1, "any": []},
+            "",
+        ),
+        ({}, "'city' is required"),
+        ({"city": 5}, "'city' must be string"),
+        ({"city": "x", "days": 1.5}, "'days' must be integer"),
+        ({"city": "x", "days": True}, "'days' must be integer"),
+        ({"city": "x", "unit": "k"}, "'unit' must be one of 'c', 'f'"),
+        ({"city": "x", "tags": ["a", 1]}, "'tags[1]' must be string"),
+        ({"city": "x", "where": {}}, "'where.lat' is required"),
+        ({"city": "x", "where": 5}, "'where' must be object or null"),
+        ({"city": "x", "kind": "later"}, "'kind' must be 'now'"),
+        ({"city": "x", "more": 1}, "'more' is not known"),
+    ],
+)
+def test_arguments_are_judged_by_the_plain_keywords(value: Any, wrong: str) -> None:
+    assert misfit(SCHEMA, value) == wrong
+
+
+@pytest.mark.parametrize(
     "schema",
     [{}, {"type": "object"}, SCHEMA, {"type": "object", "required": [], "$defs": {"x": 1}, "properties": {"a": True}}],
 )
@@ -39,6 +63,14 @@ def test_a_schema_of_an_object_is_usable(schema: Any) -> None:
 )
 def test_anything_else_is_not(schema: Any) -> None:
     assert usable(schema)
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    schema: dict[str, Any] = {"type": "object"}
+    schema["properties"] = {"a": schema}
+    value: dict[str, Any] = {}
+    value["a"] = value
+    assert misfit(schema, value) == ""
 
 
 def test_what_providers_insist_on_is_added() -> None:
