@@ -16,7 +16,7 @@ BROKEN = HERE / "broken"
 TIMEOUT = 8.0  # hello and commands 4 s, interceptions 2 s: enough for a loaded machine
 AT_ONCE = 16
 
-_BREAKS = re.compile(r"^# breaks: (.+)$", re.MULTILINE)
+_BREAKS = re.compile(r"^# (breaks|warns): (.+)$", re.MULTILINE)
 _MANIFEST = re.compile(r"^# manifest: (.+)$", re.MULTILINE)
 
 
@@ -26,10 +26,22 @@ def broken_scripts() -> dict[str, Path]:
 
 
 def meant_for(script: Path) -> set[str]:
-    """The checks that must fail, and no others."""
-    found = _BREAKS.search(script.read_text("utf-8"))
-    assert found, f"{script} does not say what it breaks"
-    return set(found[1].split())
+    """The checks that must fail, or warn, and no others."""
+    return set(_meant(script)[1].split())
+
+
+def only_warns(script: Path) -> bool:
+    return _meant(script)[0] == "warns"
+
+
+def _meant(script: Path) -> tuple[str, str]:
+    [found] = _BREAKS.findall(script.read_text("utf-8"))
+    return found
+
+
+def spotless(report: Report) -> bool:
+    """Neither a failure nor a warning."""
+    return not report.failures and not report.warnings
 
 
 def install(script: Path, to: Path) -> Path:
@@ -66,5 +78,6 @@ async def _check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str
 
 
 def told(report: Report) -> str:
-    """The failures, for an assertion's message."""
-    return "\n".join(f"{r.id}: {r.evidence} {r.line}" for r in report.failures) + f"\nstderr: {report.log[-2000:]}"
+    """The findings, for an assertion's message."""
+    found = [f"{r.id}: {r.evidence} {r.line}" for r in (*report.failures, *report.warnings)]
+    return "\n".join(found) + f"\nstderr: {report.log[-2000:]}"

@@ -34,6 +34,19 @@ def test_a_failure_shows_the_line_the_broken_rule_and_the_fix(zot: Zot, tmp_path
     assert "fix: send logs and debug prints to stderr" in told
 
 
+def test_what_a_host_takes_is_a_warning_and_fails_nothing(zot: Zot, tmp_path: Path) -> None:
+    """ext-086: a level nobody knows is shown as info, so an extension that sends one goes on working."""
+    odd = install(BROKEN / "odd_level.py", tmp_path / "odd")
+    ran = zot("ext", "check", str(odd), model=False)
+    assert ran.code == 0 and ", 0 failed, 1 warned, " in ran.out.splitlines()[-1]
+    told = ran.out[ran.out.index("WARN notes.level") :]
+    assert "unknown level 'warning'" in told and "zot takes it; see §12.1 ext-086" in told and "fix: " in told
+    report = json.loads(zot("ext", "check", "--json", str(odd), "--only", "notes.level", model=False).out)
+    assert report["passed"] is True
+    [note] = report["checks"]
+    assert note["status"] == "warn" and "fix" in note
+
+
 def test_the_machine_form_has_every_check(zot: Zot, tmp_path: Path) -> None:
     broken = install(BROKEN / "numeric_ids.py", tmp_path / "broken")
     ran = zot("ext", "check", "--json", str(broken), model=False)

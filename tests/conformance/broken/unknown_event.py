@@ -1,5 +1,5 @@
 """Subscribes to an event that never comes."""
-# breaks: registration.events
+# warns: registration.events
 
 from good import Good
 

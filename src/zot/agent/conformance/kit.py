@@ -52,6 +52,10 @@ class Report(msgspec.Struct, frozen=True):
     def failures(self) -> list[Result]:
         return [result for result in self.results if result.status == "fail"]
 
+    @property
+    def warnings(self) -> list[Result]:
+        return [result for result in self.results if result.status == "warn"]
+
 
 async def check_extension(
     directory: Path, scratch: Path, *, timeout: float = 60.0, only: Collection[str] = ()

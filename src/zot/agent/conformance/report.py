@@ -1,6 +1,6 @@
 """What the kit found, for people and for programs.
 
-The text form names, for each failure, what happened, the exact line, the broken line of the protocol, and the fix.
+The text form names, for each finding, what happened, the exact line, the place in the protocol, and the fix.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from zot.tui.sanitize import one_line
 FORMAT = 1
 _LOG_LINES = 12
 _SKIPS_NAMED = 30  # more than this means that nothing could be tried, and names would bury the failure
+_COUNTED = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped"}
 _BY_ID = {check.id: check for check in ALL}
 
 
@@ -33,8 +34,8 @@ def text_lines(report: Report, seconds: float) -> Iterator[str]:
     if report.failures and report.log.strip():
         yield "its stderr ended with:"
         yield from (f"  | {one_line(line)}" for line in report.log.splitlines()[-_LOG_LINES:])
-    counts = {status: sum(r.status == status for r in report.results) for status in ("pass", "fail", "skip")}
-    yield f"{counts['pass']} passed, {counts['fail']} failed, {counts['skip']} skipped in {seconds:.1f} s"
+    counts = {told: sum(r.status == status for r in report.results) for status, told in _COUNTED.items()}
+    yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
 
 
 def as_json(report: Report) -> bytes:
@@ -72,7 +73,7 @@ def _result_lines(check: Check, result: Result) -> Iterator[str]:
     yield f"       {one_line(result.evidence)}{more}"
     if result.line:
         yield f"       line: {one_line(result.line)}"
-    yield f"       breaks {reference(check)}"
+    yield f"       {'breaks' if result.status == 'fail' else 'zot takes it; see'} {reference(check)}"
     yield f"       fix: {check.fix}"
 
 
@@ -85,5 +86,5 @@ def _record(check: Check, result: Result) -> dict[str, Any]:
         "checklist": list(check.lines),
         "promise": check.promise,
         **{key: value for key, value in extra.items() if value},
-        **({"fix": check.fix} if result.status == "fail" else {}),
+        **({"fix": check.fix} if result.status in ("fail", "warn") else {}),
     }

@@ -1,5 +1,7 @@
 """What was found out, by check. One failure makes a check fail; a check nobody looked at is skipped, with the reason.
 
+A warning is for what every host takes, though it does not do what its author meant; it fails nothing.
+
 A ``Check`` is one promise of the protocol: its section, its lines in the checklist, the promise itself, and what an
 author does when it is broken.
 """
@@ -11,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-Status = Literal["pass", "fail", "skip"]
+Status = Literal["pass", "fail", "warn", "skip"]
 
 _SHOWN = 400
 
@@ -35,7 +37,7 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     status: Status
     evidence: str = ""
     line: str = ""
-    more: int = 0  # further failures of the same check
+    more: int = 0  # further findings of the same check
 
 
 class Verdicts:
@@ -44,6 +46,7 @@ class Verdicts:
     def __init__(self, checks: Iterable[Check]) -> None:
         self._checks = {check.id: check for check in checks}
         self._failed: dict[str, Result] = {}
+        self._warned: dict[str, Result] = {}
         self._passed: set[str] = set()
         self._skipped: dict[str, str] = {}
 
@@ -51,11 +54,10 @@ class Verdicts:
         self._passed.update(ids)
 
     def failed(self, id: str, evidence: str, line: bytes = b"") -> None:
-        before = self._failed.get(id)
-        if before is None:
-            self._failed[id] = Result(id, "fail", evidence, shown(line))
-        else:
-            self._failed[id] = msgspec.structs.replace(before, more=before.more + 1)
+        _add(self._failed, Result(id, "fail", evidence, shown(line)))
+
+    def warned(self, id: str, evidence: str, line: bytes = b"") -> None:
+        _add(self._warned, Result(id, "warn", evidence, shown(line)))
 
     def skipped(self, id: str, why: str) -> None:
         self._skipped.setdefault(id, why)
@@ -63,7 +65,7 @@ class Verdicts:
     def skip_rest(self, why: str) -> None:
         """Everything nobody has said a word about, because of this."""
         for id in self._checks:
-            if id not in self._failed and id not in self._passed:
+            if id not in self._failed and id not in self._warned and id not in self._passed:
                 self.skipped(id, why)
 
     def has_failed(self, id: str) -> bool:
@@ -75,9 +77,18 @@ class Verdicts:
     def _result(self, id: str) -> Result:
         if id in self._failed:
             return self._failed[id]
+        if id in self._warned:
+            return self._warned[id]
         if id in self._passed:
             return Result(id, "pass")
         return Result(id, "skip", self._skipped.get(id, "nothing to look at"))
+
+
+def _add(found: dict[str, Result], result: Result) -> None:
+    """The first finding of a check is told, the others are counted."""
+    before = found.setdefault(result.id, result)
+    if before is not result:
+        found[result.id] = msgspec.structs.replace(before, more=before.more + 1)
 
 
 def shown(line: bytes) -> str:

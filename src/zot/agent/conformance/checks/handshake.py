@@ -114,9 +114,11 @@ def _name(run: Run, hello: Hello) -> None:
     expected = run.host.manifest.name
     if hello.name == expected:
         run.verdicts.passed("handshake.hello-name")
+    elif hello.name:  # the manifest's name is used
+        evidence = f"hello has the name {hello.name!r}, the manifest {expected!r}"
+        run.verdicts.warned("handshake.hello-name", evidence, line)
     else:
-        said = f"the name {hello.name!r}" if hello.name else "no name"
-        run.verdicts.failed("handshake.hello-name", f"hello has {said}, the manifest {expected!r}", line)
+        run.verdicts.failed("handshake.hello-name", f"hello has no name, the manifest {expected!r}", line)
 
 
 def _ready(run: Run, greeted: float) -> None:

@@ -49,7 +49,7 @@ CHECKS = (
         "6.2",
         (31, 137),
         "it leaves its own directory as it was",
-        "keep state in hello_ack.data_dir",
+        "keep state in hello_ack.data_dir: in a project a changed file ends the trust in the extension",
     ),
 )
 
@@ -75,7 +75,7 @@ def check_directory(before: Listing, directory: Path, verdicts: Verdicts) -> Non
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             what = "is new" if name not in before else "was changed" if name in after else "is gone"
-            verdicts.failed("lifecycle.clean-directory", f"{name} {what}")
+            verdicts.warned("lifecycle.clean-directory", f"{name} {what}")
     verdicts.passed("lifecycle.clean-directory")
 
 

@@ -31,7 +31,7 @@ def check(run: Run) -> None:
         match line.frame:
             case Notify(level=level, message=message):
                 bad = "" if level in LEVELS else f"unknown level {level!r}"
-                _say(run, "notes.level", bad or ("" if message else "an empty message"), line.data)
+                _level(run, bad or ("" if message else "an empty message"), line.data)
             case Submit(text=text):
                 _say(run, "notes.submitted-text", "" if text.strip() else "blank text", line.data)
             case SubmitSlash(text=text):
@@ -39,6 +39,14 @@ def check(run: Run) -> None:
                 _say(run, "notes.submitted-text", bad, line.data)
             case _:
                 pass
+
+
+def _level(run: Run, problem: str, line: bytes) -> None:
+    """Shown as info, or not at all: no harm to anybody but the note."""
+    if problem:
+        run.verdicts.warned("notes.level", problem, line)
+    else:
+        run.verdicts.passed("notes.level")
 
 
 def _say(run: Run, id: str, problem: str, line: bytes) -> None:

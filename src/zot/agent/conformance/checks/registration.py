@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from zot.agent.conformance.run import Run
 from zot.agent.conformance.schema import problems
@@ -83,8 +83,9 @@ def check(run: Run) -> None:
         for tool in run.tools:
             _tool(run, tool)
         run.verdicts.passed("registration.schemas", "registration.tool-options")
-    _known(run, "registration.events", run.subscribed, (*CLASSIC_EVENTS, *LATER_EVENTS))
-    _known(run, "registration.intercept", run.intercepts, INTERCEPTS)
+    # An event that never comes harms nobody, and a newer host may send it; a lost interception protects nobody.
+    _known(run, "registration.events", run.subscribed, (*CLASSIC_EVENTS, *LATER_EVENTS), run.verdicts.warned)
+    _known(run, "registration.intercept", run.intercepts, INTERCEPTS, run.verdicts.failed)
     if run.is_guard and "tool_call" not in run.intercepts:
         run.verdicts.failed("registration.guard", "it declares a guard and does not intercept tool_call")
     elif run.is_guard:
@@ -111,9 +112,11 @@ def _tool(run: Run, tool: RegisterTool) -> None:
             run.verdicts.failed("registration.tool-options", evidence, encode(tool).rstrip())
 
 
-def _known(run: Run, check: str, names: Iterable[str], known: tuple[str, ...]) -> None:
+def _known(
+    run: Run, check: str, names: Iterable[str], known: tuple[str, ...], otherwise: Callable[[str, str], None]
+) -> None:
     for name in names:
         if name in known:
             run.verdicts.passed(check)
         else:
-            run.verdicts.failed(check, f"there is no {name!r}")
+            otherwise(check, f"there is no {name!r}")
