@@ -10,6 +10,7 @@ from typing import Any, cast
 
 _DEEPEST = 32
 _LEAST: dict[str, Any] = {"type": "object", "properties": {}}
+_NULL_IS_ABSENT = ("type", "properties", "required")
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
@@ -24,7 +25,7 @@ def usable(schema: Any) -> str:
     """Why this cannot be the schema of a tool, or ""."""
     if not isinstance(schema, dict):
         return "the schema is not a JSON object"
-    fields = cast("dict[str, Any]", schema)
+    fields = _without_nulls(cast("dict[str, Any]", schema))
     if fields.get("type", "object") != "object":
         return f'the schema\'s "type" is {fields["type"]!r}, not "object"'
     properties: Any = fields.get("properties", {})
@@ -41,7 +42,13 @@ def usable(schema: Any) -> str:
 
 def completed(schema: dict[str, Any] | None) -> dict[str, Any]:
     """The schema with what providers insist on; one that has it stays as it is."""
-    return {**(schema or {}), **{key: value for key, value in _LEAST.items() if key not in (schema or {})}}
+    given = _without_nulls(schema or {})
+    return {**given, **{key: value for key, value in _LEAST.items() if key not in given}}
+
+
+def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
+    """An empty list or map of Go is written as null; here it is the same as absent, as in every frame."""
+    return {key: value for key, value in schema.items() if value is not None or key not in _NULL_IS_ABSENT}
 
 
 def misfit(schema: Any, value: Any, path: str = "", depth: int = 0) -> str:

@@ -78,3 +78,10 @@ def test_what_providers_insist_on_is_added() -> None:
     assert completed(SCHEMA) == SCHEMA
     assert completed(None) == completed({}) == {"type": "object", "properties": {}}
     assert completed({"properties": {"a": True}}) == {"properties": {"a": True}, "type": "object"}
+
+
+def test_null_is_the_same_as_absent() -> None:
+    """§2.2; Go writes an empty list as null, and no provider takes that."""
+    schema = {"type": "object", "properties": None, "required": None, "default": None}
+    assert usable(schema) == ""
+    assert completed(schema) == {"type": "object", "properties": {}, "default": None}
