@@ -288,6 +288,20 @@ async def test_a_command_without_an_answer_times_out() -> None:
             pass
 
 
+async def test_an_answer_without_its_data_is_a_failed_command_and_still_a_sign_of_life() -> None:
+    program = (
+        "hello()\nprompt = next(lines)\n"
+        "say(type='response', id=prompt['id'], command='prompt', success=True, data={'started': True})\n"
+        "for count, line in enumerate(lines):\n"
+        "    say(type='response', id=line.get('id', ''), command=line['type'], success=True)\n"
+        "    if count == 2: say(type='done')\n"
+    )
+    async with Client(command=speaking(program), silence=0.05) as zot:
+        assert await read(zot.prompt("hi")) == [Done()]
+        with pytest.raises(CommandFailed, match="the answer to get_state cannot be read"):
+            await zot.state()
+
+
 async def test_a_program_that_is_not_zot_is_ended() -> None:
     with pytest.raises(ProcessGone, match="exit code 0"):
         async with Client(command=[sys.executable, "-c", "print('hello')"]):

@@ -16,6 +16,7 @@ from zot.errors import ProcessGone
 _CHUNK = 64 * 1024
 _STDERR_KEPT = 64 * 1024
 _TERM_GRACE = 1.0
+_FAREWELL = 1.0
 
 
 class Child:
@@ -63,7 +64,7 @@ class Child:
             stdin.write(line)
             await stdin.drain()
         except (ConnectionError, RuntimeError):  # RuntimeError: the transport is closed already
-            raise self.gone() from None
+            raise await self.farewell() from None
 
     def post(self, line: bytes) -> None:
         """Write without waiting; what cannot be written any more is nobody's loss."""
@@ -103,6 +104,11 @@ class Child:
             self.kill()
             await self._process.wait()
         await asyncio.sleep(0)
+
+    async def farewell(self) -> ProcessGone:
+        """As ``gone``, a moment later if it is just ending: its exit code says more than a closed pipe."""
+        await self._ended_within(_FAREWELL)
+        return self.gone()
 
     def gone(self) -> ProcessGone:
         """Why there is nobody to talk to, with its last words."""

@@ -167,6 +167,8 @@ class Connection:
         before = self._child.received
         try:
             await self.request(rpc_frames.Ping())
+        except CommandFailed:
+            return  # whatever it said, it is there
         except NoAnswer:
             if self._child.received > before:  # a very long line is on its way
                 return
@@ -176,7 +178,7 @@ class Connection:
 
     async def _send(self, command: rpc_frames.Command, id: str) -> None:
         if not self.alive:
-            raise self._child.gone()
+            raise await self._child.farewell()
         await self._child.write(_line(command, id))
 
     # --- listening
@@ -276,4 +278,7 @@ def _data(response: rpc_frames.Response) -> Any:
     if not response.success:
         raise CommandFailed(response.error)
     kind = rpc_frames.DATA.get(response.command)
-    return None if kind is None else msgspec.convert(response.data, kind)
+    try:
+        return None if kind is None else msgspec.convert(response.data, kind)
+    except msgspec.ValidationError as error:
+        raise CommandFailed(f"the answer to {response.command} cannot be read: {error}") from error

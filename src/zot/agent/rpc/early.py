@@ -108,13 +108,17 @@ def open_missing_streams() -> None:
 
 
 def heed_signals() -> None:
-    """Until the server has handlers of its own: end with the code that names the signal (SIGINT does so already)."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    """Until the server has handlers of its own: end with the code that names the signal.
+
+    At once: nothing is begun yet that wants an end, and an exception in the middle of an import, beside the thread at
+    the door, has been seen to crash the interpreter.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
 
 
 def _leave(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    os._exit(128 + number)
 
 
 def answer_to(line: bytes) -> bytes | None:
