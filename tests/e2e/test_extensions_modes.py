@@ -45,6 +45,29 @@ def test_a_tool_of_an_extension_is_offered_called_and_answered(zot: Zot, serve: 
     assert seen(directory)[-1] == {"type": "shutdown"}
 
 
+DEFERRED = """
+hello(); subscribe(intercept=["before_agent_start"]); tool("open_box"); tool("inside", deferred=True); ready()
+serve(
+    tool_call=lambda f: text(f["id"], "ok", activate_tools=["inside"]),
+    event_intercept=lambda f: answer(f, system_prompt=f["system_prompt"] + "!"),
+)
+"""
+
+
+def test_a_deferred_tool_joins_the_tools_and_leaves_the_system_prompt_as_it_was(
+    zot: Zot, serve: Any, tmp_path: Path
+) -> None:
+    """ext-116, ext-128: the prompt is stable across tool steps, for its editors and for a provider's cache"""
+    server = serve([CallTools([("open_box", {})]), CallTools([("inside", {})]), Say("done")])
+    directory = write_extension(tmp_path, "box", DEFERRED)
+    assert zot("-p", "go", "-e", str(directory)).code == 0
+    assert ["inside" in offered(request) for request in server.requests] == [False, True, True]
+    first, *others = (request.json["system"] for request in server.requests)
+    assert first[0]["text"].endswith("!") and "- open_box" in first[0]["text"]
+    assert others == [first, first]
+    assert len(seen_of(directory, "event_intercept")) == 1
+
+
 @pytest.mark.parametrize(
     ("flags", "tools"),
     [

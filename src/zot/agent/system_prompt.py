@@ -1,4 +1,5 @@
-"""The system prompt of a session, built once and byte-identical while the tool set stays the same.
+"""The system prompt of a session, built once and byte-identical while the tool set stays the same; a deferred tool that
+is activated joins the tools of a request, not this text.
 
 Order: identity (or the custom text in its place), tool summary, appended texts, context files, skill manifest,
 footer; one blank line between them. The date is that of the session's start, so that providers can cache the text.
@@ -74,8 +75,9 @@ class SystemPrompt:
 
 
 def tool_summary(specs: Iterable[ToolSpec]) -> str:
-    """One short line per tool, in name order; empty without tools."""
-    lines = [f"- {spec.name}: {_sentence(spec.description)}" for spec in sorted(specs, key=lambda spec: spec.name)]
+    """One short line per tool that was there from the start, in name order; empty without tools."""
+    listed = sorted((spec for spec in specs if not spec.deferred), key=lambda spec: spec.name)
+    lines = [f"- {spec.name}: {_sentence(spec.description)}" for spec in listed]
     return "\n".join(["Tools you can call:", *lines]) if lines else ""
 
 

@@ -71,4 +71,5 @@ def text_result(text: str, *, is_error: bool = False, details: dict[str, Any] | 
 
 
 def spec_of(tool: Tool) -> ToolSpec:
-    return ToolSpec(tool.name, tool.description, tool.schema)
+    """A tool that may join in mid-conversation says so with an attribute ``deferred``; most have none."""
+    return ToolSpec(tool.name, tool.description, tool.schema, bool(getattr(tool, "deferred", False)))

@@ -19,11 +19,12 @@ from zot.provider.model import Model, Reasoning
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model sees it; ``schema`` is a JSON Schema object."""
+    """A tool as a model sees it; ``schema`` is a JSON Schema object. ``deferred``: it joined in mid-conversation."""
 
     name: str
     description: str
     schema: dict[str, Any]
+    deferred: bool = False
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

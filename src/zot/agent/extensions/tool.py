@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from zot.agent.extensions import schema_check
 from zot.agent.extensions.child import Child
 from zot.agent.extensions.pending import new_id
+from zot.agent.extensions.registry import is_deferred
 from zot.agent.extensions.tool_results import converted, failed
 from zot.agent.extproto import frames
 from zot.core.tool import ToolContext, ToolResult
@@ -48,6 +49,7 @@ class ExtensionTool:
         self.name = frame.name
         self.description = frame.description
         self.schema: dict[str, Any] = schema_check.completed(frame.schema)
+        self.deferred = is_deferred(frame)
         self._interactive = frame.interactive
         self._host = host
 
