@@ -390,3 +390,17 @@ def test_the_token_is_not_in_the_environment_of_extensions(rpc, serve, add: Add)
     client.ask("hello", token="t0ken")
     assert "t0ken" not in (directory / "env").read_text()
     assert os.environ.get("ZOTCORE_RPC_TOKEN") is None
+
+
+def test_a_conversation_has_an_id_also_where_nothing_is_kept_of_it(rpc, serve, add: Add, zot: Zot) -> None:
+    """extension-protocol §22.5: every event carries ``session_id``; rpc keeps no session unless asked to"""
+    serve([Say("one"), Say("two"), Say("three")])
+    directory = add("watch", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
+    client = rpc("--ext", str(directory))
+    client.prompt("first")
+    client.prompt("second")
+    client.ask("clear")
+    client.prompt("third")
+    assert client.close() == 0
+    first, second, third = (f["session_id"] for f in seen(directory) if f.get("event") == "user_prompt_submit")
+    assert first == second != third and all((first, third)) and not zot.sessions

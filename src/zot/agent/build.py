@@ -28,7 +28,7 @@ from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.confirm import ConfirmGate
 from zot.core.session.session import Session
-from zot.core.session.store import SessionStore
+from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.auth.store import AuthStore
@@ -125,7 +125,7 @@ def _compose(
         journal=session,
         messages=session.messages if session else (),
         cumulative=session.cumulative if session else Usage(),
-        session_id=session.id if session else "",
+        session_id=session.id if session else new_id(),  # a conversation has an id also where nothing is kept of it
         compact_at=settings.values.auto_compact_percent / 100,
         max_cost_usd=flags.max_cost,
     )

@@ -16,7 +16,7 @@ from zot.agent.skills.discover import Skills
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.session.session import Session
-from zot.core.session.store import SessionStore
+from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
@@ -131,6 +131,7 @@ class Runtime:
         """Drop the transcript; a session stays as it is and the next one begins. The usage goes on counting."""
         self.agent.set_messages(())
         if self.session is None:
+            self.agent.session_id = new_id()
             return
         model = self.agent.model
         before, self.session = self.session, self.sessions.create(model.provider, model.id)
