@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-
-import msgspec
 
 from zot import __version__
 from zot.agent.sessions_rows import plain, row
+from zot.agent.verb_arguments import Arguments, parse
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary
 from zot.errors import SessionError, UsageError, ZotError
@@ -37,17 +36,6 @@ SESSION is a number of the list, the beginning of an id, or a path; without it t
 """
 
 _MIN_PREFIX = 4
-
-
-class Arguments(msgspec.Struct, frozen=True):
-    words: tuple[str, ...]
-    values: dict[str, str]
-
-    def word(self, place: int) -> str | None:
-        return self.words[place] if place < len(self.words) else None
-
-    def has(self, switch: str) -> bool:
-        return switch in self.values
 
 
 def run(argv: list[str]) -> int:
@@ -83,40 +71,9 @@ def _dispatch(verb: str, argv: list[str]) -> int:
     if verb not in _VERBS:
         raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
     command, options, most = _VERBS[verb]
-    arguments = _parse(argv, options, most)
+    arguments = parse(argv, options, most=most)
     cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
     return command(SessionStore(zot_home(), cwd, __version__), arguments)
-
-
-def _parse(argv: list[str], options: dict[str, bool], most: int | None) -> Arguments:
-    """``options`` says of each whether it takes a value; at most ``most`` other words are allowed."""
-    words: list[str] = []
-    values: dict[str, str] = {}
-    rest = iter(argv)
-    for argument in rest:
-        if argument == "--":
-            words.extend(rest)
-        elif argument.startswith("-") and argument != "-":
-            name, equals, value = argument.partition("=")
-            values[name] = _option(name, value if equals else None, rest, options)
-        else:
-            words.append(argument)
-    if most is not None and len(words) > most:
-        raise UsageError(f'unexpected argument "{words[most]}"')
-    return Arguments(tuple(words), values)
-
-
-def _option(name: str, value: str | None, rest: Iterator[str], options: dict[str, bool]) -> str:
-    if name not in options:
-        raise UsageError(f'unknown flag "{name}"')
-    if not options[name]:
-        if value is not None:
-            raise UsageError(f"{name} takes no value")
-        return ""
-    value = next(rest, None) if value is None else value
-    if not value:
-        raise UsageError(f"{name} needs a value")
-    return value
 
 
 def _list(store: SessionStore, arguments: Arguments) -> int:

@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.extproto.limits import TOOL_REPLY
+from zot.agent.verb_arguments import parse
 from zot.errors import UsageError
 
 _OPTIONS = {"--json": False, "--only": True, "--timeout": True, "--list": False}

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 
 from zot import __version__
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.extensions.discover import STAGING, Discovery, Entry, global_dir
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.log_file import last_words
@@ -25,6 +24,7 @@ from zot.agent.extensions.trust import TrustStore, Untrusted, undecided
 from zot.agent.settings import Settings
 from zot.agent.tools.registry import DEFAULT_TOOLS
 from zot.agent.tools.workspace import Workspace
+from zot.agent.verb_arguments import parse
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
 from zot.system.home import zot_home

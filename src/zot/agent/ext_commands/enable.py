@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.installed import find, tell
 from zot.agent.extensions.known_guards import forget
 from zot.agent.extensions.manifest import FILE, read_manifest
 from zot.agent.extensions.trust import TrustStore
+from zot.agent.verb_arguments import parse
 from zot.errors import ZotError
 from zot.system.files import write_atomic
 from zot.system.home import zot_home

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from zot.agent.ext_commands.arguments import parse, typed_name
 from zot.agent.ext_commands.copy_tree import copy_tree
-from zot.agent.ext_commands.installed import all_installed, tell
+from zot.agent.ext_commands.installed import all_installed, tell, typed_name
 from zot.agent.extensions.discover import STAGING, global_dir
 from zot.agent.extensions.manifest import FILE, Manifest, read_manifest
+from zot.agent.verb_arguments import parse
 from zot.errors import ExtensionError, UsageError, ZotError
 from zot.system.files import make_private_dir, sync_dir
 from zot.system.home import zot_home

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.ext_commands.arguments import typed_name
 from zot.agent.extensions.discover import Scope, candidates, global_dir, project_dir
-from zot.agent.extensions.manifest import Manifest, read_manifest
-from zot.errors import ExtensionError, ZotError
+from zot.agent.extensions.manifest import Manifest, check_name, read_manifest
+from zot.errors import ExtensionError, UsageError, ZotError
 from zot.system.home import zot_home
 from zot.tui.sanitize import one_line
 
@@ -51,6 +50,14 @@ def find(name: str) -> Installed:
             tell(f"  {item.scope}  {item.directory}")
         raise ZotError(f'"{name}" means {len(matches)} installations, listed above; nothing was changed')
     return matches[0]
+
+
+def typed_name(name: str) -> str:
+    """A name as typed after a verb; one with separators is refused before any path is made of it."""
+    try:
+        return check_name(name)
+    except ExtensionError as error:
+        raise UsageError(f"{name!r} is not the name of an extension: names have no path separators") from error
 
 
 def _read(scope: Scope, directory: Path) -> Installed:

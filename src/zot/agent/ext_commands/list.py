@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.installed import Installed, all_installed, tell
+from zot.agent.verb_arguments import parse
 from zot.tui.sanitize import one_line
 from zot.tui.width import cells, cut
 
@@ -19,7 +19,7 @@ COLUMNS = (
     ("KIND", 13),
     ("DIR", 0),
 )
-_DESCRIPTION = 5
+_DESCRIPTION, _CUT = 5, 30  # on a screen
 
 
 def run(argv: list[str]) -> int:
@@ -28,9 +28,15 @@ def run(argv: list[str]) -> int:
     if not rows:
         tell("no extensions installed; try `zot ext install PATH|URL` or `zot ext new NAME --lang python`")
         return 0
-    cut = sys.stdout.isatty()
-    for row in ([title for title, _ in COLUMNS], *rows):
-        sys.stdout.write(_line(row, cut))
+    if sys.stdout.isatty():
+        rows = [[*row[:_DESCRIPTION], cut(row[_DESCRIPTION], _CUT), *row[_DESCRIPTION + 1 :]] for row in rows]
+    table = [[title for title, _ in COLUMNS], *rows]
+    widths = [
+        max(least, *map(cells, column)) for column, (_, least) in zip(zip(*table, strict=True), COLUMNS, strict=True)
+    ]
+    for row in table:
+        padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(" ".join(padded).rstrip() + "\n")
     return 0
 
 
@@ -41,11 +47,3 @@ def _cells(item: Installed) -> list[str]:
     enabled = "yes" if manifest.enabled else "no"
     columns = (item.scope, manifest.name, manifest.version, enabled, manifest.language, manifest.description)
     return [one_line(cell) or "-" for cell in (*columns, manifest.kind, str(item.directory))]
-
-
-def _line(row: list[str], cut_description: bool) -> str:
-    padded: list[str] = []
-    for place, (cell, (_, width)) in enumerate(zip(row, COLUMNS, strict=True)):
-        shown = cut(cell, width) if cut_description and place == _DESCRIPTION else cell
-        padded.append(shown + " " * (width - cells(shown)))
-    return " ".join(padded).rstrip() + "\n"

@@ -11,8 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-from zot.agent.ext_commands.arguments import parse, typed_name
+from zot.agent.ext_commands.installed import typed_name
 from zot.agent.extensions.log_file import log_path
+from zot.agent.verb_arguments import parse
 from zot.errors import ZotError
 from zot.system.home import zot_home
 from zot.tui.sanitize import Sanitizer

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.installed import tell
 from zot.agent.extensions.manifest import FILE
+from zot.agent.verb_arguments import parse
 from zot.errors import UsageError, ZotError
 
 STARTERS = Path(__file__).parent / "starters"

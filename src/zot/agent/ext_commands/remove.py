@@ -7,11 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.installed import all_installed, find, tell
 from zot.agent.extensions.discover import STAGING, global_dir
 from zot.agent.extensions.known_guards import forget, known_guards
 from zot.agent.extensions.trust import TrustStore
+from zot.agent.verb_arguments import parse
 from zot.errors import ZotError
 from zot.system.home import zot_home
 

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 from zot.agent.conformance.replay import Difference, default_place, frames_of, replay
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.extensions.manifest import Manifest, read_manifest
 from zot.agent.record import read_frames
+from zot.agent.verb_arguments import parse
 from zot.errors import ExtensionError, UsageError
 from zot.tui.sanitize import one_line
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.live_trace import LiveTrace, Show
 from zot.agent.extensions.manifest import FILE, Manifest, read_manifest
 from zot.agent.extensions.trace import TracedFrame, shown
 from zot.agent.record import read_frames
+from zot.agent.verb_arguments import parse
 from zot.errors import UsageError, ZotError
 from zot.tui.sanitize import one_line
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from zot.agent.ext_commands.arguments import parse
 from zot.agent.ext_commands.installed import tell
 from zot.agent.extensions.discover import candidates, project_dir
 from zot.agent.extensions.manifest import FILE, read_manifest
 from zot.agent.extensions.trust import TrustStore
+from zot.agent.verb_arguments import parse
 from zot.errors import ExtensionError, ZotError
 from zot.system.home import zot_home
 

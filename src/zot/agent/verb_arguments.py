@@ -1,4 +1,4 @@
-"""Words and switches of one ``zot ext`` command. Names typed by hand must not lead out of the directories."""
+"""Words and switches after a verb: ``zot ext …``, ``zot sessions …``."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Mapping
 
 import msgspec
 
-from zot.agent.extensions.manifest import check_name
-from zot.errors import ExtensionError, UsageError
+from zot.errors import UsageError
 
 
 class Arguments(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     values: dict[str, str]
 
+    def word(self, place: int) -> str | None:
+        return self.words[place] if place < len(self.words) else None
+
     def has(self, *switches: str) -> bool:
         return any(switch in self.values for switch in switches)
 
 
-def parse(argv: list[str], options: Mapping[str, bool], *, least: int, most: int, what: str = "") -> Arguments:
+def parse(
+    argv: list[str], options: Mapping[str, bool], *, least: int = 0, most: int | None = None, what: str = ""
+) -> Arguments:
     """``options`` says of each switch whether it takes a value; ``what`` names the word that may be missing."""
     words: list[str] = []
     values: dict[str, str] = {}
@@ -32,21 +36,15 @@ def parse(argv: list[str], options: Mapping[str, bool], *, least: int, most: int
                 raise UsageError(f'unknown flag "{name}"')
             if options[name] and not equals:
                 value = next(rest, "")
-            if options[name] != bool(value):
-                raise UsageError(f"{name} needs a value" if options[name] else f"{name} takes no value")
+            if options[name] and not value:
+                raise UsageError(f"{name} needs a value")
+            if equals and not options[name]:
+                raise UsageError(f"{name} takes no value")
             values[name] = value
         else:
             words.append(argument)
     if len(words) < least:
         raise UsageError(f"{what} is missing")
-    if len(words) > most:
+    if most is not None and len(words) > most:
         raise UsageError(f'unexpected argument "{words[most]}"')
     return Arguments(tuple(words), values)
-
-
-def typed_name(name: str) -> str:
-    """A name as typed after a verb; one with separators is refused before any path is made of it."""
-    try:
-        return check_name(name)
-    except ExtensionError as error:
-        raise UsageError(f"{name!r} is not the name of an extension: names have no path separators") from error
