@@ -41,8 +41,8 @@ _TOKENS = {
     "Operator": "operator",
     "Operator.Word": "keyword",
     "Punctuation": "punctuation",
-    "Generic.Inserted": "literal_string",
-    "Generic.Deleted": "literal_string_escape",
+    "Generic.Inserted": "diff_add",
+    "Generic.Deleted": "diff_remove",
     "Generic.Heading": "keyword",
 }
 _FOLLOWS = {role.key: role.follows for role in palette.SYNTAX}
@@ -92,6 +92,8 @@ class Highlighter:
         return self._openings[token]
 
     def _sgr(self, role: str) -> str:
+        if role.startswith("diff_"):  # as in the box of an edit
+            return self._theme.sgr(role)
         while role and role not in self._theme.syntax:
             role = _FOLLOWS.get(role, "")
         return style_sgr(self._theme, self._theme.syntax.get(role or "text", ""))

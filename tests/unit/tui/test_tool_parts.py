@@ -97,3 +97,8 @@ def test_where_the_end_matters_the_last_rows_are_kept() -> None:
     rows = collapsed(THEME, [f"row {i}" for i in range(40)], tail=True)
     assert "30 of 40" in visible(rows[0])
     assert rows[-1] == "row 39"
+
+
+def test_a_difference_in_a_code_block_has_the_colours_of_an_edit() -> None:
+    removed, added = Highlighter(THEME).lines("- old\n+ new", "diff")
+    assert removed.startswith(THEME.sgr("diff_remove")) and added.startswith(THEME.sgr("diff_add"))
