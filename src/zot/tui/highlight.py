@@ -75,14 +75,14 @@ class Highlighter:
         if lexer is None:
             return [self._theme.paint("code", line) for line in code.split("\n")]
         rows: list[list[str]] = [[]]
-        for token, text in lexer.get_tokens(code):
+        for token, text in lexer.get_tokens(code + "\n"):  # some languages know a line by its end
             opening = self._opening(token)
             first, *rest = text.split("\n")
             _put(rows[-1], opening, first)
             for line in rest:
                 rows.append([])
                 _put(rows[-1], opening, line)
-        wanted = code.count("\n") + 1  # the lexer ends its text with a newline of its own
+        wanted = code.count("\n") + 1
         lines = ["".join(parts) for parts in rows[:wanted]]
         return lines + [""] * (wanted - len(lines))
 
