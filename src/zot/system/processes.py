@@ -129,6 +129,11 @@ def spawn(
     return _children().spawn(argv, cwd, env, stdin, stdout, stderr)
 
 
+def expect_children() -> None:
+    """Several that stay are about to be started: watch before they compete with the watching shell for a core."""
+    _children().tell_watch()
+
+
 def background() -> list[ProcessTree]:
     """The trees still alive: running, or left by a call that has returned."""
     return _children().living()
@@ -198,9 +203,9 @@ class _Children:
     def _tell_watch_soon(self) -> None:
         """A moment later, so that a short command is over before anybody hears of it."""
         with suppress(RuntimeError):  # without a running loop there is no hurry: kill_all does the work
-            asyncio.get_running_loop().call_later(WATCH_DELAY, self._tell_watch)
+            asyncio.get_running_loop().call_later(WATCH_DELAY, self.tell_watch)
 
-    def _tell_watch(self) -> None:
+    def tell_watch(self) -> None:
         trees = self._trees.copy()  # several event loops may share one process
         self._watch.publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
 

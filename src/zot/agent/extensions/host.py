@@ -34,6 +34,7 @@ from zot.agent.extensions.trust import TrustStore
 from zot.agent.extproto import frames, limits
 from zot.core.tool import Tool
 from zot.system.files import make_private_dir
+from zot.system.processes import expect_children
 
 if TYPE_CHECKING:
     from zot.agent.extensions.trace import Direction, FrameTap
@@ -151,6 +152,8 @@ class ExtensionHost:
             for entry in found.entries
             if entry.manifest.has_process
         ]
+        if self._children:
+            expect_children()
         self._lives = {child: self._tasks.start(child.live()) for child in self._children}
         if self._children and self._log_keeper is None:
             self._log_keeper = self._tasks.start(self._keep_logs_short())
