@@ -25,7 +25,7 @@ OpenTmux = Callable[..., FakeTmux]
 @pytest.fixture
 def open_tmux(zot: Zot) -> Iterator[OpenTmux]:
     # A short path: the name of a socket has a limit.
-    with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="zt") as directory:
+    with tempfile.TemporaryDirectory(prefix="zt") as directory, ExitStack() as stack:  # the socket outlives its server
 
         def start(*args: str, before: str = "", **options: Any) -> FakeTmux:
             argv = [f"{sys.prefix}/bin/zot", *args, *zot.endpoint(True)]
