@@ -240,10 +240,10 @@ def _take(flags: Flags, argument: str, rest: Any) -> None:
 
 
 def _meant(name: str) -> str:
-    import difflib  # only for a command line that is wrong anyway
+    from zot.nearest import nearest  # only for a command line that is wrong anyway
 
-    close = difflib.get_close_matches(name, _BY_NAME, n=1) if name.startswith("--") else []
-    return f"; did you mean {close[0]}?" if close else ""
+    close = nearest(name, _BY_NAME) if name.startswith("--") else ""
+    return f"; did you mean {close}?" if close else ""
 
 
 def _check(flags: Flags) -> None:

@@ -15,6 +15,7 @@ import msgspec
 from zot.agent.endpoint import api_for, endpoint_for
 from zot.agent.settings import Settings
 from zot.errors import ConfigError, NotLoggedIn, UsageError
+from zot.nearest import nearest
 from zot.provider.auth.lookup import Credential, find_credential, has_credential
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
@@ -241,11 +242,9 @@ class _Resolver:
         )
 
     def _closest(self, provider: Provider, wanted: str) -> str:
-        from difflib import get_close_matches  # only on the way to an error
-
         owner = provider.rows_of or provider.id
-        near = get_close_matches(wanted, [row.id for row in self.catalog.rows() if row.provider == owner], n=1)
-        return f", did you mean {near[0]}" if near else ""
+        near = nearest(wanted, (row.id for row in self.catalog.rows() if row.provider == owner))
+        return f", did you mean {near}" if near else ""
 
     def _forgotten_model(self, provider: Provider) -> Model:
         default = self._default_model(provider)

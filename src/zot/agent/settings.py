@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from zot.errors import ConfigError
+from zot.nearest import nearest
 from zot.provider.auth.store import KeyCommand
 from zot.provider.model import REASONING_LEVELS, Reasoning
 from zot.system.files import locked, move_aside, write_atomic
@@ -140,15 +141,13 @@ class Settings:
 
     def near_misses(self) -> list[str]:
         """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` speaks of them."""
-        import difflib  # only here
-
         known = Values.__struct_fields__
         try:
             unknown = [key for key in self._read() if key not in known]
         except ConfigError:
             return []  # among the problems
-        close = {key: difflib.get_close_matches(key, known, n=1, cutoff=0.8) for key in unknown}
-        return [f"{self.path}: {key} is no setting; did you mean {meant[0]}?" for key, meant in close.items() if meant]
+        close = {key: nearest(key, known, likeness=0.8) for key in unknown}
+        return [f"{self.path}: {key} is no setting; did you mean {meant}?" for key, meant in close.items() if meant]
 
     def _read(self) -> dict[str, Any]:
         data = read_bytes(self.path)

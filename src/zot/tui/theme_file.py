@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
+from zot.nearest import nearest
 from zot.tui import colour, palette
 from zot.tui.colour import Colour, Depth
 from zot.tui.palette import Background
@@ -143,11 +144,9 @@ class _Application:
     def _unknown(self, place: str, key: str, known: Collection[str]) -> None:
         if key.startswith(("$", "_")):
             return
-        import difflib  # only for a file with a mistake in it
-
         spellings = {_bare(name): name for name in known}
-        close = difflib.get_close_matches(_bare(key), spellings, n=1)
-        meant = f"did you mean {spellings[close[0]]}?" if close else "`zot docs themes` lists them"
+        close = nearest(_bare(key), spellings)
+        meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
         self._problems.append(f"{self._file.path}: {place} is no key of a theme; {meant}")
 
     def _colour(self, key: str, role: str, value: Any) -> None:

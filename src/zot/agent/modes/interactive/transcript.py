@@ -194,8 +194,9 @@ class Transcript:
     def live_rows(self, columns: int) -> list[str]:
         """The streaming rest and the boxes of calls; begins with a blank row unless it goes on with settled text."""
         rows: list[str] = []
+        asking = bool(self._app.dialogs.waiting(CONFIRM))
         for view in self._tools.values():
-            view.asked(bool(self._app.dialogs.waiting(CONFIRM)))
+            view.asked(asking)
         if self._stream is not None:
             rest = self._stream.live(self._app.painter, blocks.text_width(columns))
             rows = blocks.indented(rest)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.command import Command
+from zot.nearest import nearest
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
@@ -64,14 +65,12 @@ def find(name: str) -> Command | None:
 
 def meant(name: str) -> str:
     """What to say about a name that is nearly one of these, or one that another agent has."""
-    import difflib  # only for a name that is wrong anyway
-
     from zot.agent.modes.interactive.commands.session import OPERATIONS
 
     if known := f"session {name}" if name in OPERATIONS else _ELSEWHERE.get(name):
         return f"; did you mean /{known}?"
-    close = difflib.get_close_matches(name, [command.name for command in COMMANDS if not command.hidden], n=1)
-    return f"; did you mean /{close[0]}?" if close else ""
+    close = nearest(name, (command.name for command in COMMANDS if not command.hidden))
+    return f"; did you mean /{close}?" if close else ""
 
 
 def offered(app: App) -> list[Command]:
