@@ -51,10 +51,10 @@ check: $(STAMP)-dev ## lint, types, layers, generated files
 	@echo "==> ruff";         $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@echo "==> basedpyright"; $(BIN)/basedpyright --warnings
 	@echo "==> layers";       $(BIN)/lint-imports | tail -n 4
-	@echo "==> generated";    $(BIN)/python -m tests.generated --check
+	@echo "==> generated";    $(BIN)/python -m generate --check
 
 generate: $(STAMP)-dev ## write the generated reference pages
-	@$(BIN)/python -m tests.generated
+	@$(BIN)/python -m generate
 
 test: $(STAMP)-sdks $(STAMP)-fixtures check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 2 --dist loadfile

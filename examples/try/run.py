@@ -70,7 +70,7 @@ def choose_model() -> tuple[str, list[str]]:
 
 def local_server() -> tuple[str, str] | None:
     from zot.provider.discovery import find_local_servers
-    from zot.provider.http import HttpPool
+    from zot.provider.http.pool import HttpPool
 
     async def look() -> tuple[str, str] | None:
         pool = HttpPool()

@@ -1,4 +1,4 @@
-"""The ``zot`` command. ``--version`` is answered here; everything else is dispatched by ``zot.agent.cli``."""
+"""The ``zot`` command. ``--version`` is answered here; everything else is dispatched by ``zot.agent.cli.main``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def main() -> int:
 
         sys.stdout.write(f"zot {__version__}\n")
         return 0
-    from zot.agent.cli import run
+    from zot.agent.cli.main import run
 
     return run(argv)
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from zot.agent.conformance.kit import Report, check_extension
+from zot.agent.extkit.kit import Report, check_extension
 
 HERE = Path(__file__).parent
 BROKEN = HERE / "broken"

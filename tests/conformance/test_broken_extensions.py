@@ -16,8 +16,8 @@ from tests.conformance.extension_kit import (
     spotless,
     told,
 )
-from zot.agent.conformance.checks import ALL
-from zot.agent.conformance.kit import Report
+from zot.agent.extkit.checks import ALL
+from zot.agent.extkit.kit import Report
 
 SCRIPTS = broken_scripts()
 

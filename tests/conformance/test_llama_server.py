@@ -12,10 +12,10 @@ from tests.e2e.conftest import Zot
 from tests.fakes.llama_server import llama_server
 from zot.errors import ContextTooLong
 from zot.provider.client import HttpClient
-from zot.provider.dialect import Endpoint
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.messages import user_message
 from zot.provider.model import Model
-from zot.provider.openai_chat import OpenAIChatDialect
 from zot.provider.stream import Request
 
 pytestmark = pytest.mark.llama

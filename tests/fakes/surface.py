@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from zot.agent.extproto.frames import Panel
+from zot.wire.frames import Panel
 
 
 class FakeSurface:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.agent.extproto import codec, frames
 from zot.errors import BadFrame
+from zot.wire import codec, frames
 
 GOLDEN = Path(__file__).parents[2] / "docs/schema/golden-frames.jsonl"
 LINES = [line for line in GOLDEN.read_text(encoding="utf-8").split("\n") if line]

@@ -11,9 +11,9 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
-from zot.agent.extproto import limits
 from zot.core.confirm import Answer, ConfirmGate
 from zot.core.tool import text_result
+from zot.wire import limits
 
 
 def asking(*frames: dict[str, Any], body: str = "serve()") -> str:

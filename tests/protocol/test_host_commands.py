@@ -12,10 +12,10 @@ from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
 from zot.agent.extensions.commands import CommandResult, ToolPrompt
-from zot.agent.extproto import limits
-from zot.agent.extproto.frames import Panel
 from zot.core.agent import FirstCall
 from zot.provider.messages import ToolCallBlock
+from zot.wire import limits
+from zot.wire.frames import Panel
 
 
 def commanding(reply: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen, seen_of
-from zot.agent.extproto import limits
+from zot.wire import limits
 
 SLEEPER = (
     "import subprocess\nchild = subprocess.Popen(['sleep', '300'])\nopen(HERE + '/pid', 'w').write(str(child.pid))\n"

@@ -13,12 +13,12 @@ from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
-from zot.agent.extproto import frames, limits
 from zot.core.confirm import Answer, ConfirmGate
 from zot.core.interceptors import ToolVerdict, TurnVerdict
 from zot.errors import AuthFailed, CompactionFailed
 from zot.provider.messages import Message, TextBlock
 from zot.provider.stream import TextDelta
+from zot.wire import frames, limits
 
 ALL = (*frames.CLASSIC_EVENTS, *frames.LATER_EVENTS)
 

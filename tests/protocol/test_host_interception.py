@@ -13,9 +13,9 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import events_seen, seen_of, write_extension
 from tests.fakes.tools import FakeTool
-from zot.agent.extproto import limits
 from zot.core.events import AssistantMessage, TextDelta
 from zot.provider.messages import TextBlock
+from zot.wire import limits
 
 
 def intercepting(event: str, reply: str, capabilities: str = "") -> str:

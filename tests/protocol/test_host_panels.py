@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import seen, seen_of
-from zot.agent.extproto.frames import PANEL_KEYS, Panel
+from zot.wire.frames import PANEL_KEYS, Panel
 
 PANEL = """
 hello(); send(type="register_command", name=NAME + "-open"); ready()

@@ -14,7 +14,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import seen, seen_of, write_extension
 from tests.fakes.tools import FakeTool
-from zot.agent.extproto import limits
+from zot.wire import limits
 
 TELL = """
 hello(); ready()

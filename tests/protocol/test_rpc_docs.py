@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import get_args
 
 from tests.e2e.conftest import Zot
-from zot.agent.extproto import rpc_frames
-from zot.agent.rpc import writer
+from zot.agent.modes.rpc import writer
+from zot.wire import rpc_frames
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

@@ -349,9 +349,9 @@ def _timeless(event: dict[str, Any]) -> dict[str, Any]:
 
 def test_nested_calls_and_auxiliary_usage_pass_the_encoder() -> None:
     """rpc-068, rpc-069 (at the encoder): ids of the form parent/n, and ``auxiliary`` only when true"""
-    from zot.agent.extproto.events import encode
     from zot.core import events
     from zot.provider.messages import TextBlock, ToolCallBlock, Usage
+    from zot.wire.events import encode
 
     call = encode(events.ToolCall(ToolCallBlock("toolu_1/2", "read", "{}")))
     assert call == b'{"type":"tool_call","id":"toolu_1/2","name":"read","args":{}}'

@@ -22,7 +22,7 @@ from tests.fakes.model_server import CallTools, Refuse, Say
 from tests.fakes.rpc_client import FakeRpcClient
 from tests.protocol.test_rpc_process import PNG
 from zot import __version__
-from zot.agent.extproto import rpc_frames
+from zot.wire import rpc_frames
 
 CASSETTES = Path(__file__).parent.parent / "cassettes" / "rpc"
 TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

@@ -7,10 +7,11 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from generate_extproto import pages
 
-from tests.generated_extproto import pages
-from zot.agent.extproto import frames, limits, schema
-from zot.agent.extproto.meanings import MEANINGS
+from generate import schema
+from generate.meanings import MEANINGS
+from zot.wire import frames, limits
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = {"host": schema.child_schema(), "child": schema.host_schema()}

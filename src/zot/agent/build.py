@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 
 from zot import __version__
 from zot.agent import context_files
-from zot.agent.docs import index_path
+from zot.agent.cli.docs import index_path
+from zot.agent.cli.flags import Flags
 from zot.agent.embedding import ALONE, Embedding
-from zot.agent.flags import Flags
 from zot.agent.logged_out import LoggedOut
 from zot.agent.model_refresh import ModelRefresh
 from zot.agent.resolve import Query, Resolved, require_credential, resolve
@@ -34,7 +34,7 @@ from zot.errors import UsageError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.connect import connect, connect_script
-from zot.provider.http import HttpPool
+from zot.provider.http.pool import HttpPool
 from zot.provider.messages import Usage
 from zot.provider.model import Reasoning
 from zot.provider.providers import credential_variables
@@ -54,7 +54,7 @@ async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Ru
     close_taps = None
     try:
         if flags.ext_trace or flags.record:
-            from zot.agent.taps import attach  # few runs are traced
+            from zot.agent.recording.taps import attach  # few runs are traced
 
             close_taps = attach(flags, runtime)
         await runtime.start_extensions()
@@ -222,7 +222,7 @@ def _extension_host(
     from zot.agent.extensions.headless_surface import HeadlessSurface
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.extensions.trust import TrustStore
-    from zot.agent.extproto.limits import READY_GRACE_EXPLICIT
+    from zot.wire.limits import READY_GRACE_EXPLICIT
 
     headless = flags.mode in ("print", "json", "stream")
     return ExtensionHost(
@@ -300,7 +300,7 @@ def choose_session(flags: Flags) -> None:
     """``--resume`` without a screen: ask on stderr, read a number from stdin, and go on with that session."""
     import sys
 
-    from zot.agent.sessions_command import choose
+    from zot.agent.cli.sessions import choose
 
     if flags.no_session or flags.session or flags.continue_:
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from zot.agent.settings import Settings
 from zot.agent.updates import fetch_release
-from zot.provider.http import HttpPool
+from zot.provider.http.pool import HttpPool
 
 
 async def whats_new(settings: Settings, version: str, pool: HttpPool) -> str:

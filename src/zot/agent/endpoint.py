@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from zot.agent.settings import Values
 from zot.errors import ConfigError
 from zot.provider.auth.lookup import Credential
-from zot.provider.dialect import Endpoint
+from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
 from zot.provider.providers import PROVIDERS, Api, Provider, base_url_of, is_loopback, is_url
 

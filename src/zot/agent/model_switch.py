@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from zot.agent.flags import Flags
+from zot.agent.cli.flags import Flags
 from zot.agent.logged_out import LoggedOut
 from zot.agent.resolve import Query, Resolved, require_credential, resolve
 from zot.agent.runtime import Runtime

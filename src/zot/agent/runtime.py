@@ -20,7 +20,7 @@ from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
-from zot.provider.http import HttpPool
+from zot.provider.http.pool import HttpPool
 from zot.provider.messages import Usage
 
 if TYPE_CHECKING:

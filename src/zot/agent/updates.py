@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import ProviderError
-from zot.provider.dialect import HttpRequest
-from zot.provider.http import HttpPool
+from zot.provider.dialects.dialect import HttpRequest
+from zot.provider.http.pool import HttpPool
 from zot.system.files import write_atomic
 
 FRESH_S = 12 * 3600

@@ -21,8 +21,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zot.agent.extproto.rpc_events import Event, Unknown, decode, text_of
-    from zot.agent.extproto.rpc_frames import (
+    from zot.client.client import Client
+    from zot.client.options import ClientOptions
+    from zot.client.sync import SyncClient
+    from zot.errors import ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
+    from zot.wire.rpc_events import Event, Unknown, decode, text_of
+    from zot.wire.rpc_frames import (
         ApprovalRequest,
         AssistantMessage,
         AssistantStart,
@@ -53,10 +57,6 @@ if TYPE_CHECKING:
         UsageTotals,
         UserMessage,
     )
-    from zot.client.client import Client
-    from zot.client.options import ClientOptions
-    from zot.client.sync import SyncClient
-    from zot.errors import ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
 
 __all__ = [
     "ApprovalRequest",
@@ -103,7 +103,7 @@ __all__ = [
 ]
 
 _ROOMS = (
-    ("zot.agent.extproto.rpc_events", ("Event", "Unknown", "decode", "text_of")),
+    ("zot.wire.rpc_events", ("Event", "Unknown", "decode", "text_of")),
     ("zot.client.client", ("Client",)),
     ("zot.client.options", ("ClientOptions",)),
     ("zot.client.sync", ("SyncClient",)),
@@ -117,6 +117,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    room = next((room for room, names in _ROOMS if name in names), "zot.agent.extproto.rpc_frames")
+    room = next((room for room, names in _ROOMS if name in names), "zot.wire.rpc_frames")
     value = globals()[name] = getattr(import_module(room), name)
     return value

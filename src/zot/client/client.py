@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Awaitable, Iterable
 from types import TracebackType
 from typing import Self, Unpack, cast
 
-from zot.agent.extproto import rpc_frames as rpc
-from zot.agent.extproto.rpc_events import Event, text_of
 from zot.client.child import Child
 from zot.client.connection import Connection, Inbox
 from zot.client.options import ClientOptions, argv_of, capabilities_of, environment_of
 from zot.errors import CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.sdk.approvals import answer_of
 from zot.sdk.images import PromptImage, image_block
+from zot.wire import rpc_frames as rpc
+from zot.wire.rpc_events import Event, text_of
 
 
 class Client:

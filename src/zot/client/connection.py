@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.extproto import rpc_frames
-from zot.agent.extproto.rpc_events import Event, decode
 from zot.client.child import Child
 from zot.errors import ClientError, CommandFailed, NoAnswer
+from zot.wire import rpc_frames
+from zot.wire.rpc_events import Event, decode
 
 _ENDS = (rpc_frames.Done, rpc_frames.CompactDone)
 _HIGH_WATER = 1000  # events waiting for a reader

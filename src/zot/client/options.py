@@ -7,9 +7,9 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypedDict
 
-from zot.agent.extproto.rpc_events import Event
-from zot.agent.extproto.rpc_frames import ApprovalRequest
 from zot.sdk.approvals import Decision
+from zot.wire.rpc_events import Event
+from zot.wire.rpc_frames import ApprovalRequest
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Unpack
 
-from zot.agent.extproto import rpc_frames as rpc
-from zot.agent.extproto.rpc_events import Event
 from zot.client.client import Client
 from zot.client.options import ClientOptions
 from zot.sdk.images import PromptImage
 from zot.system.waiting_face import WaitingFace
+from zot.wire import rpc_frames as rpc
+from zot.wire.rpc_events import Event
 
 
 class SyncClient(WaitingFace):

@@ -15,7 +15,7 @@ Order within a prompt::
     Done                            always, exactly once, last
 
 ``Notice`` may stand anywhere. A failure before the model answered has no AssistantStart. The tags are the
-wire names; ``agent.extproto.events`` turns these into the JSON of ``--json`` and ``zot rpc``.
+wire names; ``zot.wire.events`` turns these into the JSON of ``--json`` and ``zot rpc``.
 """
 
 from __future__ import annotations

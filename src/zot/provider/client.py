@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from zot.errors import BadRequest, ProviderError, TransportFailed
-from zot.provider.dialect import Decoder, Dialect, Endpoint, HttpRequest
+from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, HttpRequest
 from zot.provider.failures import BODY_KEPT, failure
-from zot.provider.http import HttpPool, HttpResponse
+from zot.provider.http.pool import HttpPool, HttpResponse
+from zot.provider.http.sse import SseParser
 from zot.provider.retry import final, next_wait
-from zot.provider.sse import SseParser
 from zot.provider.stream import Finished, Request, Retrying, Started, StreamEvent
 
 

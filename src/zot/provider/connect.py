@@ -9,8 +9,8 @@ from zot.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zot.provider.dialect import Dialect, Endpoint
-    from zot.provider.http import HttpPool
+    from zot.provider.dialects.dialect import Dialect, Endpoint
+    from zot.provider.http.pool import HttpPool
     from zot.provider.providers import Api
     from zot.provider.stream import Client
 
@@ -32,15 +32,15 @@ def connect_script(path: Path) -> Client:
 def _dialect(api: Api) -> Dialect:
     match api:
         case "anthropic":
-            from zot.provider.anthropic import AnthropicDialect
+            from zot.provider.dialects.anthropic import AnthropicDialect
 
             return AnthropicDialect()
         case "openai":
-            from zot.provider.openai_chat import OpenAIChatDialect
+            from zot.provider.dialects.openai_chat import OpenAIChatDialect
 
             return OpenAIChatDialect()
         case "openai-responses":
-            from zot.provider.openai_responses import OpenAIResponsesDialect
+            from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 
             return OpenAIResponsesDialect()
         case "script":

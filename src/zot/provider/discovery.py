@@ -22,10 +22,10 @@ from zot.errors import ConfigError, NotLoggedIn, ProviderError
 from zot.provider.auth.lookup import find_credential
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
-from zot.provider.dialect import HttpRequest
-from zot.provider.http import HttpPool
+from zot.provider.dialects.dialect import HttpRequest
+from zot.provider.dialects.request_parts import address
+from zot.provider.http.pool import HttpPool
 from zot.provider.providers import PROVIDERS, Provider, base_url_of
-from zot.provider.wire import address
 from zot.system.files import locked, write_atomic
 
 TTL_S = 6 * 3600

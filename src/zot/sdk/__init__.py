@@ -31,8 +31,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zot.agent.extproto.rpc_events import Event, Unknown, decode, text_of
-    from zot.agent.extproto.rpc_frames import (
+    from zot.core.confirm import Answer
+    from zot.core.tool import Tool, ToolContext
+    from zot.errors import AgentBusy, RuntimeClosed, ToolError, ZotError
+    from zot.sdk.approvals import Approval
+    from zot.sdk.interceptors import Refuse, ToolRequest, before_message, before_tool, before_turn
+    from zot.sdk.options import Options
+    from zot.sdk.runtime import Runtime
+    from zot.sdk.stream import EventStream
+    from zot.sdk.sync import SyncRuntime
+    from zot.sdk.tools import tool
+    from zot.wire.rpc_events import Event, Unknown, decode, text_of
+    from zot.wire.rpc_frames import (
         AssistantMessage,
         AssistantStart,
         CompactDone,
@@ -57,16 +67,6 @@ if TYPE_CHECKING:
         UsageTotals,
         UserMessage,
     )
-    from zot.core.confirm import Answer
-    from zot.core.tool import Tool, ToolContext
-    from zot.errors import AgentBusy, RuntimeClosed, ToolError, ZotError
-    from zot.sdk.approvals import Approval
-    from zot.sdk.interceptors import Refuse, ToolRequest, before_message, before_tool, before_turn
-    from zot.sdk.options import Options
-    from zot.sdk.runtime import Runtime
-    from zot.sdk.stream import EventStream
-    from zot.sdk.sync import SyncRuntime
-    from zot.sdk.tools import tool
 
 __all__ = [
     "AgentBusy",
@@ -119,7 +119,7 @@ __all__ = [
 # Looked through in this order; a program that only reads transcripts loads no agent.
 _ROOMS = (
     ("zot.errors", ("AgentBusy", "RuntimeClosed", "ToolError", "ZotError")),
-    ("zot.agent.extproto.rpc_events", ("Event", "Unknown", "decode", "text_of")),
+    ("zot.wire.rpc_events", ("Event", "Unknown", "decode", "text_of")),
     ("zot.core.confirm", ("Answer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),
     ("zot.sdk.approvals", ("Approval",)),
@@ -138,6 +138,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    room = next((room for room, names in _ROOMS if name in names), "zot.agent.extproto.rpc_frames")
+    room = next((room for room, names in _ROOMS if name in names), "zot.wire.rpc_frames")
     value = globals()[name] = getattr(import_module(room), name)
     return value

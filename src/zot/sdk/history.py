@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from zot.agent.extproto import rpc_frames
 from zot.errors import UsageError
 from zot.provider.messages import Block, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.wire import rpc_frames
 
 
 def transcript_of(messages: Sequence[rpc_frames.Message]) -> list[Message]:

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, get_args
 
+from zot.agent.cli.flags import Flags
 from zot.agent.embedding import Embedding
-from zot.agent.flags import Flags
 from zot.core.interceptors import Interceptor
 from zot.core.tool import Tool
 from zot.errors import UsageError

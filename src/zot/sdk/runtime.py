@@ -16,9 +16,6 @@ import msgspec
 
 from zot.agent import runtime as agent_runtime
 from zot.agent.build import build
-from zot.agent.extproto import rpc_frames
-from zot.agent.extproto.events import message_fields, usage_fields
-from zot.agent.extproto.rpc_events import text_of
 from zot.agent.model_switch import switch_model
 from zot.core.loop import Outcome
 from zot.errors import AgentBusy, RuntimeClosed, UsageError, ZotError
@@ -29,6 +26,9 @@ from zot.sdk.images import PromptImage, image_block
 from zot.sdk.options import Options, check, embedding_of, flags_of
 from zot.sdk.stream import EventStream, Job, Work
 from zot.sdk.surface import EventSurface
+from zot.wire import rpc_frames
+from zot.wire.events import message_fields, usage_fields
+from zot.wire.rpc_events import text_of
 
 
 class Runtime:

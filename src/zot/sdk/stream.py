@@ -12,10 +12,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from zot.agent.extproto import rpc_frames
-from zot.agent.extproto.rpc_events import Event, of
 from zot.core.events import AgentEvent
 from zot.core.run import Emit
+from zot.wire import rpc_frames
+from zot.wire.rpc_events import Event, of
 
 Job = Callable[[Emit], Coroutine[Any, Any, Any]]
 

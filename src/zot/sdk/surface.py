@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from zot.agent.extensions.surface import SilentSurface
-from zot.agent.extproto.rpc_frames import ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify
+from zot.wire.rpc_frames import ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify
 
 _HELD = 256  # notes of an idle runtime; the oldest give way
 

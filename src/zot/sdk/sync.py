@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Unpack
 
-from zot.agent.extproto import rpc_frames
-from zot.agent.extproto.rpc_events import Event
 from zot.provider.model import Reasoning
 from zot.sdk.images import PromptImage
 from zot.sdk.options import Options
 from zot.sdk.runtime import Runtime
 from zot.sdk.stream import EventStream
 from zot.system.waiting_face import WaitingFace
+from zot.wire import rpc_frames
+from zot.wire.rpc_events import Event
 
 
 class SyncRuntime(WaitingFace):

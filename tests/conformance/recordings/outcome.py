@@ -8,14 +8,14 @@ import msgspec
 
 from tests.conformance.recordings.cassettes import Kind
 from zot.errors import ProviderError
-from zot.provider.anthropic import AnthropicDialect
 from zot.provider.client import HttpClient
-from zot.provider.dialect import Dialect, Endpoint
+from zot.provider.dialects.anthropic import AnthropicDialect
+from zot.provider.dialects.dialect import Dialect, Endpoint
+from zot.provider.dialects.openai_chat import OpenAIChatDialect
+from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
+from zot.provider.http.sse import SseParser
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage, user_message
 from zot.provider.model import Model
-from zot.provider.openai_chat import OpenAIChatDialect
-from zot.provider.openai_responses import OpenAIResponsesDialect
-from zot.provider.sse import SseParser
 from zot.provider.stream import Finished, Request, StreamEvent, TextDelta, ToolArgs, ToolStarted, UsageReported
 
 DIALECTS: dict[Kind, tuple[str, Dialect]] = {

@@ -10,7 +10,7 @@ from queue import Queue
 from types import TracebackType
 from typing import Any
 
-from zot.agent.extproto import codec, frames
+from zot.wire import codec, frames
 
 PATIENCE = 30.0  # only reached when something is broken
 ACK = frames.HelloAck(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.sdks.pipe_host import ACK, PipeHost
-from zot.agent.extproto import codec, frames
-from zot.agent.extproto.frames import Content, Panel
+from zot.wire import codec, frames
+from zot.wire.frames import Content, Panel
 
 ANY = {"type": "object"}
 ECHO_SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

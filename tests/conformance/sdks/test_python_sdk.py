@@ -13,13 +13,13 @@ import msgspec
 import pytest
 
 import zot.ext
+from generate.schema import child_frames
 from tests.conformance.sdks.pipe_host import PipeHost
 from tests.conformance.sdks.suite import SdkSuite
-from zot.agent.extproto import codec, frames
-from zot.agent.extproto.schema import child_frames
 from zot.ext import Extension, ToolContext
 from zot.ext import frames as ext_frames
 from zot.ext.typed_tools import BadArguments, Parameters, description_of
+from zot.wire import codec, frames
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ from zot.provider.auth.lookup import forget_commands
 from zot.provider.auth.store import AuthStore, OAuthToken
 from zot.provider.catalog import Catalog
 from zot.provider.connect import connect, connect_script
-from zot.provider.dialect import Endpoint
+from zot.provider.dialects.dialect import Endpoint
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant"}
 OPENAI = {"OPENAI_API_KEY": "sk-oa"}

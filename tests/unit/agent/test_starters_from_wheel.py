@@ -24,7 +24,7 @@ __all__ = ["wheel"]
 def test_the_wheel_makes_complete_starters(wheel: Path, tmp_path: Path, language: str, file: str) -> None:
     starter = tmp_path / "starter"
     words = ["new", "starter", "--lang", language, "--dir", str(starter)]
-    ran = from_wheel(wheel, f"from zot.agent.ext_command import run; raise SystemExit(run({words!r}))")
+    ran = from_wheel(wheel, f"from zot.agent.cli.ext.door import run; raise SystemExit(run({words!r}))")
     assert ran.returncode == 0, ran.stderr
     assert (starter / file).is_file()
     assert '"name": "starter"' in (starter / "extension.json").read_text()

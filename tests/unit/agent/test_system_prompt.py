@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from zot.agent import docs
+from zot.agent.cli import docs
 from zot.agent.context_files import ContextFile
 from zot.agent.system_prompt import SystemPrompt, load_custom, tool_summary
 from zot.provider.stream import ToolSpec

@@ -12,7 +12,7 @@ import pytest
 from zot.agent.changelog import changelog_part, dismissed, whats_new
 from zot.agent.settings import Settings
 from zot.agent.updates import Update, UpdateCheck, version_key
-from zot.provider.http import HttpPool
+from zot.provider.http.pool import HttpPool
 
 
 class FakeFeed:

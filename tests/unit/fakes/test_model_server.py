@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Slow, StreamError
-from zot.provider.dialect import HttpRequest
-from zot.provider.http import HttpPool
+from zot.provider.dialects.dialect import HttpRequest
+from zot.provider.http.pool import HttpPool
 
 MESSAGES = [{"role": "user", "content": "hi"}]
 TURNS = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from zot.provider.dialect import Decoder, Dialect, Endpoint, SseEvent
+from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, SseEvent
 from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
 from zot.provider.stream import Finished, Request, StreamEvent, ToolSpec, UsageReported

@@ -36,14 +36,14 @@ from zot.errors import (
     RateLimited,
     TransportFailed,
 )
-from zot.provider.anthropic import AnthropicDialect
 from zot.provider.client import HttpClient
-from zot.provider.dialect import Dialect, Endpoint
-from zot.provider.http import HttpPool
+from zot.provider.dialects.anthropic import AnthropicDialect
+from zot.provider.dialects.dialect import Dialect, Endpoint
+from zot.provider.dialects.openai_chat import OpenAIChatDialect
+from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
+from zot.provider.http.pool import HttpPool
 from zot.provider.messages import Usage, user_message
 from zot.provider.model import Model
-from zot.provider.openai_chat import OpenAIChatDialect
-from zot.provider.openai_responses import OpenAIResponsesDialect
 from zot.provider.stream import Finished, Request, Retrying, Started, StreamEvent, TextDelta, UsageReported
 
 REQUEST = Request(model=Model(id="m", provider="fake", max_output=100), messages=(user_message("hi"),))

@@ -15,7 +15,7 @@ import pytest
 from zot.provider.auth.store import AuthStore, OAuthToken
 from zot.provider.catalog import Cache, CachedModel, Catalog, read_cache
 from zot.provider.discovery import Target, find_local_servers, refresh, refresh_due, targets
-from zot.provider.http import HttpPool
+from zot.provider.http.pool import HttpPool
 from zot.provider.providers import PROVIDERS, Provider
 
 Answer = Callable[[str, dict[str, str]], "tuple[int, Any]"]

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Slow
-from zot.agent.extproto import events as wire
 from zot.errors import AgentBusy, BadRequest, CompactionFailed, RuntimeClosed, UsageError
 from zot.sdk import (
     AssistantMessage,
@@ -28,6 +27,7 @@ from zot.sdk import (
     decode,
     text_of,
 )
+from zot.wire import events as wire
 
 Serve = Callable[..., FakeModelServer]
 Embed = Callable[..., Runtime]

@@ -19,9 +19,9 @@ from zot.agent.extensions.discover import Entry
 from zot.agent.extensions.pending import Kind, Pending
 from zot.agent.extensions.process import ExtensionProcess, start_process
 from zot.agent.extensions.restarts import Restarts
-from zot.agent.extproto import frames, limits
-from zot.agent.extproto.codec import UnknownFrame, decode_child, encode
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
+from zot.wire import frames, limits
+from zot.wire.codec import UnknownFrame, decode_child, encode
 
 if TYPE_CHECKING:
     from zot.agent.extensions.trace import Direction

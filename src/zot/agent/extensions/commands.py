@@ -11,8 +11,8 @@ from zot.agent.extensions.panels import Panels
 from zot.agent.extensions.pending import new_id
 from zot.agent.extensions.registry import Registry
 from zot.agent.extensions.surface import Surface
-from zot.agent.extproto import frames, limits
 from zot.errors import ExtensionError
+from zot.wire import frames, limits
 
 
 class ToolPrompt(msgspec.Struct, frozen=True):

@@ -10,10 +10,10 @@ from typing import Any
 
 from zot.agent.extensions.child import Child
 from zot.agent.extensions.result_view import wire_blocks
-from zot.agent.extproto.codec import encode
-from zot.agent.extproto.frames import Event, ResultView
 from zot.core import events, lifecycle
 from zot.provider.messages import TextBlock, ToolCallBlock
+from zot.wire.codec import encode
+from zot.wire.frames import Event, ResultView
 
 _Fields = dict[str, Any]
 

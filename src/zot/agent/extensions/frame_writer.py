@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 
-from zot.agent.extproto import limits
+from zot.wire import limits
 
 
 class FrameWriter:

@@ -31,10 +31,10 @@ from zot.agent.extensions.system_prompt_chain import Conversation, rewrite
 from zot.agent.extensions.tasks import Tasks
 from zot.agent.extensions.tool import ExtensionTool
 from zot.agent.extensions.trust import TrustStore
-from zot.agent.extproto import frames, limits
 from zot.core.tool import Tool
 from zot.system.files import make_private_dir
 from zot.system.processes import expect_children
+from zot.wire import frames, limits
 
 if TYPE_CHECKING:
     from zot.agent.extensions.trace import Direction, FrameTap

@@ -15,11 +15,11 @@ import msgspec
 from zot.agent.extensions.child import Child
 from zot.agent.extensions.guards import MissingGuard, absent, refusal
 from zot.agent.extensions.pending import new_id
-from zot.agent.extproto import limits
-from zot.agent.extproto.frames import EventIntercept, EventInterceptResponse
 from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
 from zot.provider.messages import ToolCallBlock
+from zot.wire import limits
+from zot.wire.frames import EventIntercept, EventInterceptResponse
 
 CALL_REFUSED = "tool call refused by extension guard"
 TURN_REFUSED = "turn blocked by extension guard"

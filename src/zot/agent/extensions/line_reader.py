@@ -5,7 +5,7 @@ Whatever a child writes, the next line after its next line feed is read as if no
 
 from __future__ import annotations
 
-from zot.agent.extproto.frames import MAX_LINE
+from zot.wire.frames import MAX_LINE
 
 
 class LineReader:

@@ -16,9 +16,9 @@ import msgspec
 from zot.agent.extensions.child import Child
 from zot.agent.extensions.result_view import wire_blocks
 from zot.agent.extensions.tasks import Tasks
-from zot.agent.extproto import frames, limits
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
+from zot.wire import frames, limits
 
 RunTool = Callable[[str, dict[str, Any], str], Awaitable[ToolResult]]
 

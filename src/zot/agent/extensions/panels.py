@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from zot.agent.extensions.child import Child
 from zot.agent.extensions.surface import Surface
-from zot.agent.extproto import frames
+from zot.wire import frames
 
 
 class Panels:

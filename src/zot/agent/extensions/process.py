@@ -16,8 +16,8 @@ from pathlib import Path
 
 from zot.agent.extensions.frame_writer import FrameWriter
 from zot.agent.extensions.line_reader import LineReader
-from zot.agent.extproto import limits
 from zot.system.processes import ProcessTree, spawn
+from zot.wire import limits
 
 _READ = 2 * 1024
 _READ_LONG = 256 * 1024

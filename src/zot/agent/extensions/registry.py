@@ -13,7 +13,7 @@ import msgspec
 
 from zot.agent.extensions import schema_check
 from zot.agent.extensions.child import Child
-from zot.agent.extproto import frames
+from zot.wire import frames
 
 MOST_NAMES = 500  # of one kind from one extension: no model can choose among more
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -10,7 +10,7 @@ from zot.agent.extensions.nested_calls import NestedCalls
 from zot.agent.extensions.panels import Panels
 from zot.agent.extensions.registry import Registry
 from zot.agent.extensions.surface import Surface
-from zot.agent.extproto import frames
+from zot.wire import frames
 
 _NOTES_PER_SECOND = 1000
 _EVENTS = frozenset((*frames.CLASSIC_EVENTS, *frames.LATER_EVENTS))

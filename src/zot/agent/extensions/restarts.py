@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.agent.extproto import limits
+from zot.wire import limits
 
 
 class Restarts:

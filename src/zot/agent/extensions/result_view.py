@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zot.agent.extproto import limits
-from zot.agent.extproto.frames import Content
 from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
+from zot.wire import limits
+from zot.wire.frames import Content
 
 
 def wire_blocks(

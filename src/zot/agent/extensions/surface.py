@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from zot.agent.extproto.frames import Panel
+from zot.wire.frames import Panel
 
 Level = Literal["info", "success", "warn", "error"]
 

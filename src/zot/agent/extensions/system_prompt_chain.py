@@ -12,9 +12,9 @@ import msgspec
 
 from zot.agent.extensions.child import Child
 from zot.agent.extensions.pending import new_id
-from zot.agent.extproto import limits
-from zot.agent.extproto.frames import EventIntercept, EventInterceptResponse
 from zot.errors import ExtensionError
+from zot.wire import limits
+from zot.wire.frames import EventIntercept, EventInterceptResponse
 
 
 class Conversation(msgspec.Struct, frozen=True):

@@ -15,9 +15,9 @@ from zot.agent.extensions.child import Child
 from zot.agent.extensions.pending import new_id
 from zot.agent.extensions.registry import is_deferred
 from zot.agent.extensions.tool_results import converted, failed
-from zot.agent.extproto import frames
 from zot.core.tool import ToolContext, ToolResult
 from zot.errors import ExtensionError, ExtensionTimedOut
+from zot.wire import frames
 
 _SLOW_S = 10.0
 

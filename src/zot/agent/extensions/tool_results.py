@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from zot.agent.extproto import frames
 from zot.core.tool import ToolResult
 from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
+from zot.wire import frames
 
 
 def converted(extension: str, tool: str, answer: frames.ToolResult) -> ToolResult:

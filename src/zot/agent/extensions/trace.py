@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from zot.agent.journal_file import JournalFile
+from zot.agent.recording.journal_file import JournalFile
 
 Direction = Literal["in", "out"]  # as the host sees it: "in" comes from the extension
 FrameTap = Callable[[str, Direction, bytes], None]

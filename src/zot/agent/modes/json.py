@@ -8,8 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from zot.agent.console import Stdout
-from zot.agent.extproto.events import encode
 from zot.core.events import AgentEvent, Done
+from zot.wire.events import encode
 
 
 class DoneLine(msgspec.Struct, frozen=True, tag="done"):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+import zot
 from zot.agent.tools.child_output import start_with_output
 from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
 from zot.agent.tools.workspace import Workspace
@@ -26,7 +27,7 @@ _RIPGREP = ["--no-config", "--no-messages", "--hidden", "--no-ignore-global", "-
 _NO_GIT = ["--glob", "!.git"]
 _ANYTHING = frozenset({"", "*", "**", "**/*"})
 _WORKER = "import sys; sys.path.insert(0, sys.argv[1]); from zot.agent.tools.search_worker import main; "
-_PACKAGES = Path(__file__).parents[3]
+_PACKAGES = Path(zot.__file__).parents[1]
 
 
 class Query(msgspec.Struct, frozen=True):

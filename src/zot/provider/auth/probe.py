@@ -6,11 +6,11 @@ import asyncio
 
 from zot import __version__
 from zot.errors import AuthFailed, ProviderError, TransportFailed
-from zot.provider.dialect import Endpoint, HttpRequest
+from zot.provider.dialects.dialect import Endpoint, HttpRequest
+from zot.provider.dialects.request_parts import address
 from zot.provider.failures import failure
-from zot.provider.http import HttpPool
+from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
-from zot.provider.wire import address
 
 _TIMEOUT_S = 15.0
 _BODY_LIMIT = 64 * 1024

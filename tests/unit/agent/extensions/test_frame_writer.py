@@ -8,7 +8,7 @@ import os
 import pytest
 
 from zot.agent.extensions.frame_writer import FrameWriter
-from zot.agent.extproto import limits
+from zot.wire import limits
 
 LINE = b"x" * 999 + b"\n"
 

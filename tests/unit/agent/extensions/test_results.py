@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from zot.agent.extensions.result_view import wire_blocks
 from zot.agent.extensions.tool_results import converted, failed
-from zot.agent.extproto.frames import Content, ToolResult
 from zot.provider.messages import ImageBlock, TextBlock
+from zot.wire.frames import Content, ToolResult
 
 
 def test_what_fits_is_left_as_it_is() -> None:

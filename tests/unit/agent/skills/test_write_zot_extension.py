@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from tests.unit.agent.skills.example_files import blocks, example_files, skill_text, write_examples
-from zot.agent.extproto import limits
-from zot.agent.extproto.codec import decode_child, decode_host, encode
-from zot.agent.extproto.frames import MAX_LINE, Frame
 from zot.errors import BadFrame
+from zot.wire import limits
+from zot.wire.codec import decode_child, decode_host, encode
+from zot.wire.frames import MAX_LINE, Frame
 
 NAME = "write-zot-extension"
 TEXT = " ".join(skill_text(NAME).split())

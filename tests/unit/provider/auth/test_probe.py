@@ -8,8 +8,8 @@ import pytest
 from tests.fakes.web import FakeWeb
 from zot.errors import AuthFailed, Overloaded, ProviderError, TransportFailed
 from zot.provider.auth.probe import probe_key, refusal
-from zot.provider.dialect import Endpoint
-from zot.provider.http import HttpPool
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.pool import HttpPool
 from zot.provider.providers import PROVIDERS, Provider
 
 KEY = "sk-secret-0123456789"

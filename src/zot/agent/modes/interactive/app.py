@@ -33,7 +33,7 @@ from zot.tui.keys import Key, KeyDecoder
 from zot.tui.terminal import Terminal
 
 if TYPE_CHECKING:
-    from zot.agent.flags import Flags
+    from zot.agent.cli.flags import Flags
     from zot.agent.runtime import Runtime
     from zot.provider.messages import Message
     from zot.tui.markdown import Painter

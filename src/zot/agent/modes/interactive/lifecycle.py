@@ -18,7 +18,7 @@ from zot.tui.highlight import warm_up
 from zot.tui.terminal import ASK_BACKGROUND, Terminal
 
 if TYPE_CHECKING:
-    from zot.agent.flags import Flags
+    from zot.agent.cli.flags import Flags
     from zot.agent.modes.interactive.app import App
     from zot.provider.messages import Message
 

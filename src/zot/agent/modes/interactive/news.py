@@ -55,8 +55,8 @@ def _feed(app: App) -> str:
 
 def banner(app: App, update: Update) -> list[str]:
     """Printed once, above everything that is said."""
+    from zot.agent.cli.update import install_command
     from zot.agent.modes.interactive.dialogs.dialog import titled_rule
-    from zot.agent.update_command import install_command
 
     theme, width = app.theme, app.columns
     lines = [

@@ -14,8 +14,8 @@ from zot.tui.theme import Theme
 from zot.tui.width import visible, wrap
 
 if TYPE_CHECKING:
-    from zot.agent.extproto.frames import Panel
     from zot.agent.modes.interactive.app import App
+    from zot.wire.frames import Panel
 
 _MOST = 20
 _ROLES = {"info": "note_info", "success": "note_success", "warn": "note_warn", "error": "note_error"}

@@ -19,8 +19,8 @@ from zot.tui.widgets.select_list import window
 from zot.tui.width import RESET, visible, wrap
 
 if TYPE_CHECKING:
-    from zot.agent.extproto.frames import Panel
     from zot.agent.modes.interactive.app import App
+    from zot.wire.frames import Panel
 
 _NAMED = frozenset(
     {"up", "down", "left", "right", "enter", "tab", "backspace", "delete", "home", "end", "pageup", "pagedown"}

@@ -16,7 +16,7 @@ from zot.tui.sanitize import Sanitizer, one_line
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
-    from zot.agent.flags import Flags
+    from zot.agent.cli.flags import Flags
     from zot.agent.runtime import Runtime
 
 _GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cancels, ctrl+d leaves"

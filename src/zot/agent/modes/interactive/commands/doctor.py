@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def run(app: App, arguments: str) -> None:
-    from zot.agent.doctor import report
+    from zot.agent.cli.doctor import report
     from zot.agent.modes.interactive.dialogs.text_view import TextView
 
     runtime = agent_of(app)

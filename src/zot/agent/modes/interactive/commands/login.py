@@ -14,7 +14,7 @@ from zot.errors import ProviderError, ZotError
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
     from zot.agent.runtime import Runtime
-    from zot.provider.dialect import Endpoint
+    from zot.provider.dialects.dialect import Endpoint
     from zot.provider.providers import Provider
 
 _LATER = (

@@ -1,0 +1,1 @@
+"""Makes everything that describes the extension wire elsewhere from what ``generate.schema`` reads off it."""

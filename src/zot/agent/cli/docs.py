@@ -1,0 +1,81 @@
+"""``zot docs``: the user documentation, shipped inside the package and readable without network or credential.
+
+``index.md`` is the table of contents: one line per page, ``- [topic](file): what it is about``. Pages and index
+are held together by ``check_index``; the decision records are for contributors and are not topics.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+
+import zot
+
+_LINE = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$", re.MULTILINE)
+_NOT_TOPICS = ("decisions",)
+
+
+class Page(msgspec.Struct, frozen=True):
+    topic: str
+    file: str
+    about: str
+
+
+def root() -> Path:
+    """The pages of the installed package, else those of the checkout this module was loaded from."""
+    package = Path(zot.__file__).parent
+    installed = package / "docs"
+    return installed if installed.is_dir() else package.parent.parent / "docs"
+
+
+def index_path() -> Path:
+    return root() / "index.md"
+
+
+def pages() -> list[Page]:
+    return [Page(*match) for match in _LINE.findall(index_path().read_text("utf-8"))]
+
+
+def run(argv: list[str]) -> int:
+    """Print the index, or the page of the topic; an unknown topic is an error naming them all."""
+    if not argv or argv[0] in ("-h", "--help"):
+        return _show(index_path())
+    topic = " ".join(argv).lower()
+    found = next((page for page in pages() if topic in (page.topic, page.file)), None)
+    if found is not None:
+        return _show(root() / found.file)
+    topics = ", ".join(page.topic for page in pages())
+    print(f"zot: there is no documentation topic {topic!r}; topics: {topics}", file=sys.stderr)
+    return 1
+
+
+def check_index() -> list[str]:
+    """What is wrong between the index and the pages; empty when each names the other exactly once."""
+    listed = [page.file for page in pages()]
+    topics = [page.topic for page in pages()]
+    standing = {path for path in _page_files() if path.split("/")[0] not in _NOT_TOPICS}
+    return [
+        *(f"docs/{path} is not in docs/index.md" for path in sorted(standing - set(listed))),
+        *(f"docs/index.md names {path}, which does not exist" for path in sorted(set(listed) - standing)),
+        *(f"docs/index.md lists {item} twice" for item in sorted(_repeated(listed) | _repeated(topics))),
+    ]
+
+
+def _show(path: Path) -> int:
+    # Bytes, because the pages are UTF-8 whatever the locale says.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(path.read_bytes())
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _page_files() -> set[str]:
+    top = root()
+    return {str(path.relative_to(top)) for path in top.rglob("*.md")} - {"index.md"}
+
+
+def _repeated(items: list[str]) -> set[str]:
+    return {item for item in items if items.count(item) > 1}

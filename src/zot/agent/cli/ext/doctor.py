@@ -1,0 +1,154 @@
+"""``zot ext doctor``: why is it not there? Loads what a normal start loads, tells what became of each, stops it again.
+
+Untrusted project extensions are listed and not started. Nothing is installed, trusted or rewritten; what the children
+said is in their logs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from zot import __version__
+from zot.agent.cli.verb_arguments import parse
+from zot.agent.extensions.discover import STAGING, Discovery, Entry, global_dir
+from zot.agent.extensions.host import ExtensionHost
+from zot.agent.extensions.log_file import last_words
+from zot.agent.extensions.status import ExtensionStatus
+from zot.agent.extensions.surface import SilentSurface
+from zot.agent.extensions.trust import TrustStore, Untrusted, undecided
+from zot.agent.settings import Settings
+from zot.agent.tools.registry import DEFAULT_TOOLS
+from zot.agent.tools.workspace import Workspace
+from zot.provider.catalog import Catalog
+from zot.provider.providers import credential_variables
+from zot.system.home import zot_home
+from zot.tui.sanitize import one_line
+
+_READY = {"frame": "ready", "idle": "assumed ready: it sent no `ready`", "grace": "timed out: not ready after 3 s"}
+_EXPLICIT_GRACE_S = 10.0
+_LAST_LINES = 5
+
+
+class Findings(msgspec.Struct):
+    discovery: Discovery
+    statuses: list[ExtensionStatus]
+    load_errors: list[str]
+    untrusted: list[Untrusted]
+    removed: list[str]
+    """Credential variables the children did not get."""
+    leftovers: list[Path]
+    """What a killed install or removal left behind."""
+
+
+def run(argv: list[str]) -> int:
+    """Paths named here are loaded as if given with ``--ext``."""
+    words = parse(argv, {}, least=0, most=1000).words
+    findings = asyncio.run(examine(zot_home(), Path.cwd(), [Path(os.path.abspath(word)) for word in words]))
+    for line in report(findings):
+        sys.stdout.write(f"{line}\n")
+    return 1 if findings.load_errors else 0
+
+
+async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
+    settings, trust = Settings(home), TrustStore(home)
+    credentials = credential_variables(Catalog(home).providers().values())
+    workspace = Workspace(cwd, credentials=credentials, passthrough=settings.values.env_passthrough)
+    host = ExtensionHost(
+        home=home,
+        cwd=cwd,
+        surface=SilentSurface(),  # all it would say is in the findings
+        zot_version=__version__,
+        provider=settings.values.provider,
+        model=settings.values.model,
+        environment=workspace.child_environment,
+        removed_credentials=workspace.removed_credentials(),
+        explicit=explicit,
+        scan=True,
+        trust=trust,
+        session_id=str,
+        explicit_grace_s=_EXPLICIT_GRACE_S,
+        remember_guards=False,
+    )
+    try:
+        await host.start()
+        host.tools((*DEFAULT_TOOLS, *settings.values.tools, "skill"))  # tells which names the built-ins have
+        statuses = host.statuses()
+    finally:
+        await host.stop()
+    return Findings(
+        host.plan(),
+        statuses,
+        list(host.diagnostics.load_errors),
+        undecided(cwd, trust),
+        workspace.removed_credentials(),
+        sorted(global_dir(home).glob(f"{STAGING}*")),
+    )
+
+
+def report(findings: Findings) -> Iterator[str]:
+    statuses = {status.name: status for status in findings.statuses}
+    for entry in findings.discovery.entries:
+        status = statuses.get(entry.manifest.name)
+        yield one_line(_headline(entry, status))
+        yield from (f"  {label:12}{one_line(text)}" for label, text in _details(entry, status))
+    yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
+    yield from _section("notes", [*findings.discovery.notes, *findings.discovery.quiet])
+    yield from _section("left over, safe to delete", map(str, findings.leftovers))
+    if findings.removed:
+        names = ", ".join(findings.removed)
+        yield f"not passed to extensions: {names} (env_passthrough in config.json lets a named one through)"
+    yield from _section("problems", findings.load_errors)
+    if not (findings.discovery.entries or findings.untrusted or findings.load_errors):
+        yield "no extensions found"
+
+
+def _headline(entry: Entry, status: ExtensionStatus | None) -> str:
+    manifest = entry.manifest
+    kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
+    state = _state(status) if status else "loaded; it runs nothing"
+    return f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}"
+
+
+def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str, str]]:
+    yield "directory", str(entry.manifest.directory)
+    if status is None:
+        return
+    yield "commands", _names(status.commands, status.shadowed_commands, "/")
+    yield "tools", _names(status.tools, status.shadowed_tools, "")
+    if status.intercepts:
+        yield "intercepts", ", ".join(status.intercepts)
+    yield from (("fault", fault) for fault in status.faults)
+    if status.log_path:
+        yield "log", str(status.log_path)
+        if status.state != "ready":
+            yield from (("", line) for line in last_words(status.log_path)[-_LAST_LINES:])
+
+
+def _state(status: ExtensionStatus) -> str:
+    if status.state == "ready":
+        return _READY.get(status.ready_how, "ready")
+    return "not running" if status.state in ("gone", "restarting") else f"still {status.state}"
+
+
+def _names(active: tuple[str, ...], shadowed: tuple[str, ...], mark: str) -> str:
+    words = [f"{mark}{name}" for name in active] + [f"{mark}{name} (hidden by another)" for name in shadowed]
+    return ", ".join(words) or "-"
+
+
+def _untrusted_line(entry: Untrusted) -> str:
+    command = " ".join((entry.exec, *entry.args))
+    why = f"changed: {', '.join(entry.changes)}" if entry.changes else "new"
+    return f"{entry.name} ({why}) runs `{command}`; `zot ext trust {entry.directory}` allows it"
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    body = [f"  {one_line(line)}" for line in lines]
+    if body:
+        yield f"{title}:"
+        yield from body

@@ -1,0 +1,47 @@
+"""``zot ext enable`` and ``disable``: one key of the manifest changes, everything else in it stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from zot.agent.cli.ext.installed import find, tell
+from zot.agent.cli.verb_arguments import parse
+from zot.agent.extensions.known_guards import forget
+from zot.agent.extensions.manifest import FILE, read_manifest
+from zot.agent.extensions.trust import TrustStore
+from zot.errors import ZotError
+from zot.system.files import write_atomic
+from zot.system.home import zot_home
+
+
+def enable(argv: list[str]) -> int:
+    return _switch(argv, True)
+
+
+def disable(argv: list[str]) -> int:
+    return _switch(argv, False)
+
+
+def _switch(argv: list[str], enabled: bool) -> int:
+    item = find(parse(argv, {}, least=1, most=1, what="the name").words[0])
+    read_manifest(item.directory)  # a broken one says here what is wrong with it
+    trust = TrustStore(zot_home())
+    trusted = trust.is_trusted(item.directory)
+    _set_enabled((item.directory / FILE).resolve(), enabled)
+    if item.scope == "global" and not enabled:
+        forget(zot_home(), item.directory.name)
+    if trusted:
+        trust.trust(item.directory)  # the edit was ours: what the user trusted is still what is there
+    tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
+    return 0
+
+
+def _set_enabled(path: Path, enabled: bool) -> None:
+    """Through the standard library: it keeps numbers of any size as they are."""
+    fields = json.loads(path.read_text(encoding="utf-8-sig"))
+    text = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False)
+    try:
+        write_atomic(path, f"{text}\n".encode(), mode=path.stat().st_mode & 0o777)
+    except OSError as error:
+        raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,136 @@
+"""``zot ext install``: a directory is copied, a git repository cloned, into the user's extensions; all or nothing.
+
+The work happens in a staging directory beside the destination and ends in one rename; whatever goes wrong before,
+nothing is left behind. Nothing of what is installed is run, built or downloaded further.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from zot.agent.cli.ext.copy_tree import copy_tree
+from zot.agent.cli.ext.installed import all_installed, tell, typed_name
+from zot.agent.cli.verb_arguments import parse
+from zot.agent.extensions.discover import STAGING, global_dir
+from zot.agent.extensions.manifest import FILE, Manifest, read_manifest
+from zot.errors import ExtensionError, UsageError, ZotError
+from zot.system.files import make_private_dir, sync_dir
+from zot.system.home import zot_home
+
+
+def run(argv: list[str]) -> int:
+    source = parse(argv, {}, least=1, most=1, what="a path or a git URL").words[0]
+    manifest = _clone(source) if is_git_url(source) else _copy(source)
+    _report(manifest)
+    return 0
+
+
+def is_git_url(source: str) -> bool:
+    return "://" in source or source.startswith("git@") or source.endswith(".git")
+
+
+def repository_name(url: str) -> str:
+    """The last part of the address without ``.git``: the name of the directory."""
+    name = url.rstrip("/").replace(":", "/").rsplit("/", 1)[-1].removesuffix(".git")
+    if not name:
+        raise UsageError(f"{url!r} does not name a repository")
+    return typed_name(name)
+
+
+def _copy(typed: str) -> Manifest:
+    source = Path(os.path.abspath(os.path.expanduser(typed)))
+    if not source.is_dir():
+        raise ZotError(f"{source} is not a directory (a git URL has a scheme, or ends in .git)")
+    if not os.path.lexists(source / FILE):
+        raise ZotError(f"{source} has no {FILE}; nothing was installed")
+    with _staged(source.name) as staging:
+        if staging.resolve().is_relative_to(source.resolve()):
+            raise ZotError(f"{source} contains the place it would be installed to")
+        tell(f"copying {source} …")
+        try:
+            copy_tree(source, staging)
+        except OSError as error:
+            raise ZotError(f"copying {source} failed and was rolled back: {error}") from error
+        return _checked(staging)
+
+
+def _clone(url: str) -> Manifest:
+    with _staged(repository_name(url)) as staging:
+        tell(f"cloning {url} …")
+        progress = "--progress" if sys.stderr.isatty() else "--quiet"
+        try:
+            command = ["git", "clone", "--depth", "1", progress, "--", url, str(staging)]
+            done = subprocess.run(command, env=_git_environment())
+        except FileNotFoundError as error:
+            raise ZotError("git is not on PATH; install it, or install the extension from a directory") from error
+        if done.returncode:
+            raise ZotError(f"git could not clone {url}; nothing was installed")
+        return _checked(staging)
+
+
+def _git_environment() -> dict[str, str]:
+    """Without what a surrounding git (a hook, say) says about its own repository."""
+    taken = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+    return {name: value for name, value in os.environ.items() if name not in taken}
+
+
+def _checked(staging: Path) -> Manifest:
+    try:
+        return read_manifest(staging)
+    except ExtensionError as error:
+        raise ZotError(f"not an extension ({error}); the install was rolled back") from error
+
+
+@contextmanager
+def _staged(name: str) -> Generator[Path]:
+    """A place to build the directory ``name``; it moves to its destination when the block ends well."""
+    parent = global_dir(zot_home())
+    destination = parent / name
+    if os.path.lexists(destination):
+        raise ZotError(f"{destination} already exists; remove it first with `zot ext remove {name}`")
+    make_private_dir(parent)
+    staging = parent / f"{STAGING}{os.urandom(4).hex()}"
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        staging.mkdir(mode=0o700)
+        yield staging / name
+        (staging / name).rename(destination)
+        sync_dir(parent)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _stop(_number: int, _frame: object) -> NoReturn:
+    """A polite end runs the clean-up too."""
+    raise SystemExit(143)
+
+
+def _report(staged: Manifest) -> None:
+    directory = global_dir(zot_home()) / staged.directory.name
+    manifest = read_manifest(directory)
+    tell(f"installed {manifest.name} {manifest.version} in {directory}".replace("  ", " "))
+    others = [item for item in all_installed() if item.name == manifest.name and item.directory != directory]
+    for other in others:
+        tell(f"note: {other.directory} has the same name; the one that loads first wins (`zot ext doctor`)")
+    if manifest.has_process:
+        _report_exec(manifest)
+
+
+def _report_exec(manifest: Manifest) -> None:
+    try:
+        program = manifest.argv(os.environ.get("PATH", ""))[0]
+    except ExtensionError as error:
+        tell(f"note: {error}")
+        return
+    if not os.access(program, os.X_OK):
+        tell(f"note: {program} is missing or not executable; the extension cannot start until it is built")
+    else:
+        tell(f"it runs `{' '.join((manifest.exec, *manifest.args))}` at the next start of zot")

@@ -1,0 +1,72 @@
+"""``zot ext trust`` and ``untrust``: decide ahead of a run about a project's extensions, or about one directory.
+
+Nothing is started. Each entry is named with what it would run, so that the decision is about something seen.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from zot.agent.cli.ext.installed import tell
+from zot.agent.cli.verb_arguments import parse
+from zot.agent.extensions.discover import candidates, project_dir
+from zot.agent.extensions.manifest import FILE, read_manifest
+from zot.agent.extensions.trust import TrustStore
+from zot.errors import ExtensionError, ZotError
+from zot.system.home import zot_home
+
+
+def trust(argv: list[str]) -> int:
+    directory, store = _directory(argv), TrustStore(zot_home())
+    if not sum(_trust_one(entry, store) for entry in _entries(directory)):
+        raise ZotError(f"nothing to trust in {directory}")
+    return 0
+
+
+def untrust(argv: list[str]) -> int:
+    """By record, not by what is there: a directory that is gone can be forgotten too."""
+    directory, store = _directory(argv), TrustStore(zot_home())
+    record = store.record(directory)
+    known = {directory: record} if record else store.below(_extensions_of(directory))
+    if not known:
+        raise ZotError(f"nothing in {directory} is trusted")
+    for path, record in known.items():
+        store.untrust(path)
+        tell(f"no longer trusted {record.name}: ran `{record.exec}` ({path})")
+    return 0
+
+
+def _directory(argv: list[str]) -> Path:
+    words = parse(argv, {}, least=0, most=1).words
+    return Path(os.path.abspath(os.path.expanduser(words[0] if words else ".")))
+
+
+def _entries(directory: Path) -> list[Path]:
+    """One extension's directory, or a project with some; ``.zot/extensions`` itself means its project."""
+    if os.path.lexists(directory / FILE):
+        return [directory]
+    return candidates(_extensions_of(directory))
+
+
+def _extensions_of(directory: Path) -> Path:
+    return directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory)
+
+
+def _trust_one(directory: Path, store: TrustStore) -> bool:
+    try:
+        manifest = read_manifest(directory)
+    except ExtensionError as error:
+        tell(f"skipped {directory}: {error}")
+        return False
+    if not manifest.has_process:
+        tell(f"{manifest.name} runs nothing and needs no trust: {directory}")
+        return False
+    try:
+        record = store.trust(directory)
+    except (ExtensionError, OSError) as error:
+        tell(f"skipped {directory}: {error}")
+        return False
+    command = " ".join((manifest.exec, *manifest.args))
+    tell(f"trusted {manifest.name}: runs `{command}` ({len(record.files)} files in {directory})")
+    return True

@@ -1,0 +1,105 @@
+"""``zot --help``: made from the flag table, laid out for the width it is read at, coloured on a terminal only."""
+
+from __future__ import annotations
+
+import os
+
+from zot.agent.cli.flags import EXT, FLAGS, MODES, Flag
+
+TYPE_CHECKING = False  # importing `typing` for it would cost more than the page
+if TYPE_CHECKING:
+    from typing import TextIO
+
+USAGE = (
+    ("zot", "talk to the agent in this terminal"),
+    ('zot -p "PROMPT"', "answer once and exit; also: echo PROMPT | zot"),
+    ('zot --json "PROMPT"', "the same, every event as a JSON line"),
+)
+
+VERBS = (
+    ("zot sessions", "list, export, import, fork and prune sessions"),
+    ("zot docs [TOPIC]", "read the documentation offline"),
+    ("zot doctor", "check this installation and say what is wrong"),
+    ("zot update [--check]", "what is newer and how to install it (asks only a feed you configured)"),
+)
+
+EXTENSIONS = (
+    ("zot ext install PATH|URL", "install an extension"),
+    ("zot ext new NAME --lang LANG", "write one: a working starter"),
+    ("zot ext doctor", "why is an extension not there"),
+    ("zot --ext PATH", "load an extension for one run"),
+)
+
+FIRST_MINUTE = (
+    ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, or any provider of --list-models"),
+    ("zot --provider ollama --model M", "a local server; also lmstudio, llama.cpp, vllm"),
+    ("zot --provider script --script F", "no model at all: scripted answers"),
+)
+
+
+class _Paint:
+    def __init__(self, colour: bool) -> None:
+        self.colour = colour
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def write_help(stream: TextIO) -> None:
+    stream.write(render(*_room(stream)))
+
+
+def render(width: int, colour: bool) -> str:
+    """The whole page for a terminal of ``width`` columns (0: unknown)."""
+    paint = _Paint(colour)
+    columns = max(40, width or 96)
+    lines = [paint("1;36", "zot") + " — a coding agent for the terminal", paint("2", "─" * columns), ""]
+    for title, rows in _sections():
+        lines += [paint("1", title), *_rows(rows, columns, paint), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _sections() -> list[tuple[str, list[tuple[str, str]]]]:
+    above = {MODES: USAGE, EXT: EXTENSIONS}
+    sections: dict[str, list[tuple[str, str]]] = {MODES: list(USAGE), "First minute": list(FIRST_MINUTE)}
+    for flag in FLAGS:
+        rows = sections.setdefault(flag.section, list(above.get(flag.section, ())))
+        rows.append((_label(flag), flag.help))
+    return [*sections.items(), ("Also", list(VERBS))]
+
+
+def _label(flag: Flag) -> str:
+    return ", ".join(flag.names) + (f" {flag.value}" if flag.value else "")
+
+
+def _rows(rows: list[tuple[str, str]], columns: int, paint: _Paint) -> list[str]:
+    if columns < 100:
+        return [line for label, text in rows for line in (f"  {label}", f"      {paint('2', text)}")]
+    room = 46 if columns >= 140 else 40 if columns >= 120 else 34
+    return [f"  {label:<{room}} {paint('2', text)}" for label, text in rows]
+
+
+def _room(stream: TextIO) -> tuple[int, bool]:
+    if not stream.isatty():
+        return 0, False
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    try:
+        return os.get_terminal_size(stream.fileno()).columns, colour
+    except (OSError, ValueError):
+        return 0, colour
+
+
+def reference_page() -> str:
+    """``docs/reference/command-line.md``, generated from the same tables."""
+    lines = [
+        "# Command line",
+        "",
+        "<!-- Generated from src/zot/agent/cli/flags.py by `make generate`; do not edit. -->",
+        "",
+        "Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument",
+        "whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.",
+    ]
+    for title, rows in _sections():
+        lines += ["", f"## {title}", "", "| | |", "|---|---|"]
+        lines += [f"| `{label.replace('|', chr(92) + '|')}` | {text} |" for label, text in rows]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,140 @@
+"""From argv to a mode: verbs first, then flags, then the mode they ask for. Modes load behind this door.
+
+Every expected failure ends here as one ``zot:`` line on stderr and exit code 1.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from zot.agent.cli.flags import Flags, parse
+from zot.errors import UsageError, ZotError
+from zot.system.collector import rest
+
+TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+VERBS = {
+    "docs": "zot.agent.cli.docs",
+    "doctor": "zot.agent.cli.doctor",
+    "ext": "zot.agent.cli.ext.door",
+    "sessions": "zot.agent.cli.sessions",
+    "update": "zot.agent.cli.update",
+}
+
+# First words that have, or will have, a meaning of their own: never taken for a prompt.
+RESERVED = (
+    *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
+    *("auth", "cost", "local", "replay", "report"),
+    *("run", "pack", "inspect", "verify"),
+)
+
+
+def run(argv: list[str]) -> int:
+    """The exit code of one command line."""
+    try:
+        return _dispatch(argv)
+    except UsageError as error:
+        return _fail(f"{error} (see zot --help)")
+    except ZotError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _silence_stdout()
+        return 141
+
+
+def _dispatch(argv: list[str]) -> int:
+    word = argv[0] if argv else ""
+    if word in VERBS:
+        return _verb(word, argv[1:])
+    if word in RESERVED:
+        raise ZotError(f"`zot {word}` is not available in this version")
+    if word == "rpc":
+        argv = ["--rpc", *argv[1:]]
+    return _flags(parse(argv))
+
+
+def _verb(word: str, argv: list[str]) -> int:
+    from importlib import import_module
+
+    return import_module(VERBS[word]).run(argv)
+
+
+def _flags(flags: Flags) -> int:
+    if flags.help:
+        from zot.agent.cli.help import write_help
+
+        write_help(sys.stdout)
+        return 0
+    if flags.version:
+        from zot import __version__
+
+        print(f"zot {__version__}")
+        return 0
+    if flags.list_models:
+        from zot.agent.cli.list_models import run as list_models
+
+        return list_models()
+    return _mode(flags)
+
+
+def _mode(flags: Flags) -> int:
+    rest()
+    if flags.mode == "rpc":
+        return _rpc(flags)
+    from zot.agent.cli import stdin
+
+    if not flags.mode and stdin.is_piped():
+        flags.mode = "print"
+    if flags.mode in ("print", "json", "stream"):
+        from zot.agent.modes.headless import run_headless
+
+        leave(run_headless(flags))
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
+    from zot.agent.modes.interactive.lifecycle import run as run_interactive
+
+    return run_interactive(flags)
+
+
+def _rpc(flags: Flags) -> int:
+    from zot.agent.modes.rpc.early import EarlyDoor, heed_signals, open_missing_streams
+
+    open_missing_streams()
+    heed_signals()
+    door = EarlyDoor()
+    door.open()
+    # Imported after the door is open: it answers pings meanwhile.
+    from zot.agent.modes.rpc.mode import run_rpc
+
+    return run_rpc(flags, door)
+
+
+def leave(code: int) -> NoReturn:
+    """End now: everything is closed, and taking the interpreter apart module by module would only cost time."""
+    import os
+
+    if "zot.system.processes" in sys.modules:
+        from zot.system.processes import kill_all
+
+        kill_all()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _fail(text: str) -> int:
+    from zot.agent.console import say
+
+    say(text)
+    return 1
+
+
+def _silence_stdout() -> None:
+    """Python would complain about the closed pipe once more while it shuts down."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,210 @@
+"""``zot sessions …``: look at, move, branch and delete the sessions under ``$ZOT_HOME``.
+
+Results go to stdout, questions and warnings to stderr; an expected failure is one line and exit status 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from zot import __version__
+from zot.agent.cli.sessions_rows import plain, row
+from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.core.session.store import SessionStore
+from zot.core.session.summary import Summary
+from zot.errors import SessionError, UsageError, ZotError
+from zot.system.home import zot_home
+
+USAGE = """\
+Usage: zot sessions [command] [options]
+
+  list [--all]                  sessions of this directory (--all: of every one), newest first; the default
+  path [SESSION]                the session's file
+  rename SESSION TITLE          give it a title
+  tree                          which was forked from which
+  fork [SESSION] [--at N]       a new session with its first N messages (default: all of them)
+  export [SESSION] [DEST]       write a .zotsession file (default: ~/Downloads); --scrub replaces paths
+  import FILE                   take a .zotsession file into this directory
+  prune [--older-than AGE] [--cwd PATH] [--dry-run] [--all] [--yes]
+                                delete sessions of directories that are gone, or by age (30d, 6mo) and directory
+
+SESSION is a number of the list, the beginning of an id, or a path; without it the newest is meant.
+--cwd PATH looks at another directory's sessions.
+"""
+
+_MIN_PREFIX = 4
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot sessions ARGV``."""
+    verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
+    if "-h" in argv or "--help" in argv or verb == "help":
+        sys.stdout.write(USAGE)
+        return 0
+    try:
+        return _dispatch(verb, rest)
+    except UsageError as error:
+        sys.stderr.write(f"zot: {plain(str(error))}; see `zot sessions --help`\n")
+    except ZotError as error:
+        sys.stderr.write(f"zot: {plain(str(error))}\n")
+    return 1
+
+
+def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[str], object]) -> Path | None:
+    """``--resume`` without a screen: list, read a number. None when there is nothing to resume."""
+    summaries = store.summaries()
+    if not summaries:
+        write("no earlier session in this directory; starting a new one\n")
+        return None
+    write("".join(f"{row(number, summary)}\n" for number, summary in enumerate(summaries, 1)))
+    write(f"resume which one (1-{len(summaries)})? ")
+    answer = read_line().strip()
+    if not answer.isdecimal() or not 1 <= int(answer) <= len(summaries):
+        raise UsageError(f'"{plain(answer)}" is none of the sessions 1 to {len(summaries)}')
+    return Path(summaries[int(answer) - 1].path)
+
+
+def _dispatch(verb: str, argv: list[str]) -> int:
+    if verb not in _VERBS:
+        raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
+    command, options, most = _VERBS[verb]
+    arguments = parse(argv, options, most=most)
+    cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
+    return command(SessionStore(zot_home(), cwd, __version__), arguments)
+
+
+def _list(store: SessionStore, arguments: Arguments) -> int:
+    summaries = store.summaries(everywhere=arguments.has("--all"))
+    if not summaries:
+        sys.stderr.write("no sessions yet\n" if arguments.has("--all") else f"no sessions in {plain(store.cwd)}\n")
+    for number, summary in enumerate(summaries, 1):
+        where = f"  ({plain(summary.cwd)})" if arguments.has("--all") else ""
+        print(row(number, summary) + where)
+    return 0
+
+
+def _path(store: SessionStore, arguments: Arguments) -> int:
+    print(_session(store, arguments.word(0)))
+    return 0
+
+
+def _rename(store: SessionStore, arguments: Arguments) -> int:
+    if len(arguments.words) < 2:
+        raise UsageError("rename needs a session and a title")
+    session = store.open(_session(store, arguments.words[0]))
+    try:
+        session.rename(" ".join(arguments.words[1:]))
+    finally:
+        session.close()
+    return 0
+
+
+def _tree(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.tree import branches, lines
+
+    for line in lines(branches(store.summaries()), os.environ.get("ZOT_SESSION_ID", "")):
+        print(plain(line))
+    return 0
+
+
+def _fork(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.fork import fork_at
+
+    at = arguments.values.get("--at")
+    if at is not None and not at.isdecimal():
+        raise UsageError(f'--at takes the number of messages to keep, not "{at}"')
+    print(fork_at(store, _session(store, arguments.word(0)), None if at is None else int(at)))
+    return 0
+
+
+def _export(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.export import default_destination, export_session
+
+    scrub = arguments.has("--scrub")
+    destination = arguments.word(1) or default_destination()
+    print(export_session(_session(store, arguments.word(0)), destination, scrub=scrub))
+    left = "" if scrub else "paths (--scrub replaces them) and "
+    sys.stderr.write(f"note: prompts and tool output in it may still hold {left}secrets; look before you share it\n")
+    return 0
+
+
+def _import(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.export import import_session
+
+    print(import_session(store, arguments.word(0) or ""))
+    return 0
+
+
+def _prune(store: SessionStore, arguments: Arguments) -> int:
+    from zot.agent.cli.sessions_prune import prune
+    from zot.core.session.prune import age_seconds
+
+    older_than = arguments.values.get("--older-than")
+    return prune(
+        store.root,
+        older_than_s=None if older_than is None else age_seconds(older_than),
+        cwd=store.cwd if arguments.has("--cwd") else None,
+        dry_run=arguments.has("--dry-run"),
+        everything=arguments.has("--all"),
+        yes=arguments.has("--yes"),
+        ask=_ask,
+        say=print,
+    )
+
+
+def _ask(question: str) -> str:
+    sys.stdout.flush()
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()
+
+
+def _session(store: SessionStore, text: str | None) -> Path:
+    """The file the user means."""
+    if text is None:
+        if (newest := store.newest()) is None:
+            raise SessionError(f"no sessions in {store.cwd}")
+        return newest
+    if (path := Path(os.path.expanduser(text))).is_file():
+        return path
+    return Path(_by_number(store, text) or _by_id(store, text))
+
+
+def _by_number(store: SessionStore, text: str) -> str | None:
+    if not text.isdecimal() or len(text) >= _MIN_PREFIX:
+        return None
+    summaries = store.summaries()
+    if not 1 <= int(text) <= len(summaries):
+        raise SessionError(f"there is no session number {text}; `zot sessions` lists {len(summaries)}")
+    return summaries[int(text) - 1].path
+
+
+def _by_id(store: SessionStore, text: str) -> str:
+    found = [s for s in store.summaries(everywhere=True) if len(text) >= _MIN_PREFIX and _named(s, text)]
+    if not found:
+        raise SessionError(f'there is no session "{text}"; `zot sessions list --all` shows every one')
+    if len(found) > 1:
+        raise UsageError(f'"{text}" may be {len(found)} sessions; give more of the id')
+    return found[0].path
+
+
+def _named(summary: Summary, text: str) -> bool:
+    return summary.id.startswith(text) or os.path.basename(summary.path) == text
+
+
+_Verb = Callable[[SessionStore, Arguments], int]
+_CWD = {"--cwd": True}
+_PRUNE = {"--older-than": True, "--cwd": True, "--dry-run": False, "--all": False, "--yes": False}
+_VERBS: dict[str, tuple[_Verb, dict[str, bool], int | None]] = {
+    "list": (_list, {**_CWD, "--all": False}, 0),
+    "path": (_path, _CWD, 1),
+    "rename": (_rename, _CWD, None),
+    "tree": (_tree, _CWD, 0),
+    "fork": (_fork, {**_CWD, "--at": True}, 1),
+    "export": (_export, {**_CWD, "--scrub": False}, 2),
+    "import": (_import, _CWD, 1),
+    "prune": (_prune, _PRUNE, 0),
+}

@@ -1,0 +1,97 @@
+"""Every byte it wrote, in every run: lines of JSON on stdout and nothing else."""
+
+from __future__ import annotations
+
+from zot.agent.extkit.line_faults import read_line
+from zot.agent.extkit.run import Run
+from zot.agent.extkit.verdicts import Check
+
+CHECKS = (
+    Check(
+        "framing.only-frames",
+        "2.2",
+        (6,),
+        "stdout carries frames and nothing else",
+        "send logs and debug prints to stderr; also those of libraries and of programs you start",
+    ),
+    Check(
+        "framing.one-line",
+        "2",
+        (6,),
+        "one JSON object per line: not spread over lines, not two on one",
+        "encode without indentation and write exactly one line feed after each frame",
+    ),
+    Check(
+        "framing.newline",
+        "2",
+        (11,),
+        "each frame ends with a line feed",
+        "write the line feed together with the frame",
+    ),
+    Check(
+        "framing.flush",
+        "2",
+        (40, 56),
+        "a frame leaves the process as soon as it is written",
+        "flush after each frame, or switch buffering off (python -u, stdbuf -oL, jq --unbuffered)",
+    ),
+    Check("framing.utf8", "2", (4,), "lines are UTF-8 without a byte order mark", "encode stdout as UTF-8"),
+    Check(
+        "framing.no-blank-lines",
+        "2.2",
+        (6,),
+        "there are no empty lines",
+        "one line feed per frame; a print that adds its own needs none",
+    ),
+    Check(
+        "framing.strict-json",
+        "2.2",
+        (6,),
+        "no NaN, no duplicate keys, no lone surrogates, integers of 64 bits, at most 64 levels",
+        "encode with a JSON library, and keep numbers that are none out of frames",
+    ),
+    Check(
+        "framing.size",
+        "2",
+        (10,),
+        "no line is longer than 8 MiB",
+        "cut long results, or write them to a file and name it",
+    ),
+    Check(
+        "framing.known-types",
+        "2.2",
+        (7,),
+        "every frame has a type the protocol knows",
+        "compare the spelling with `zot docs extension-protocol`",
+    ),
+    Check(
+        "framing.key-types",
+        "2.2",
+        (9,),
+        "every known key has the JSON type the protocol gives it",
+        "a wrong type makes the host drop the whole frame; see `zot docs extension-protocol`",
+    ),
+    Check(
+        "framing.stdout",
+        "1",
+        (101,),
+        "frames go to stdout; stderr is a log",
+        "write frames to stdout",
+    ),
+)
+
+_ALWAYS = tuple(check.id for check in CHECKS)
+
+
+def check(run: Run) -> None:
+    """Judges the transcript of a run that is over."""
+    for line in run.host.transcript.received:
+        if line.fault is not None:
+            run.verdicts.failed(line.fault.check, line.fault.reason, line.data)
+    for line in run.host.place.log.read_bytes().splitlines():
+        if line.startswith(b"{") and read_line(line)[0] is not None:
+            run.verdicts.failed("framing.stdout", "a frame on stderr", line)
+    if run.host.transcript.received:
+        run.verdicts.passed(*_ALWAYS)
+    if run.host.transcript.questions:
+        run.verdicts.passed("answers.string-ids", "answers.known-ids", "answers.once")

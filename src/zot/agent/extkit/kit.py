@@ -1,0 +1,173 @@
+"""Runs every check against one extension, in three runs of it.
+
+The first run goes through everything it registered and ends with ``shutdown``. The second starts it again (that is
+what a reload does), and the third while the second still lives; these two get odd but legal input. Nothing is judged
+twice: when a run cannot go on, what it would have shown is skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.extensions.manifest import Manifest
+from zot.agent.extkit.checks import (
+    ALL,
+    call_tool,
+    commands,
+    events,
+    framing,
+    handshake,
+    input,
+    interception,
+    lifecycle,
+    manifest,
+    notes,
+    panels,
+    registration,
+    tools,
+)
+from zot.agent.extkit.run import Run, Times
+from zot.agent.extkit.script_host import Place, ScriptHost, started
+from zot.agent.extkit.transcript import Kind
+from zot.agent.extkit.verdicts import Result, Verdicts
+from zot.errors import ExtensionError, UsageError
+
+
+class Report(msgspec.Struct, frozen=True):
+    name: str
+    directory: Path
+    results: tuple[Result, ...]
+    log: str  # what it wrote to stderr
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    @property
+    def failures(self) -> list[Result]:
+        return [result for result in self.results if result.status == "fail"]
+
+    @property
+    def warnings(self) -> list[Result]:
+        return [result for result in self.results if result.status == "warn"]
+
+
+async def check_extension(
+    directory: Path, scratch: Path, *, timeout: float = 60.0, only: Collection[str] = ()
+) -> Report:
+    """Check the extension in ``directory``; ``scratch`` is an empty directory for its state and its logs.
+
+    ``timeout`` is what a tool may take, the other limits go with it; ``only`` names checks or groups of them.
+    """
+    wanted = selected(only)
+    verdicts = Verdicts(ALL)
+    declared = manifest.check(directory, verdicts)
+    if declared is None:
+        verdicts.skip_rest("the manifest cannot be used")
+    elif not declared.has_process:
+        verdicts.skip_rest("it has no process: nothing to talk to")
+    elif any(check.group != "manifest" for check in ALL if check.id in wanted):
+        await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
+    results = tuple(result for result in verdicts.results() if result.id in wanted)
+    return Report(declared.name if declared else directory.name, directory, results, _log(scratch))
+
+
+def selected(only: Collection[str]) -> set[str]:
+    """The ids meant by names of checks or groups; none means all."""
+    known = {check.id for check in ALL}
+    for name in only:
+        if name not in known and not any(check.group == name for check in ALL):
+            raise UsageError(f'there is no check "{name}"; `zot ext check --list` shows them')
+    return {check.id for check in ALL if not only or check.id in only or check.group in only}
+
+
+class _Checking:
+    def __init__(self, manifest: Manifest, scratch: Path, verdicts: Verdicts, times: Times) -> None:
+        self._manifest = manifest
+        self._scratch = scratch
+        self._verdicts = verdicts
+        self._times = times
+        self._runs: list[Run] = []
+        self._silent: set[tuple[Kind, str]] = set()
+
+    async def run(self) -> None:
+        before = lifecycle.listing(self._manifest.directory)
+        try:
+            await self._first()
+            if self._runs and self._runs[0].usable:
+                await self._again()
+        except ExtensionError as error:
+            self._verdicts.failed("handshake.starts", str(error))
+        for run in self._runs:
+            framing.check(run)
+            notes.check(run)
+            handshake.check_once(run)
+            if not run.offers_call_tool:
+                call_tool.check_not_offered(run)
+        if self._runs:
+            lifecycle.check_directory(before, self._manifest.directory, self._verdicts)
+        self._verdicts.skip_rest("it did not get that far" if not self._usable else "it has nothing of the kind")
+
+    @property
+    def _usable(self) -> bool:
+        return bool(self._runs) and self._runs[0].usable
+
+    def _place(self, label: str) -> Place:
+        place = Place(self._scratch / label / "project", self._scratch / label / "data", self._scratch / f"{label}.log")
+        for folder in (place.cwd, place.data):
+            os.makedirs(folder, exist_ok=True)
+        return place
+
+    def _run(self, host: ScriptHost) -> Run:
+        run = Run(host, self._verdicts, self._times, self._silent)
+        self._runs.append(run)
+        return run
+
+    async def _first(self) -> None:
+        async with started(self._manifest, self._place("first"), "first run") as host:
+            run = self._run(host)
+            await handshake.check(run)
+            if run.usable:
+                registration.check(run)
+                for group in (commands, tools, interception, panels, events):
+                    await group.check(run)
+                await host.settle()
+            await lifecycle.check_end(run, "lifecycle.shutdown")
+
+    async def _again(self) -> None:
+        async with started(self._manifest, self._place("second"), "second run") as host:
+            second = self._run(host)
+            if not await lifecycle.check_start(second, self._runs[0], "lifecycle.restart", zot_future_key={"a": [1]}):
+                return
+            await self._beside(second)
+
+    async def _beside(self, second: Run) -> None:
+        async with started(self._manifest, self._place("third"), "third run") as host:
+            third = self._run(host)
+            third.offers_call_tool = True
+            if await lifecycle.check_start(third, self._runs[0], "lifecycle.two-at-once", ("call_tool",)):
+                async with asyncio.TaskGroup() as both:
+                    both.create_task(self._tolerance(second))
+                    both.create_task(self._pieces(third))
+            else:
+                await self._tolerance(second)
+
+    async def _tolerance(self, run: Run) -> None:
+        await input.check_unknown(run)
+        await run.host.settle()
+        await lifecycle.check_end(run, "lifecycle.end-of-input", shutdown=False)
+
+    async def _pieces(self, run: Run) -> None:
+        await input.check_pieces(run)
+        await call_tool.check(run)
+        await run.host.settle()
+        await lifecycle.check_end(run, "lifecycle.shutdown")
+
+
+def _log(scratch: Path) -> str:
+    return "".join(path.read_text("utf-8", "replace") for path in sorted(scratch.glob("*.log")))

@@ -1,0 +1,130 @@
+"""Every line of one run, both ways, with its time; and which question each answer belongs to.
+
+An answer nobody asked for, a second answer and an answer that came only when the process ended are faults of the
+line that carries them. An answer with a wrong id still settles the only open question of its kind, so that one mistake
+is not told as two.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from zot.agent.extkit.line_faults import Fault, read_line
+from zot.wire.frames import (
+    ChildFrame,
+    CommandInvoked,
+    CommandResponse,
+    EventIntercept,
+    EventInterceptResponse,
+    ToolCall,
+    ToolResult,
+)
+
+Kind = Literal["command", "tool", "intercept"]
+Asking = CommandInvoked | ToolCall | EventIntercept
+Answer = CommandResponse | ToolResult | EventInterceptResponse
+
+
+class Line(msgspec.Struct, frozen=True):
+    """``data`` has no line end; from the child, ``frame`` or ``fault`` or both are set."""
+
+    t: float
+    direction: Literal["in", "out"]
+    data: bytes
+    frame: ChildFrame | None = None
+    fault: Fault | None = None
+
+
+class Question(msgspec.Struct):
+    kind: Kind
+    id: str
+    name: str
+    asked: float
+    answer: Answer | None = None
+    answer_line: bytes = b""
+    answered: float = 0.0
+    cancelled: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.answer is None and not self.cancelled
+
+
+def kind_of(frame: object) -> Kind | None:
+    """Which kind of question a frame puts or answers."""
+    match frame:
+        case CommandInvoked() | CommandResponse():
+            return "command"
+        case ToolCall() | ToolResult():
+            return "tool"
+        case EventIntercept() | EventInterceptResponse():
+            return "intercept"
+        case _:
+            return None
+
+
+def name_of(frame: Asking) -> str:
+    """Which command, tool or event a question is about."""
+    return frame.event if isinstance(frame, EventIntercept) else frame.name
+
+
+class Transcript:
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.lines: list[Line] = []
+        self.questions: dict[tuple[Kind, str], Question] = {}
+        self.ending = False  # set when the host asked the child to end
+
+    @property
+    def received(self) -> list[Line]:
+        return [line for line in self.lines if line.direction == "in"]
+
+    def frames(self, *types: type[ChildFrame]) -> list[ChildFrame]:
+        return [line.frame for line in self.received if isinstance(line.frame, types)]
+
+    def sent(self, t: float, data: bytes) -> None:
+        self.lines.append(Line(t, "out", data.rstrip(b"\n")))
+
+    def ask(self, t: float, frame: Asking) -> Question:
+        kind = kind_of(frame)
+        assert kind is not None
+        question = self.questions[kind, frame.id] = Question(kind, frame.id, name_of(frame), t)
+        return question
+
+    def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> Line:
+        """Keep a line; None is one that was too long. The last one of a stream may lack its line feed."""
+        if data is None:
+            line = Line(t, "in", b"", None, Fault("framing.size", "a line longer than 8 MiB"))
+        else:
+            frame, fault = read_line(data)
+            if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse):
+                stray = self._settle(t, frame, data)
+                fault = fault or stray
+            if fault is not None and not complete:
+                fault = Fault("framing.newline", "the last output has no line feed at its end")
+            line = Line(t, "in", data, frame, fault)
+        self.lines.append(line)
+        return line
+
+    def _settle(self, t: float, frame: Answer, data: bytes) -> Fault | None:
+        kind = kind_of(frame)
+        assert kind is not None
+        question = self.questions.get((kind, frame.id))
+        fault = None
+        if question is None:
+            fault = Fault("answers.known-ids", f"nobody asked with the id {frame.id!r}")
+            question = self._only_open(kind)
+            if question is None:
+                return fault
+        elif question.answer is not None:
+            return Fault("answers.once", f"a second answer to {frame.id!r}")
+        elif self.ending:
+            fault = Fault("framing.flush", f"the answer to {frame.id!r} came only when the process was told to end")
+        question.answer, question.answer_line, question.answered = frame, data, t
+        return fault
+
+    def _only_open(self, kind: Kind) -> Question | None:
+        open_ones = [q for q in self.questions.values() if q.kind == kind and q.is_open]
+        return open_ones[0] if len(open_ones) == 1 else None

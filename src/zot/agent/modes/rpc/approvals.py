@@ -1,0 +1,78 @@
+"""``--no-yolo`` over RPC: each call is put to the client, and nobody to answer means no.
+
+A client that did not announce ``approvals`` is not asked; closing stdin denies what is asked and all that follows;
+an abort ends the wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from zot.agent.console import say
+from zot.agent.modes.rpc.writer import Writer
+from zot.core.agent import Agent
+from zot.core.confirm import Answer, ConfirmGate
+from zot.core.lifecycle import ConfirmationRequested, LifecycleEvent
+from zot.errors import UsageError
+from zot.wire.rpc_frames import ApprovalRequest, Approve
+
+GONE = "refused: the client closed its input, so nobody can be asked"
+
+
+class Approvals:
+    """Does nothing without ``--no-yolo``."""
+
+    def __init__(self, agent: Agent, writer: Writer) -> None:
+        self._gate = agent.gate if isinstance(agent.gate, ConfirmGate) else None
+        self._writer = writer
+        self._asked: dict[str, asyncio.Future[Answer]] = {}
+        self._count = 0
+        self._tool_id = ""
+        self._closed = self._mentioned = False
+        if self._gate is not None:
+            agent.listeners.append(self._hear)
+
+    def mention(self) -> None:
+        """Before a prompt: say once that its calls will be refused, if they will."""
+        if self._gate is not None and self._gate.confirmer is None and not self._mentioned:
+            self._mentioned = True
+            say('--no-yolo: every tool call is refused, because the client did not announce "approvals" in hello')
+
+    def announce(self, can_answer: bool) -> None:
+        """What the client says of itself in ``hello``."""
+        if self._gate is not None:
+            self._gate.confirmer = self._ask if can_answer else None
+
+    def answer(self, command: Approve) -> None:
+        """UsageError when that question does not wait."""
+        future = self._asked.get(command.request_id)
+        if future is None or future.done():
+            raise UsageError(f'no approval request "{command.request_id}" is waiting')
+        future.set_result(Answer(command.decision, command.reason))
+
+    def close(self) -> None:
+        """Nobody can answer any more."""
+        self._closed = True
+        for future in self._asked.values():
+            if not future.done():
+                future.set_result(Answer("deny", GONE))
+
+    def _hear(self, event: LifecycleEvent) -> None:
+        # The gate asks right after this event, before anything else can run: the id is that call's.
+        if isinstance(event, ConfirmationRequested):
+            self._tool_id = event.call.id
+
+    async def _ask(self, tool: str, preview: str, args: Any) -> Answer:
+        if self._closed:
+            return Answer("deny", GONE)
+        self._count += 1
+        request_id = f"approval-{self._count}"
+        future = self._asked[request_id] = asyncio.get_running_loop().create_future()
+        self._writer.tell(
+            ApprovalRequest(request_id=request_id, tool_id=self._tool_id, name=tool, args=args, preview=preview)
+        )
+        try:
+            return await future
+        finally:
+            del self._asked[request_id]

@@ -1,0 +1,224 @@
+"""What each command does: one method per command, returning the response's data.
+
+Prompts, compactions and extension commands answer later, when their turn comes or the extension has answered; all
+others are done when the method returns. A command that cannot be done raises ZotError or ValueError with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
+
+from zot import __version__
+from zot.agent.cli.flags import Flags
+from zot.agent.model_switch import exchange_model
+from zot.agent.modes.rpc.approvals import Approvals
+from zot.agent.modes.rpc.queue import Work, WorkQueue
+from zot.agent.modes.rpc.reply import Reply
+from zot.agent.runtime import Runtime
+from zot.errors import AgentBusy, UsageError
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+from zot.provider.model import Reasoning
+from zot.wire import events
+from zot.wire import rpc_frames as wire
+
+if TYPE_CHECKING:
+    from zot.agent.modes.rpc.extension_commands import ExtensionCommands
+
+LATER: Any = object()  # the data of a command that answers by itself
+
+
+class Commands:
+    def __init__(
+        self,
+        runtime: Runtime,
+        flags: Flags,
+        queue: WorkQueue,
+        approvals: Approvals,
+        announced: set[str],
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        self._runtime = runtime
+        self._flags = flags
+        self._queue = queue
+        self._approvals = approvals
+        self._announced = announced
+        self._tasks = tasks
+        self._extensions = _extension_commands(runtime, queue, tasks)
+        self._doers: dict[type, Callable[[Any, Reply], Any]] = {
+            wire.Ping: self._ping,
+            wire.Hello: self._hello,
+            wire.Prompt: self._prompt,
+            wire.Abort: self._abort,
+            wire.Compact: self._compact,
+            wire.GetState: self._get_state,
+            wire.GetMessages: self._get_messages,
+            wire.Clear: self._clear,
+            wire.SetModel: self._set_model,
+            wire.SetReasoning: self._set_reasoning,
+            wire.GetModels: self._get_models,
+            wire.Approve: self._approve,
+            wire.GetCommands: self._get_commands,
+            wire.RunCommand: self._run_command,
+            wire.PanelKey: self._panel_key,
+            wire.PanelClose: self._panel_close,
+        }
+
+    def do(self, command: wire.AnyCommand, reply: Reply) -> Any:
+        """The data to answer with, or LATER when ``reply`` will be called with it."""
+        return self._doers[type(command)](command, reply)
+
+    def stop(self) -> None:
+        """Give up what extensions have not answered."""
+        if self._extensions is not None:
+            self._extensions.stop()
+
+    # --- at once
+
+    def _ping(self, command: wire.Ping, reply: Reply) -> wire.Pong:
+        return _PONG
+
+    def _hello(self, command: wire.Hello, reply: Reply) -> wire.HelloData:
+        accepted = tuple(name for name in wire.CAPABILITIES if name in command.capabilities)
+        self._announced.clear()
+        self._announced.update(accepted)
+        self._approvals.announce("approvals" in accepted)
+        model = self._runtime.agent.model
+        return wire.HelloData(
+            protocol_version=wire.PROTOCOL_VERSION,
+            version=__version__,
+            provider=model.provider,
+            model=model.id,
+            capabilities=accepted if command.capabilities else msgspec.UNSET,
+        )
+
+    def _abort(self, command: wire.Abort, reply: Reply) -> Any:
+        self._queue.abort()
+        return msgspec.UNSET
+
+    def _get_state(self, command: wire.GetState, reply: Reply) -> wire.State:
+        agent = self._runtime.agent
+        return wire.State(
+            provider=agent.model.provider,
+            model=agent.model.id,
+            cwd=str(self._runtime.workspace.cwd),
+            message_count=len(agent.messages),
+            busy=self._queue.busy,
+            usage=wire.UsageTotals(**events.usage_fields(agent.cost)),
+        )
+
+    def _get_messages(self, command: wire.GetMessages, reply: Reply) -> dict[str, Any]:
+        return {"messages": [events.message_fields(message) for message in self._runtime.agent.messages]}
+
+    def _get_models(self, command: wire.GetModels, reply: Reply) -> wire.Models:
+        provider = self._runtime.resolved.provider
+        rows = [row for row in self._runtime.catalog.rows() if row.provider == (provider.rows_of or provider.id)]
+        return wire.Models(
+            models=tuple(
+                wire.ModelInfo(
+                    id=row.id,
+                    provider=provider.id,
+                    context_window=row.context_window,
+                    max_output=row.max_output,
+                    reasoning=bool(row.reasoning),
+                )
+                for row in rows
+            )
+        )
+
+    def _approve(self, command: wire.Approve, reply: Reply) -> Any:
+        self._must_be_announced("approvals")
+        self._approvals.answer(command)
+        return msgspec.UNSET
+
+    # --- at once, and only while nothing runs
+
+    def _clear(self, command: wire.Clear, reply: Reply) -> Any:
+        self._must_be_idle()
+        self._runtime.start_over()
+        return msgspec.UNSET
+
+    def _set_model(self, command: wire.SetModel, reply: Reply) -> wire.ModelSet:
+        self._must_be_idle()
+        before = exchange_model(self._runtime, self._flags, command.model)
+        self._tasks.create_task(before.aclose())
+        return wire.ModelSet(model=command.model)
+
+    def _set_reasoning(self, command: wire.SetReasoning, reply: Reply) -> wire.ReasoningSet:
+        if command.reasoning not in wire.REASONING:
+            raise UsageError(f'unknown reasoning "{command.reasoning}": expected one of {", ".join(wire.REASONING)}')
+        self._must_be_idle()
+        self._runtime.agent.reasoning = cast("Reasoning", command.reasoning)
+        self._runtime.workspace.exported["ZOT_REASONING_LEVEL"] = command.reasoning
+        return wire.ReasoningSet(reasoning=command.reasoning)
+
+    # --- in their turn
+
+    def _prompt(self, command: wire.Prompt, reply: Reply) -> Any:
+        images = tuple(_image(number, image) for number, image in enumerate(command.images))
+        self._approvals.mention()
+        self._queue.submit(Work(lambda: reply(_STARTED), command.message, images))
+        return LATER
+
+    def _compact(self, command: wire.Compact, reply: Reply) -> Any:
+        self._queue.submit(Work(lambda: reply(_STARTED), compact=True))
+        return LATER
+
+    # --- extensions, for a client that announced the capability
+
+    def _get_commands(self, command: wire.GetCommands, reply: Reply) -> wire.Commands:
+        self._must_be_announced("commands")
+        return wire.Commands(commands=self._extensions.all() if self._extensions else ())
+
+    def _run_command(self, command: wire.RunCommand, reply: Reply) -> Any:
+        self._must_be_announced("commands")
+        if self._extensions is None:
+            raise UsageError(f"unknown command /{command.name.removeprefix('/')}")
+        self._extensions.start(command, reply)
+        return LATER
+
+    def _panel_key(self, command: wire.PanelKey, reply: Reply) -> Any:
+        self._must_be_announced("panels")
+        if self._runtime.extensions is not None:
+            self._runtime.extensions.panel_key(command.extension, command.panel_id, command.key, command.text)
+        return msgspec.UNSET
+
+    def _panel_close(self, command: wire.PanelClose, reply: Reply) -> Any:
+        self._must_be_announced("panels")
+        if self._runtime.extensions is not None:
+            self._runtime.extensions.panel_closed(command.extension, command.panel_id)
+        return msgspec.UNSET
+
+    # --- conditions
+
+    def _must_be_idle(self) -> None:
+        if self._queue.busy or self._runtime.agent.busy:
+            raise AgentBusy("agent is busy")
+
+    def _must_be_announced(self, capability: Literal["approvals", "commands", "panels"]) -> None:
+        if capability not in self._announced:
+            raise UsageError(f'announce the capability "{capability}" in hello first')
+
+
+def _extension_commands(runtime: Runtime, queue: WorkQueue, tasks: asyncio.TaskGroup) -> ExtensionCommands | None:
+    """Imported only where extensions run: most servers have none."""
+    if runtime.extensions is None:
+        return None
+    from zot.agent.modes.rpc.extension_commands import ExtensionCommands
+
+    return ExtensionCommands(runtime.extensions, queue, tasks)
+
+
+_PONG = wire.Pong()
+_STARTED = wire.Started()
+
+
+def _image(number: int, image: wire.Image) -> ImageBlock:
+    mime_type = sniff(image.data)
+    if not mime_type:
+        raise UsageError(f"images[{number}] is no PNG, JPEG, GIF or WebP image")
+    return ImageBlock(mime_type, image.data)

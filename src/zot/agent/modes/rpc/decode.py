@@ -1,0 +1,64 @@
+"""A line becomes a command, or a BadCommand that says what to answer. Nothing is half understood.
+
+Strict JSON decides what is malformed. ``null`` means absent and unknown fields are ignored, so that older and newer
+clients work; a field of the wrong type fails the command it belongs to. Image data may be wrapped in lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args
+
+import msgspec
+
+from zot.system import strict_json
+from zot.wire.rpc_frames import AnyCommand
+
+_TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
+
+
+class BadCommand(Exception):
+    """``str()`` is the error of the response; ``id`` and ``command`` are what could be read of them."""
+
+    def __init__(self, error: str, id: str = "", command: str = "") -> None:
+        super().__init__(error)
+        self.id = id
+        self.command = command
+
+
+def decode(line: bytes) -> AnyCommand:
+    """The command in a line without whitespace around it."""
+    fields = _object(line)
+    name, id = fields.get("type"), fields.get("id")
+    if not isinstance(name, str | None) or not isinstance(id, str | None):
+        raise BadCommand("malformed json: `id` and `type` must be strings")
+    command = _TYPES.get(name or "")
+    if command is None:
+        raise BadCommand("unknown command", id or "", name or "")
+    if None in fields.values():
+        fields = {key: value for key, value in fields.items() if value is not None}
+    if "images" in fields:
+        _unwrap(fields["images"])
+    try:
+        return msgspec.convert(fields, command)
+    except msgspec.ValidationError as error:
+        raise BadCommand(str(error), id or "", name or "") from error
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        value = strict_json.loads(line)
+    except ValueError as error:
+        raise BadCommand(f"malformed json: {error}") from error
+    if not isinstance(value, dict):
+        raise BadCommand("malformed json: not an object")
+    return value  # pyright: ignore[reportUnknownVariableType]  JSON keys are strings
+
+
+def _unwrap(images: Any) -> None:
+    """Take the line breaks out of base64, in place; whatever else is wrong is left for the conversion to name."""
+    if not isinstance(images, list):
+        return
+    for image in cast("list[Any]", images):
+        data: Any = cast("dict[str, Any]", image).get("data") if isinstance(image, dict) else None
+        if isinstance(data, str) and "\n" in data:
+            image["data"] = data.replace("\r", "").replace("\n", "")

@@ -1,0 +1,106 @@
+"""``zot rpc``: build the agent, serve one client on stdin and stdout, leave nothing behind.
+
+Sessions are off unless ``--session`` or ``--continue`` is given. The early door answers pings until the server is
+ready to read, extensions included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from zot.agent.build import build
+from zot.agent.cli.flags import Flags
+from zot.agent.console import say
+from zot.agent.embedding import Embedding
+from zot.agent.modes.rpc.approvals import Approvals
+from zot.agent.modes.rpc.commands import Commands
+from zot.agent.modes.rpc.early import EarlyDoor
+from zot.agent.modes.rpc.pace import Pace
+from zot.agent.modes.rpc.queue import WorkQueue
+from zot.agent.modes.rpc.server import Server
+from zot.agent.modes.rpc.surface import RpcSurface
+from zot.agent.modes.rpc.writer import Writer
+from zot.agent.runtime import Runtime
+from zot.agent.signals import EXIT_CODES
+from zot.system.collector import wake
+
+_LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
+
+
+def run_rpc(flags: Flags, door: EarlyDoor) -> int:
+    """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
+    flags.no_session = flags.no_session or not (flags.session or flags.continue_)
+    return asyncio.run(_run(flags, door))
+
+
+async def _run(flags: Flags, door: EarlyDoor) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    stopped = _Stopped(task)
+    writer = Writer()
+    try:
+        code = await _serve(flags, door, writer, stopped)
+        await _say_last_words(writer, code)
+        return code
+    except asyncio.CancelledError:
+        if stopped.code:  # while extensions were starting
+            return stopped.code
+        raise
+    finally:
+        writer.close()
+
+
+async def _serve(flags: Flags, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
+    announced: set[str] = set()
+    surface = RpcSurface(writer, announced)
+    async with build(flags, Embedding(surface=surface)) as runtime, asyncio.TaskGroup() as tasks:
+        _tell_notices(runtime)
+        runtime.agent.interceptors.insert(0, Pace(writer))
+        queue, approvals = WorkQueue(runtime.agent, writer), Approvals(runtime.agent, writer)
+        commands = Commands(runtime, flags, queue, approvals, announced, tasks)
+        server = Server(
+            writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
+        )
+        door.close()
+        wake()
+        stopped.watch(server)
+        return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
+
+
+def _tell_notices(runtime: Runtime) -> None:
+    for notice in runtime.notices:
+        say(notice)
+    runtime.notices.clear()
+    if runtime.session is not None:
+        runtime.session.on_failure = say
+
+
+async def _say_last_words(writer: Writer, code: int) -> None:
+    """Everything is written before the process ends; after a signal a slow reader is not waited for."""
+    try:
+        async with asyncio.timeout(_LAST_WORDS_S if code > 1 else None):
+            await writer.written()
+    except TimeoutError:
+        pass
+
+
+class _Stopped:
+    """The first signal ends the server, or what is being done to begin."""
+
+    def __init__(self, beginning: asyncio.Task[int]) -> None:
+        self.code = 0
+        self._beginning = beginning
+        self._server: Server | None = None
+        loop = asyncio.get_running_loop()
+        for number, code in EXIT_CODES.items():
+            loop.add_signal_handler(number, self._stop, code)
+
+    def watch(self, server: Server) -> None:
+        self._server = server
+
+    def _stop(self, code: int) -> None:
+        if self._server is not None:
+            self._server.end(code, at_once=True)
+        elif not self.code:
+            self._beginning.cancel()
+        self.code = self.code or code

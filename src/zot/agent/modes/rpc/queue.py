@@ -1,0 +1,122 @@
+"""Prompts and compactions, one at a time, in the order they came; each is answered when its turn comes.
+
+``busy`` is true from the moment a command is taken until its last event is written; that event is held back until
+the agent is idle, so that a client that has seen it may clear or switch at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from zot.agent.console import say
+from zot.agent.modes.rpc.writer import Writer
+from zot.core.agent import Agent, FirstCall
+from zot.core.events import AgentEvent, CompactDone, Done, Notice
+from zot.errors import ZotError
+from zot.provider.messages import ImageBlock
+
+
+class Work(msgspec.Struct, frozen=True):
+    """``started`` answers the command; ``compact`` makes it a compaction instead of a prompt."""
+
+    started: Callable[[], None]
+    text: str = ""
+    images: Sequence[ImageBlock] = ()
+    first_call: FirstCall | None = None
+    compact: bool = False
+
+
+class WorkQueue:
+    def __init__(self, agent: Agent, writer: Writer) -> None:
+        self._agent = agent
+        self._writer = writer
+        self._waiting: deque[Work] = deque()
+        self._running: Work | None = None
+        self._last: AgentEvent | None = None  # of the running work
+        self._abort_at_start = False
+        self._wake = asyncio.Event()
+        self._closed = False
+        self._announced = 0  # commands that may still add work
+
+    @property
+    def busy(self) -> bool:
+        return self._running is not None
+
+    def submit(self, work: Work) -> None:
+        self._waiting.append(work)
+        if self._running is None:
+            self._start_next()
+
+    def announce(self) -> None:
+        """Work may come although input has ended; ``withdraw`` says that it has come, or will not."""
+        self._announced += 1
+
+    def withdraw(self) -> None:
+        self._announced -= 1
+        self._wake.set()
+
+    def abort(self) -> None:
+        """End what runs; what waits stays."""
+        if self._agent.busy:
+            self._agent.abort()
+        elif self._running is not None:
+            self._abort_at_start = True
+
+    def close(self) -> None:
+        """Let ``run`` return when everything is done."""
+        self._closed = True
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End what runs, forget what waits."""
+        self._waiting.clear()
+        self.abort()
+        self.close()
+
+    async def run(self) -> None:
+        while True:
+            while self._running is not None:
+                await self._perform(self._running)
+                self._finish()
+            if self._closed and not self._announced:
+                return
+            self._wake.clear()
+            await self._wake.wait()
+
+    def _start_next(self) -> None:
+        self._running = self._waiting.popleft() if self._waiting else None
+        if self._running is not None:
+            self._abort_at_start = False
+            self._running.started()
+            self._wake.set()
+
+    async def _perform(self, work: Work) -> None:
+        try:
+            if work.compact:
+                await self._agent.compact(self._emit)
+            else:
+                await self._agent.prompt(work.text, work.images, self._emit, first_call=work.first_call)
+        except ZotError:
+            pass  # the events have told it
+        except Exception as error:  # a bug; the events have told it, and the process stays usable
+            say(f"internal error: {type(error).__name__}: {error}")
+
+    def _emit(self, event: AgentEvent) -> None:
+        if self._abort_at_start:
+            self._abort_at_start = False
+            self._agent.abort()
+        if isinstance(event, Notice):
+            say(event.text)
+        elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
+            self._last = event
+        else:
+            self._writer.emit(event)
+
+    def _finish(self) -> None:
+        self._writer.emit(self._last or Done())
+        self._last = None
+        self._start_next()

@@ -1,0 +1,258 @@
+"""The OpenAI chat-completions dialect, which ollama, kimi and most other servers speak, each a little differently.
+
+The stream goes on after ``finish_reason`` for the usage chunk; it ends at ``[DONE]`` or, once a finish
+reason was seen, with the connection. The request is built in the sibling ``openai_chat_request``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from zot.errors import ProviderError
+from zot.provider.dialects.answer import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, SseEvent
+from zot.provider.dialects.openai_chat_request import build
+from zot.provider.dialects.sent import Sent
+from zot.provider.dialects.stream_error import stream_error
+from zot.provider.messages import StopReason, ToolCallBlock, Usage
+from zot.provider.stream import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "end",
+    "length": "length",
+    "model_length": "length",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "error",
+}
+
+
+class _Cached(msgspec.Struct, gc=False):
+    cached_tokens: Count = None
+
+
+class _Reasoned(msgspec.Struct, gc=False):
+    reasoning_tokens: Count = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    prompt_tokens: Count = None
+    completion_tokens: Count = None
+    cached_tokens: Count = None  # where Moonshot puts it
+    prompt_tokens_details: _Cached | None = None
+    completion_tokens_details: _Reasoned | None = None
+
+
+class _Function(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _ToolCall(msgspec.Struct, gc=False):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _ContentPart(msgspec.Struct, gc=False):
+    text: str | None = None
+
+
+class _Delta(msgspec.Struct, gc=False):
+    content: str | list[_ContentPart] | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None  # the same thing as OpenRouter spells it
+    tool_calls: list[_ToolCall] | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+    usage: _Usage | None = None
+
+
+class _Error(msgspec.Struct, gc=False):
+    message: str | None = None
+    code: str | int | None = None
+    type: str | None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: _Error | str | None = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+class OpenAIChatDialect:
+    """Speaks ``/v1/chat/completions``."""
+
+    def __init__(self) -> None:
+        self._sent = Sent()
+
+    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
+        return build(request, endpoint, self._sent)
+
+    def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
+        return OpenAIChatDecoder(request, endpoint)
+
+
+class _ChatTool(ToolPart):
+    """A call whose id, name and arguments may arrive in any order; announced once it has both names."""
+
+    __slots__ = ("announced",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.announced = False
+
+
+class OpenAIChatDecoder(Answer):
+    """Assembles one streamed completion."""
+
+    def __init__(self, request: Request, endpoint: Endpoint) -> None:
+        super().__init__(request, endpoint)
+        self._turn = len(request.messages)
+        self._text: TextPart | None = None
+        self._calls: dict[int, _ChatTool] = {}
+        self._reasoning = ReasoningPart(self)
+        self._finish = ""
+
+    def feed(self, event: SseEvent) -> list[StreamEvent]:
+        if self.finished:
+            return []
+        try:
+            chunk = _decode(event.data)
+        except BAD_JSON:
+            return self._done() if event.data.strip() == b"[DONE]" else []
+        if chunk.error is not None:
+            return self._failed(chunk.error)
+        if chunk.usage is not None:
+            self.usage = _counted(chunk.usage)
+        out: list[StreamEvent] = []
+        for choice in chunk.choices or ():
+            self._choice(choice, out)
+        return out
+
+    def _choice(self, choice: _Choice, out: list[StreamEvent]) -> None:
+        delta = choice.delta
+        if delta is not None:
+            content = delta.content if isinstance(delta.content, str) else _spelled(delta.content)
+            if text := content or delta.refusal:
+                self._say(text, out)
+            if thought := delta.reasoning_content or delta.reasoning:
+                self._reasoning.pieces.append(thought)
+            for call in delta.tool_calls or ():
+                self._call(call, out)
+        if choice.usage is not None:
+            self.usage = _counted(choice.usage)
+        if choice.finish_reason:
+            self._finish = choice.finish_reason.lower()
+            self._settle(out)
+
+    def _say(self, text: str, out: list[StreamEvent]) -> None:
+        if self._text is None:
+            self._text = TextPart()
+            self.parts.append(self._text)
+        self._text.pieces.append(text)
+        self.has_content = True
+        out.append(TextDelta(text))
+
+    def _call(self, piece: _ToolCall, out: list[StreamEvent]) -> None:
+        function = piece.function or _Function()
+        call = self._called(piece, function)
+        call.id = call.id or piece.id or ""
+        call.name = call.name or function.name or ""
+        arguments = function.arguments or ""
+        if not isinstance(arguments, str):
+            arguments = msgspec.json.encode(arguments).decode()
+        if arguments:
+            call.pieces.append(arguments)
+        if call.announced and arguments:
+            out.append(ToolArgs(call.id, arguments))
+        elif call.id and call.name:
+            self._announce(call, out)
+
+    def _called(self, piece: _ToolCall, function: _Function) -> _ChatTool:
+        """The call a piece belongs to.
+
+        Some servers leave the index out, some give every parallel call index 0, and some invent a new id with
+        each piece: a piece opens a new call when it names a function under another id.
+        """
+        key = piece.index if piece.index is not None else self._last_key(piece)
+        known = self._calls.get(key)
+        if known is not None and not (function.name and piece.id and known.id and piece.id != known.id):
+            return known
+        call = self._calls[key] = _ChatTool()
+        self.parts.append(call)
+        self._text = None  # text behind a call is a block of its own
+        return call
+
+    def _last_key(self, piece: _ToolCall) -> int:
+        return next((key for key, call in self._calls.items() if piece.id and call.id == piece.id), -1)
+
+    def _announce(self, call: _ChatTool, out: list[StreamEvent]) -> None:
+        if call.announced:
+            return
+        call.announced = self.has_content = True
+        out.append(ToolStarted(call.id, call.name))
+        if call.pieces:
+            out.append(ToolArgs(call.id, "".join(call.pieces)))
+
+    def _settle(self, out: list[StreamEvent]) -> None:
+        """Every call is complete; one without an id gets one that a replay of the stream would give again."""
+        if _STOPS.get(self._finish, "end") not in ("end", "tool_use"):
+            return
+        for number, call in enumerate(self.tools()):
+            call.id = call.id or f"call_{self._turn}_{number}"
+            if not isinstance(ToolCallBlock(call.id, call.name, call.arguments()).parsed(), dict):
+                call.pieces = ["{}"]
+            if isinstance(call, _ChatTool):
+                self._announce(call, out)
+            out.extend(self.end_tool(call))
+
+    def _done(self) -> list[StreamEvent]:
+        out: list[StreamEvent] = []
+        self._settle(out)
+        stop = _STOPS.get(self._finish, "end")
+        if self._finish == "content_filter":
+            text = f"{self.provider}: the answer was stopped by the provider's content filter"
+            return out + self.finish("error", stream_error(text, provider=self.provider, code="content_filter"))
+        return out + self.finish("tool_use" if stop == "end" and self.tools() else stop)
+
+    def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
+        """Reasoning stands last in the message, whenever it was streamed."""
+        if not self.finished and self._reasoning.pieces:
+            self.parts.append(self._reasoning)
+        return super().finish(stop, error)
+
+    def end_of_input(self) -> list[StreamEvent]:
+        return self._done() if self._finish and not self.finished else super().end_of_input()
+
+    def _failed(self, error: _Error | str) -> list[StreamEvent]:
+        told = _Error(message=error) if isinstance(error, str) else error
+        code = str(told.code or told.type or "error")
+        text = f"{self.provider}: {told.message or code}"
+        return self.finish("error", stream_error(text, provider=self.provider, code=code))
+
+
+def _spelled(parts: list[_ContentPart] | None) -> str:
+    return "".join(part.text or "" for part in parts or ())
+
+
+def _counted(usage: _Usage) -> Usage:
+    prompt = int(usage.prompt_tokens or 0)
+    details = usage.prompt_tokens_details
+    cached = int((details.cached_tokens if details else None) or usage.cached_tokens or 0)
+    reasoned = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
+    return Usage(
+        prompt - cached if cached <= prompt else prompt,
+        int(usage.completion_tokens or 0),
+        cached,
+        reasoning_tokens=None if reasoned is None else int(reasoned),
+    )

@@ -1,0 +1,242 @@
+"""One socket to a server: plain, TLS, or a tunnel through a proxy.
+
+Bytes pile up in ``data_received`` and are handed out all at once, so a burst of small writes by the server
+costs one wake-up. Every fault is a TransportFailed that names the real reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+from zot.errors import TransportFailed
+from zot.provider.http.body import cut_off
+from zot.provider.http.head import Head, encode_connect, split_head
+from zot.provider.http.proxy import Proxy
+from zot.provider.http.url import Url
+
+_HIGH_WATER = 1024 * 1024  # stop reading the socket while this much waits unread
+_HAPPY_EYEBALLS_S = 0.25
+
+
+class Route(NamedTuple):
+    """What makes two requests fit for the same connection."""
+
+    scheme: str
+    host: str
+    port: int
+    proxy: Proxy | None
+    insecure: bool
+
+
+class Connection(asyncio.Protocol):
+    """Owns one transport from ``connection_made`` to ``connection_lost``. One reader at a time."""
+
+    def __init__(self, route: Route, loop: asyncio.AbstractEventLoop) -> None:
+        self.route = route
+        self.loop = loop
+        self.idle_since = 0.0
+        self.on_data: Callable[[], None] | None = None  # who drains it when nobody waits in `receive`
+        self.on_lost: Callable[[Connection], None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._pieces: list[bytes] = []
+        self._waiting_bytes = 0
+        self._paused = False
+        self._ended = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Open, and nothing unasked for arrived."""
+        return not self._ended and not self._pieces
+
+    def send(self, *parts: bytes) -> None:
+        assert self._transport is not None
+        for part in parts:
+            if part:
+                self._transport.write(part)
+
+    async def receive(self) -> bytes:
+        """All bytes that arrived since the last call, waiting for some; empty at the end of the connection."""
+        if not self._pieces and not self._ended:
+            self._waiter = self.loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        data = self.take()
+        if not data and self._error is not None:
+            raise TransportFailed(reason(self._error, self.route.host), retryable=True) from self._error
+        return data
+
+    def take(self) -> bytes:
+        """What has arrived, without waiting."""
+        pieces, self._pieces = self._pieces, []
+        self._waiting_bytes = 0
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def abort(self) -> None:
+        """Close at once, without TLS farewells; whoever waits in ``receive`` gets an error."""
+        if not self._ended:
+            self._ended, self._error = True, ConnectionAbortedError()
+        self._pieces.clear()
+        if self._transport is not None:
+            self._transport.abort()
+        self._wake()
+
+    async def receive_head(self) -> tuple[Head, bytes]:
+        """The next final response head and the bytes behind it; NeverAnswered when not a byte came."""
+        data = b""
+        while True:
+            while (split := split_head(data)) is not None:
+                head, data = split
+                if head.status == 101:
+                    raise TransportFailed("protocol error: the server switched protocols", retryable=False)
+                if head.status >= 200:
+                    return head, data
+            more = await self._receive_answer(started=bool(data))
+            data += more
+
+    async def _receive_answer(self, *, started: bool) -> bytes:
+        try:
+            if data := await self.receive():
+                return data
+        except TransportFailed as error:
+            if started:
+                raise
+            raise NeverAnswered(str(error), retryable=True) from error
+        if started:
+            raise cut_off()
+        raise NeverAnswered("the connection closed before any answer (unexpected eof)", retryable=True)
+
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Turn the open connection into a TLS one."""
+        assert self._transport is not None
+        transport = await self.loop.start_tls(self._transport, self, context, server_hostname=host)
+        if transport is None:
+            raise ConnectionResetError
+        self._transport = transport
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def data_received(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes > _HIGH_WATER and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        self._ended = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended = True
+        self._error = self._error or exc
+        self._wake()
+        if self.on_lost is not None:
+            self.on_lost(self)
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            if not self._waiter.done():
+                self._waiter.set_result(None)
+        elif self.on_data is not None:
+            self.on_data()
+
+
+class NeverAnswered(TransportFailed):
+    """The connection ended before the first byte of an answer: on a reused one, the request may be sent anew."""
+
+
+async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], timeout: float) -> Connection:
+    """Open a connection along ``route``; ``contexts`` gives the TLS context for insecure or not."""
+    loop = asyncio.get_running_loop()
+    connection = Connection(route, loop)
+    first = route.proxy.url if route.proxy else Url(route.scheme, route.host, route.port, "/")
+    try:
+        async with asyncio.timeout(timeout):
+            context = contexts(route.insecure) if first.scheme == "https" else None
+            await loop.create_connection(
+                lambda: connection,
+                first.host,
+                first.port,
+                ssl=context,
+                happy_eyeballs_delay=None if _is_address(first.host) else _HAPPY_EYEBALLS_S,
+            )
+            if route.proxy is not None and route.scheme == "https":
+                await _tunnel(connection, route.proxy)
+                await connection.start_tls(contexts(route.insecure), route.host)
+    except TimeoutError as error:
+        connection.abort()
+        raise TransportFailed(f"connect to {first.address}: i/o timeout after {timeout:g} s", retryable=True) from error
+    except OSError as error:
+        connection.abort()
+        retryable = not isinstance(error, ssl.SSLCertVerificationError)
+        via = f"{route.proxy.name}: " if route.proxy else f"connect to {first.address}: "
+        raise TransportFailed(via + reason(error, first.host), retryable=retryable) from error
+    except BaseException:
+        connection.abort()
+        raise
+    return connection
+
+
+async def _tunnel(connection: Connection, proxy: Proxy) -> None:
+    route = connection.route
+    connection.send(encode_connect(Url(route.scheme, route.host, route.port, "/"), proxy))
+    head, rest = await connection.receive_head()
+    if head.status // 100 == 2 and not rest:
+        return
+    why = "; check the user and password in its address" if head.status == 407 else ""
+    raise TransportFailed(
+        f"{proxy.name} refused a tunnel to {route.host}:{route.port}: http {head.status} {head.reason}{why}",
+        status=head.status if head.status == 407 else 0,
+        retryable=head.status in (429, 502, 503, 504),
+    )
+
+
+def reason(error: BaseException, host: str) -> str:
+    """Why a connection failed, in the words other layers look for."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"tls handshake: the certificate of {host} was refused: {error.verify_message or error.reason}"
+        case ssl.SSLError():
+            return f"tls handshake with {host} failed: {error.reason or error}"
+        case socket.gaierror():
+            return f"no such host: {host}"
+        case BrokenPipeError():
+            return "broken pipe"
+        case ConnectionResetError() | ConnectionAbortedError():
+            return "connection reset"
+        case TimeoutError():
+            return "i/o timeout"
+        case _ if _is_refusal(error):
+            return "connection refused"
+        case OSError(strerror=str(text)):
+            return text.lower()
+        case _:
+            return str(error) or type(error).__name__
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """A name with several addresses fails with all their errors in one text."""
+    return isinstance(error, ConnectionRefusedError) or (
+        isinstance(error, OSError) and f"[Errno {errno.ECONNREFUSED}]" in str(error)
+    )
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host.replace(".", "").isdecimal()

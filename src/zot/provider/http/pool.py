@@ -1,0 +1,213 @@
+"""A small HTTP/1.1 client for streams: keep-alive pool, TLS, proxies, nothing else (decision 002).
+
+Responses hand out their body in large pieces. A body read to its end gives the connection back to the pool;
+anything else closes it. No redirects, no cookies, no compression, no HTTP/2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+
+from zot.errors import TransportFailed
+from zot.provider.dialects.dialect import HttpRequest
+from zot.provider.http.body import Body, cut_off
+from zot.provider.http.connection import Connection, NeverAnswered, Route, connect
+from zot.provider.http.head import Head, body_of, encode_head
+from zot.provider.http.proxy import proxy_for
+from zot.provider.http.url import parse_url
+
+_IDLE_PER_ROUTE = 4
+_IDLE_S = 60.0  # past this a router may have forgotten the connection without telling us
+_RELEASE_S = 1.0  # how long a finished stream may take to send the end of its body
+
+
+class HttpPool:
+    """Owns every connection it opened. ``proxy`` is the setting; the environment's proxies come first."""
+
+    def __init__(self, *, proxy: str = "", environ: Mapping[str, str] | None = None) -> None:
+        self._proxy = proxy
+        self._environ = os.environ if environ is None else environ
+        self._idle: dict[Route, list[Connection]] = {}
+        self._open: set[Connection] = set()
+        self._contexts: dict[bool, ssl.SSLContext] = {}
+
+    async def send(
+        self, request: HttpRequest, *, insecure: bool = False, connect_timeout: float = 30.0
+    ) -> HttpResponse:
+        """Send and wait for the response head. Raises TransportFailed, or BadRequest for an unsendable request.
+
+        A reused connection that dies before the first byte of an answer is replaced and the request sent anew.
+        """
+        url = parse_url(request.url)
+        proxy = proxy_for(url, self._environ, self._proxy)
+        head = encode_head(request, url, proxy)
+        route = Route(url.scheme, url.host, url.port, proxy, insecure and url.scheme == "https")
+        if (idle := self._take_idle(route)) is not None:
+            try:
+                return await self._exchange(idle, head, request.body)
+            except NeverAnswered:
+                pass
+        connection = await connect(route, self._context, connect_timeout)
+        connection.on_lost = self._open.discard
+        self._open.add(connection)
+        return await self._exchange(connection, head, request.body)
+
+    async def aclose(self) -> None:
+        """Close every connection, also those in use."""
+        self._idle.clear()
+        for connection in list(self._open):
+            connection.abort()
+        self._open.clear()
+        await asyncio.sleep(0)  # lets the loop close the sockets before it may be closed itself
+
+    async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> HttpResponse:
+        try:
+            connection.send(*((head + body,) if len(body) < 65536 else (head, body)))
+            answer, rest = await connection.receive_head()
+            return HttpResponse(answer, body_of(answer), connection, self, rest)
+        except BaseException:
+            connection.abort()
+            raise
+
+    def _take_idle(self, route: Route) -> Connection | None:
+        loop = asyncio.get_running_loop()
+        idle = self._idle.get(route, [])
+        while idle:
+            connection = idle.pop()
+            if connection.loop is not loop:
+                continue  # of an event loop that ended, and its socket with it
+            if connection.is_usable and loop.time() - connection.idle_since < _IDLE_S:
+                return connection
+            connection.abort()
+        return None
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection whose last exchange is complete."""
+        idle = self._idle.setdefault(connection.route, [])
+        if connection not in self._open or not connection.is_usable or len(idle) >= _IDLE_PER_ROUTE:
+            connection.abort()
+            return
+        connection.idle_since = connection.loop.time()
+        idle.append(connection)
+
+    def _context(self, insecure: bool) -> ssl.SSLContext:
+        if insecure not in self._contexts:
+            from zot.provider.http.tls import client_context  # reading the authorities costs milliseconds
+
+            self._contexts[insecure] = client_context(self._environ, insecure=insecure)
+        return self._contexts[insecure]
+
+
+class HttpResponse:
+    """A response whose head is here and whose body is on its way. Read it to the end, release it, or close it."""
+
+    def __init__(self, head: Head, body: Body, connection: Connection, pool: HttpPool, rest: bytes) -> None:
+        self.status = head.status
+        self.reason = head.reason
+        self.headers = head.headers
+        self._keeps_alive = head.keeps_alive
+        self._body = body
+        self._connection: Connection | None = connection
+        self._pool = pool
+        self._rest = rest  # what arrived together with the head
+        self._timer: asyncio.TimerHandle | None = None
+        if body.done:
+            body.extra = rest
+            self._settle()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the connection went back to the pool or was closed."""
+        return self._connection is None
+
+    async def more(self) -> bytes:
+        """The next piece of the body, as large as what has arrived; empty at its end."""
+        while self._connection is not None:
+            data = self._rest or await self._receive(self._connection)
+            self._rest = b""
+            if payload := self._fed(data):
+                return payload
+        if not self._body.done:
+            raise cut_off()
+        return b""
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        while piece := await self.more():
+            yield piece
+
+    async def read(self, limit: int) -> bytes:
+        """The body up to ``limit`` bytes; a longer one is cut there and the connection closed."""
+        pieces: list[bytes] = []
+        size = 0
+        while size <= limit and (piece := await self.more()):
+            pieces.append(piece)
+            size += len(piece)
+        self.abort()
+        return b"".join(pieces)[:limit]
+
+    def release(self) -> None:
+        """Nothing more of the body is wanted, but it is about to end: keep the connection if it does so soon."""
+        if (connection := self._connection) is not None:
+            self._timer = connection.loop.call_later(_RELEASE_S, self.abort)
+            connection.on_data = self._drain
+            self._drain()
+
+    def abort(self) -> None:
+        """Close the connection at once unless the body ended; ``more`` then raises in whoever waits for it."""
+        if (connection := self._let_go()) is not None:
+            connection.abort()
+
+    async def aclose(self) -> None:
+        self.abort()
+
+    async def _receive(self, connection: Connection) -> bytes:
+        try:
+            data = await connection.receive()
+            if not data:
+                self._body.end()
+        except BaseException:
+            self.abort()
+            raise
+        return data
+
+    def _fed(self, data: bytes) -> bytes:
+        """The payload in ``data``; when the body ended with it, the connection is settled."""
+        try:
+            payload = self._body.feed(data) if data else b""
+        except BaseException:
+            self.abort()
+            raise
+        if self._body.done:
+            self._settle()
+        return payload
+
+    def _drain(self) -> None:
+        """Called for each arrival after ``release``: look for the end of the body, drop what comes before it."""
+        if (connection := self._connection) is None:
+            return
+        data = self._rest + connection.take()
+        self._rest = b""
+        if not data and not connection.is_usable:
+            self.abort()
+        with suppress(TransportFailed):  # a broken ending costs the connection, nothing else
+            self._fed(data)
+
+    def _settle(self) -> None:
+        if (connection := self._let_go()) is None:
+            return
+        if self._keeps_alive and not self._body.extra:
+            self._pool.give_back(connection)
+        else:
+            connection.abort()
+
+    def _let_go(self) -> Connection | None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.on_data = None
+        if self._timer is not None:
+            self._timer.cancel()
+        return connection

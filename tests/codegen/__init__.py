@@ -1,1 +1,0 @@
-"""Makes everything that describes the extension wire elsewhere from what ``zot.agent.extproto.schema`` reads off it."""
