@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from generate_extproto import pages
 
 from generate import schema
+from generate.extension_wire import pages
 from generate.meanings import MEANINGS
 from zot.wire import frames, limits
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agent.test_docs import from_wheel, wheel
+from tests.unit.agent.cli.test_docs import from_wheel, wheel
 
 __all__ = ["wheel"]
 
