@@ -16,7 +16,7 @@ from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.messages import user_message
 from zot.provider.model import Model
-from zot.provider.stream import Request
+from zot.provider.model_call import Request
 
 pytestmark = pytest.mark.llama
 

@@ -14,7 +14,7 @@ import msgspec
 
 from zot.errors import ProviderError
 from zot.provider.messages import Block, Message, StopReason, TextBlock, ToolCallBlock, Usage
-from zot.provider.stream import (
+from zot.provider.model_call import (
     Finished,
     Request,
     Started,

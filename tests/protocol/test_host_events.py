@@ -17,7 +17,7 @@ from zot.core.confirm import Answer, ConfirmGate
 from zot.core.interceptors import ToolVerdict, TurnVerdict
 from zot.errors import AuthFailed, CompactionFailed
 from zot.provider.messages import Message, TextBlock
-from zot.provider.stream import TextDelta
+from zot.provider.model_call import TextDelta
 from zot.wire import frames, limits
 
 ALL = (*frames.CLASSIC_EVENTS, *frames.LATER_EVENTS)

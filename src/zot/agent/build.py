@@ -37,8 +37,8 @@ from zot.provider.connect import connect, connect_script
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import Usage
 from zot.provider.model import Reasoning
+from zot.provider.model_call import Client
 from zot.provider.providers import credential_variables
-from zot.provider.stream import Client
 from zot.system.home import zot_home
 
 if TYPE_CHECKING:

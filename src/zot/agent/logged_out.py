@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from zot.errors import NotLoggedIn
-from zot.provider.stream import Request, StreamEvent
+from zot.provider.model_call import Request, StreamEvent
 
 
 class LoggedOut:

@@ -13,7 +13,7 @@ from zot.agent.resolve import Query, Resolved, require_credential, resolve
 from zot.agent.runtime import Runtime
 from zot.errors import AgentBusy, UsageError
 from zot.provider.connect import connect, connect_script
-from zot.provider.stream import Client
+from zot.provider.model_call import Client
 
 
 async def switch_model(runtime: Runtime, flags: Flags, model_id: str, environ: Mapping[str, str] | None = None) -> None:

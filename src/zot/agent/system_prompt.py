@@ -16,7 +16,7 @@ import msgspec
 from zot.agent.context_files import ContextFile
 from zot.agent.skills.manifest import one_line
 from zot.agent.text_files import read_text
-from zot.provider.stream import ToolSpec
+from zot.provider.model_call import ToolSpec
 
 _SYSTEM_BYTES = 256 << 10
 _SUMMARY_CHARACTERS = 120

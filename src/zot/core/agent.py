@@ -27,7 +27,7 @@ from zot.core.turn import describe
 from zot.errors import AgentBusy, CompactionAborted, ToolError
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock
 from zot.provider.model import Model
-from zot.provider.stream import Client
+from zot.provider.model_call import Client
 
 __all__ = ["Agent", "Emit", "FirstCall", "Outcome", "Prompt"]
 

@@ -18,7 +18,7 @@ from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.summary_text import INSTRUCTIONS, SYSTEM, length_of, serialise
 from zot.errors import CompactionFailed, ZotError
-from zot.provider import stream
+from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
 
 AUTOMATIC_TAIL = 4

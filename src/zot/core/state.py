@@ -16,7 +16,7 @@ from zot.core.run import Emit
 from zot.core.tool import Tool, spec_of
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model, Reasoning
-from zot.provider.stream import Client, Request, ToolSpec
+from zot.provider.model_call import Client, Request, ToolSpec
 
 NOTHING_SPENT = Usage()
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from zot.provider.messages import Hunks, ResultBlock, TextBlock
-from zot.provider.stream import ToolSpec
+from zot.provider.model_call import ToolSpec
 
 MOST_HUNKS = 1_000
 

@@ -19,7 +19,7 @@ from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.verdicts import review_text, turn_refusal
 from zot.errors import ContextTooLong, TransportFailed
-from zot.provider import stream
+from zot.provider import model_call as stream
 from zot.provider.messages import Message, StopReason, TextBlock, ToolCallBlock, Usage, utc_now
 
 

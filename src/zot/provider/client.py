@@ -15,8 +15,8 @@ from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, HttpReques
 from zot.provider.failures import BODY_KEPT, failure
 from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.provider.http.sse import SseParser
+from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
 from zot.provider.retry import final, next_wait
-from zot.provider.stream import Finished, Request, Retrying, Started, StreamEvent
 
 
 class HttpClient:

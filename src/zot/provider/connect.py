@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from zot.provider.dialects.dialect import Dialect, Endpoint
     from zot.provider.http.pool import HttpPool
+    from zot.provider.model_call import Client
     from zot.provider.providers import Api
-    from zot.provider.stream import Client
 
 
 def connect(endpoint: Endpoint, api: Api, pool: HttpPool | None = None) -> Client:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from zot.provider.model import REASONING_LEVELS, Model
-from zot.provider.stream import Request
+from zot.provider.model_call import Request
 
 # Every reasoning model of the OpenAI family has these three; more must be named by the catalogue.
 EFFORTS = {"low": "low", "medium": "medium", "high": "high"}

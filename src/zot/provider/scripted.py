@@ -16,7 +16,7 @@ import msgspec
 from zot.errors import BadRequest, ConfigError
 from zot.provider.failures import failure
 from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage, utc_now
-from zot.provider.stream import (
+from zot.provider.model_call import (
     Finished,
     Request,
     Started,

@@ -16,7 +16,7 @@ from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.http.sse import SseParser
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage, user_message
 from zot.provider.model import Model
-from zot.provider.stream import Finished, Request, StreamEvent, TextDelta, ToolArgs, ToolStarted, UsageReported
+from zot.provider.model_call import Finished, Request, StreamEvent, TextDelta, ToolArgs, ToolStarted, UsageReported
 
 DIALECTS: dict[Kind, tuple[str, Dialect]] = {
     "messages": ("anthropic", AnthropicDialect()),

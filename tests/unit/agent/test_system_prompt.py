@@ -10,7 +10,7 @@ import pytest
 from zot.agent.cli import docs
 from zot.agent.context_files import ContextFile
 from zot.agent.system_prompt import SystemPrompt, load_custom, tool_summary
-from zot.provider.stream import ToolSpec
+from zot.provider.model_call import ToolSpec
 
 CWD = Path("/srv/project")
 READ = ToolSpec("read", "Read a file. Also images.", {"type": "object"})

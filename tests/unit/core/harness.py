@@ -13,7 +13,7 @@ from zot.core.agent import Agent, Outcome
 from zot.core.events import AgentEvent
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
-from zot.provider.stream import ToolSpec
+from zot.provider.model_call import ToolSpec
 
 MODEL = Model(id="fake-1", provider="fake", context_window=100_000, price_input=3.0, price_output=15.0)
 

@@ -24,7 +24,7 @@ from tests.unit.core.harness import (
 from zot.core import events
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider.messages import ImageBlock, Usage
-from zot.provider.stream import Request, Started, TextDelta
+from zot.provider.model_call import Request, Started, TextDelta
 
 HISTORY = [user("old"), assistant("answer"), user("older"), assistant("answers"), user("x"), assistant("y")]
 FULL = Usage(input_tokens=50_000, cache_read_tokens=20_000, cache_write_tokens=15_000)

@@ -16,7 +16,7 @@ from zot.core.agent import Agent
 from zot.core.events import AgentEvent
 from zot.core.interceptors import TurnVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
-from zot.provider.stream import TextDelta
+from zot.provider.model_call import TextDelta
 
 
 def stuck_tool(name: str = "bash") -> tuple[asyncio.Event, FakeTool]:

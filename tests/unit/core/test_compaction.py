@@ -15,7 +15,7 @@ from zot.core.compaction import tail_start
 from zot.core.events import AgentEvent
 from zot.errors import CompactionAborted, CompactionFailed, TransportFailed
 from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, Usage
-from zot.provider.stream import TextDelta
+from zot.provider.model_call import TextDelta
 
 EXCHANGE = [user("fix the bug"), assistant("fixed")]
 LONG = [user("one"), assistant("1"), user("two"), called("t1"), answered("t1"), assistant("2"), user("three")]

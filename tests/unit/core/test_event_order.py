@@ -11,7 +11,7 @@ from zot.core.interceptors import TurnVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import AuthFailed, TransportFailed
 from zot.provider.messages import TextBlock
-from zot.provider.stream import Retrying, ToolSpec
+from zot.provider.model_call import Retrying, ToolSpec
 
 
 async def talkative(args: dict[str, object], context: ToolContext) -> ToolResult:

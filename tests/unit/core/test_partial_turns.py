@@ -14,7 +14,7 @@ from zot.core.interceptors import TextVerdict
 from zot.core.kept import kept_message
 from zot.errors import TransportFailed
 from zot.provider.messages import Message, ReasoningBlock, StopReason, TextBlock, ToolCallBlock
-from zot.provider.stream import Started, TextDelta, ToolArgs, ToolStarted
+from zot.provider.model_call import Started, TextDelta, ToolArgs, ToolStarted
 
 CALL = ToolCallBlock("t1", "bash", '{"command":"ls"}')
 HALF_CALL = ToolCallBlock("t1", "bash", '{"comm')

@@ -9,7 +9,7 @@ import msgspec
 from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, SseEvent
 from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
-from zot.provider.stream import Finished, Request, StreamEvent, ToolSpec, UsageReported
+from zot.provider.model_call import Finished, Request, StreamEvent, ToolSpec, UsageReported
 
 MODEL = Model(id="m-1", provider="acme", max_output=64000)
 THINKER = Model(id="t-1", provider="acme", max_output=64000, reasoning=True)

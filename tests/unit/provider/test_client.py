@@ -44,7 +44,7 @@ from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import Usage, user_message
 from zot.provider.model import Model
-from zot.provider.stream import Finished, Request, Retrying, Started, StreamEvent, TextDelta, UsageReported
+from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent, TextDelta, UsageReported
 
 REQUEST = Request(model=Model(id="m", provider="fake", max_output=100), messages=(user_message("hi"),))
 DIALECTS: list[tuple[Dialect, str]] = [

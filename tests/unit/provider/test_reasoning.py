@@ -7,8 +7,8 @@ import pytest
 
 from tests.unit.provider.samples import THINKER
 from zot.provider.model import Model
+from zot.provider.model_call import Request
 from zot.provider.reasoning import BUDGETS, EFFORTS, budget, clamp, setting
-from zot.provider.stream import Request
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from zot.errors import BadRequest, ConfigError, Overloaded
 from zot.provider.messages import TextBlock, user_message
 from zot.provider.model import Model
-from zot.provider.scripted import ScriptedClient
-from zot.provider.stream import (
+from zot.provider.model_call import (
     Finished,
     Request,
     Started,
@@ -21,6 +20,7 @@ from zot.provider.stream import (
     ToolStarted,
     UsageReported,
 )
+from zot.provider.scripted import ScriptedClient
 
 REQUEST = Request(model=Model(id="script", provider="script"), system="x" * 40, messages=(user_message("y" * 20),))
 

@@ -23,7 +23,7 @@ from zot.agent.recording.journal_file import JournalFile
 from zot.core.agent import Agent
 from zot.core.events import AgentEvent, TextDelta, ToolUseArgs
 from zot.errors import ConfigError, ProviderError
-from zot.provider.stream import Client, Request, StreamEvent
+from zot.provider.model_call import Client, Request, StreamEvent
 
 FORMAT = 1
 _SECRET_FLAGS = ("--api-key",)

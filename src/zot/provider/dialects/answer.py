@@ -23,7 +23,7 @@ from zot.provider.messages import (
     Usage,
     utc_now,
 )
-from zot.provider.stream import Finished, Request, StreamEvent, ToolEnded, UsageReported
+from zot.provider.model_call import Finished, Request, StreamEvent, ToolEnded, UsageReported
 
 # What a JSON decoder raises on bytes a server should not have sent.
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

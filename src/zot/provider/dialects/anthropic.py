@@ -15,7 +15,7 @@ from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, SseEve
 from zot.provider.dialects.sent import Sent
 from zot.provider.dialects.stream_error import stream_error
 from zot.provider.messages import StopReason, Usage
-from zot.provider.stream import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",

@@ -28,9 +28,9 @@ from zot.provider.messages import (
     ToolResultBlock,
 )
 from zot.provider.model import Model
+from zot.provider.model_call import Request, ToolSpec
 from zot.provider.reasoning import BUDGETS, ROOM, budget, setting
 from zot.provider.repair import repaired
-from zot.provider.stream import Request, ToolSpec
 
 _VERSION = "2023-06-01"
 _OAUTH_BETA = "oauth-2025-04-20"

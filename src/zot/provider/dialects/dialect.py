@@ -13,7 +13,7 @@ import msgspec
 
 from zot.errors import ProviderError
 from zot.provider.messages import Message
-from zot.provider.stream import Request, StreamEvent
+from zot.provider.model_call import Request, StreamEvent
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from zot.provider.dialects.openai_chat_request import build
 from zot.provider.dialects.sent import Sent
 from zot.provider.dialects.stream_error import stream_error
 from zot.provider.messages import StopReason, ToolCallBlock, Usage
-from zot.provider.stream import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
 
 _STOPS: dict[str, StopReason] = {
     "stop": "end",

@@ -34,9 +34,9 @@ from zot.provider.messages import (
     ToolResultBlock,
 )
 from zot.provider.model import Model
+from zot.provider.model_call import Request, ToolSpec
 from zot.provider.reasoning import EFFORTS, setting
 from zot.provider.repair import repaired
-from zot.provider.stream import Request, ToolSpec
 
 
 def build(request: Request, endpoint: Endpoint, sent: Sent) -> HttpRequest:

@@ -14,7 +14,7 @@ from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, SseEve
 from zot.provider.dialects.openai_responses_request import build
 from zot.provider.dialects.stream_error import stream_error
 from zot.provider.messages import Usage
-from zot.provider.stream import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
 
 
 class _Cached(msgspec.Struct, gc=False):

@@ -26,9 +26,9 @@ from zot.provider.dialects.request_parts import (
 from zot.provider.images import OPENAI_LIMIT
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
+from zot.provider.model_call import Request, ToolSpec
 from zot.provider.reasoning import EFFORTS, setting
 from zot.provider.repair import repaired
-from zot.provider.stream import Request, ToolSpec
 
 Item = dict[str, Any]
 

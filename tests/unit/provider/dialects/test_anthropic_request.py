@@ -28,7 +28,7 @@ from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, ToolCallBlock
 from zot.provider.model import Model, Reasoning
-from zot.provider.stream import Request, ToolSpec
+from zot.provider.model_call import Request, ToolSpec
 
 DIALECT = AnthropicDialect()
 OAUTH = msgspec.structs.replace(ENDPOINT, oauth=True, api_key="token-1")

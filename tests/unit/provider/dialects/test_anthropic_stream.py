@@ -14,7 +14,7 @@ from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
 from zot.provider.model import Model
-from zot.provider.stream import Request, TextDelta, ToolArgs, ToolEnded, ToolStarted
+from zot.provider.model_call import Request, TextDelta, ToolArgs, ToolEnded, ToolStarted
 
 DIALECT = AnthropicDialect()
 START = {

@@ -24,7 +24,7 @@ from zot import __version__
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, ToolCallBlock
 from zot.provider.model import Model
-from zot.provider.stream import Request
+from zot.provider.model_call import Request
 
 DIALECT = OpenAIChatDialect()
 SHOT = ImageBlock("image/png", b"pixels")

@@ -10,7 +10,7 @@ from tests.unit.provider.samples import decoder_of, fed, finished, usage_of
 from zot.errors import BadRequest, ContextTooLong, ProviderError, RateLimited, TransportFailed
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
-from zot.provider.stream import TextDelta, ToolArgs, ToolEnded, ToolStarted
+from zot.provider.model_call import TextDelta, ToolArgs, ToolEnded, ToolStarted
 
 DIALECT = OpenAIChatDialect()
 DONE = b"[DONE]"

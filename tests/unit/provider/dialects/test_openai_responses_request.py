@@ -24,7 +24,7 @@ from zot import __version__
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, ToolCallBlock
-from zot.provider.stream import Request, ToolSpec
+from zot.provider.model_call import Request, ToolSpec
 
 DIALECT = OpenAIResponsesDialect()
 CODEX = Endpoint(provider="acme", base_url="http://host/codex/responses", api_key="token", oauth=True, account_id="acc")

@@ -11,7 +11,7 @@ from zot.errors import BadRequest, ContextTooLong, ProviderError, RateLimited, T
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
-from zot.provider.stream import TextDelta, ToolArgs, ToolEnded, ToolStarted
+from zot.provider.model_call import TextDelta, ToolArgs, ToolEnded, ToolStarted
 
 DIALECT = OpenAIResponsesDialect()
 CODEX = Endpoint(provider="openai", base_url="http://host", oauth=True)

@@ -14,7 +14,7 @@ from zot.provider.dialects.dialect import Dialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.sent import Sent
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, ToolCallBlock
-from zot.provider.stream import Request
+from zot.provider.model_call import Request
 
 THOUGHT = ReasoningBlock(summary="hm", encrypted_content="s", kind="thinking", provider="acme", model="m-1")
 PICTURE = ImageBlock("image/png", b"\x89PNG\r\n\x1a\n")

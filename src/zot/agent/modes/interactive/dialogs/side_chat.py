@@ -17,7 +17,7 @@ from zot.agent.modes.interactive import blocks
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.agent.modes.interactive.dialogs.pages import Pages
 from zot.errors import ZotError
-from zot.provider import stream
+from zot.provider import model_call as stream
 from zot.provider.messages import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock, user_message
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
