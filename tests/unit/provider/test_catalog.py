@@ -69,7 +69,7 @@ def found(catalog: Catalog, model_id: str, provider: str = "") -> Model:
 
 
 def test_the_catalogue_begins_with_the_33_rows_in_order(tmp_path: Path) -> None:
-    """engine-094"""
+    """engine-094: the catalogue begins with the 33 rows of the first three providers, and all others follow."""
     rows = Catalog(tmp_path).rows()
     assert [row.id for row in rows[:33]] == FIRST_33
     assert all(row.provider not in ("anthropic", "openai", "kimi") for row in rows[33:])
@@ -81,13 +81,13 @@ def test_every_built_in_row_has_a_window_and_an_output_limit() -> None:
 
 
 def test_a_million_tokens_each_way_on_sonnet_cost_18_dollars(tmp_path: Path) -> None:
-    """engine-095"""
+    """engine-095: a million tokens in and a million out on claude-sonnet-4-5 cost 18 dollars."""
     usage = found(Catalog(tmp_path), "claude-sonnet-4-5").priced(Usage(1_000_000, 1_000_000))
     assert usage.cost_usd == pytest.approx(18.0)
 
 
 def test_an_unknown_id_is_not_found(tmp_path: Path) -> None:
-    """engine-096"""
+    """engine-096: neither an unknown id nor a known id under the wrong provider is found."""
     catalog = Catalog(tmp_path)
     assert catalog.find("no-such-model") is None
     assert catalog.find("gpt-5", "anthropic") is None
@@ -109,7 +109,7 @@ def test_a_start_without_files_is_quick(tmp_path: Path) -> None:
 
 
 def test_models_json_adds_a_new_id_with_source_user(tmp_path: Path) -> None:
-    """engine-097"""
+    """engine-097: an id that models.json adds is found with source `user` and its own limits."""
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-mine", "contextWindow": 1000, "maxTokens": 100}]})
     row = found(catalog, "gpt-mine", "openai")
     assert (row.source, row.name, row.context_window, row.max_output) == ("user", "gpt-mine", 1000, 100)
@@ -118,7 +118,7 @@ def test_models_json_adds_a_new_id_with_source_user(tmp_path: Path) -> None:
 
 
 def test_an_override_keeps_what_it_does_not_name(tmp_path: Path) -> None:
-    """engine-098"""
+    """engine-098: an override of the context window keeps the catalogue's prices and all else it does not name."""
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5.5", "contextWindow": 9000}]})
     row = found(catalog, "gpt-5.5")
     assert (row.context_window, row.price_input, row.max_output, row.name) == (9000, 2.5, 128_000, "GPT-5.5")
@@ -132,7 +132,7 @@ def test_an_override_can_turn_reasoning_off(tmp_path: Path) -> None:
 
 
 def test_alias_keys_override_the_provider_they_mean(tmp_path: Path) -> None:
-    """engine-099"""
+    """engine-099: the aliases of models.json, such as openai-codex and moonshot, change the provider they stand for."""
     catalog = with_models(
         tmp_path,
         openai__codex={"models": [{"id": "a"}]},
@@ -146,7 +146,7 @@ def test_alias_keys_override_the_provider_they_mean(tmp_path: Path) -> None:
 
 
 def test_a_malformed_models_json_is_one_line_with_its_place_and_is_left_alone(tmp_path: Path) -> None:
-    """engine-100"""
+    """engine-100: invalid JSON does not prevent the start; it is reported with its line, and the file is left alone."""
     text = b'{\n  "providers": {\n    "openai" {}\n  }\n}\n'
     path = write(tmp_path, "models.json", text)
     catalog = Catalog(tmp_path)
@@ -158,7 +158,7 @@ def test_a_malformed_models_json_is_one_line_with_its_place_and_is_left_alone(tm
 
 @pytest.mark.parametrize("content", [b"[]", b'{"providers": []}', b"\xff\xfe", b"[" * 100_000, b'{"a": NaN}'])
 def test_a_models_json_of_another_shape_is_reported_and_ignored(tmp_path: Path, content: bytes) -> None:
-    """engine-100"""
+    """engine-100: valid JSON of the wrong shape is reported once and otherwise ignored."""
     write(tmp_path, "models.json", content)
     catalog = Catalog(tmp_path)
     assert catalog.find("gpt-5") is not None
@@ -249,7 +249,7 @@ def test_a_provider_that_cannot_work_is_a_problem(tmp_path: Path, key: str, entr
 
 
 def test_the_cache_names_models_and_clears_the_guess_but_keeps_prices(tmp_path: Path) -> None:
-    """engine-105"""
+    """engine-105: a model seen live is no longer marked as speculative and keeps its prices."""
     models = [{"provider": "openai", "id": "gpt-5.5", "display_name": "GPT-5.5 (live)"}]
     write(tmp_path, "models-cache.json", {"fetched_at": "2020-01-01T00:00:00Z", "models": models})
     row = found(Catalog(tmp_path), "gpt-5.5")
@@ -271,7 +271,7 @@ def test_a_corrupt_cache_is_an_empty_one(tmp_path: Path, content: bytes) -> None
 
 
 def test_user_rows_win_over_the_cache(tmp_path: Path) -> None:
-    """engine-102"""
+    """engine-102: a row of the user's models.json wins over the same row in the cache."""
     models = [{"provider": "openai", "id": "gpt-5", "display_name": "live name"}]
     write(tmp_path, "models-cache.json", {"models": models})
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5", "name": "mine"}]})
@@ -279,7 +279,7 @@ def test_user_rows_win_over_the_cache(tmp_path: Path) -> None:
 
 
 def test_a_refresh_keeps_user_rows_and_never_changes_the_built_in_table(tmp_path: Path) -> None:
-    """engine-102"""
+    """engine-102: a refresh keeps the user's rows and never changes the built-in table."""
     catalog = with_models(tmp_path, openai={"models": [{"id": "gpt-5", "name": "mine"}, {"id": "own"}]})
     catalog.learn([CachedModel(provider="openai", id=name, display_name="L") for name in ("gpt-5", "gpt-5.5", "gpt-9")])
     assert found(catalog, "gpt-5").name == "mine"
@@ -302,7 +302,7 @@ def test_a_refresh_keeps_user_rows_and_never_changes_the_built_in_table(tmp_path
 def test_a_model_without_numbers_gets_those_of_its_kind(
     tmp_path: Path, provider: str, model_id: str, window: int, output: int
 ) -> None:
-    """engine-106"""
+    """engine-106: a model of unknown limits gets the usual ones of its kind, so `max_tokens: 0` is never sent."""
     write(tmp_path, "models-cache.json", {"models": [{"provider": provider, "id": model_id}]})
     row = found(Catalog(tmp_path), model_id, provider)
     assert (row.context_window, row.max_output) == (window, output)

@@ -121,7 +121,7 @@ async def test_tool_calls_stream(pool: HttpPool, dialect: Dialect, path: str) ->
 
 
 async def test_invalid_json_in_an_event_is_skipped(pool: HttpPool) -> None:
-    """engine-007"""
+    """engine-007: a data payload that is not JSON is skipped and the answer continues."""
     chunks = list(events_on_the_wire("anthropic", Say("all of it"), "m"))
     chunks.insert(3, b"event: content_block_delta\ndata: {not json\n\n")
     events, _ = await outcome([Raw(200, {"content-type": "text/event-stream"}, chunks)], pool)
@@ -129,7 +129,7 @@ async def test_invalid_json_in_an_event_is_skipped(pool: HttpPool) -> None:
 
 
 async def test_two_503_then_200_is_a_success_after_three_requests(pool: HttpPool) -> None:
-    """engine-008"""
+    """engine-008: answers of 503, 503 and 200 make a success after exactly three identical requests."""
     events, server = await outcome([Refuse(503, "busy"), Refuse(503, "busy"), Say("ok")], pool)
     assert text_of(events) == "ok"
     assert len(server.requests) == 3
@@ -138,7 +138,9 @@ async def test_two_503_then_200_is_a_success_after_three_requests(pool: HttpPool
 
 
 async def test_503_for_ever_is_an_error_with_status_and_body_after_three_requests(pool: HttpPool) -> None:
-    """engine-009 engine-016"""
+    """engine-009, engine-016: a server that always answers 503 is asked three times; the error has the status and the
+    trimmed body.
+    """
     with FakeModelServer([Refuse(503, " the body \n")], repeat=True) as server:
         with pytest.raises(Overloaded) as caught:
             await events_of(client(server.url, pool))
@@ -160,7 +162,9 @@ async def test_503_for_ever_is_an_error_with_status_and_body_after_three_request
 async def test_a_refusal_that_will_not_pass_is_raised_at_once(
     pool: HttpPool, status: int, kind: type[ProviderError]
 ) -> None:
-    """engine-010 engine-011 engine-012 engine-016 engine-048"""
+    """engine-010, engine-011, engine-012, engine-016, engine-048: a 4xx other than 408, 409 and 429, and a 501, raises
+    after one request and before any event.
+    """
     seen: list[StreamEvent] = []
     with FakeModelServer([Refuse(status, "no")], repeat=True) as server:
         with pytest.raises(kind, match=f"fake: http {status}: no"):
@@ -172,7 +176,7 @@ async def test_a_refusal_that_will_not_pass_is_raised_at_once(
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 504, 529])
 async def test_a_refusal_that_may_pass_is_retried(pool: HttpPool, status: int) -> None:
-    """engine-012"""
+    """engine-012: 408, 409, 429, 500, 502, 504 and 529 are each tried again, with success."""
     events, server = await outcome([Refuse(status), Say("ok")], pool)
     assert text_of(events) == "ok"
     assert len(server.requests) == 2
@@ -185,7 +189,7 @@ async def test_a_refusal_that_may_pass_is_retried(pool: HttpPool, status: int) -
 async def test_a_stream_cut_before_its_first_content_is_retried(
     pool: HttpPool, dialect: Dialect, path: str, first: Turn
 ) -> None:
-    """engine-012 engine-050"""
+    """engine-012, engine-050: a stream that is cut before its first content is tried again."""
     with FakeModelServer([first, Say("ok")]) as server:
         events = await events_of(client(server.url + path, pool, dialect))
         assert len(server.requests) == 2
@@ -193,7 +197,7 @@ async def test_a_stream_cut_before_its_first_content_is_retried(
 
 
 async def test_a_stream_always_cut_before_content_ends_in_an_error_event(pool: HttpPool) -> None:
-    """engine-050"""
+    """engine-050: when every try is cut before its first content, the third ends in an error event."""
     with FakeModelServer([Cut(Say("lost"), 40)], repeat=True) as server:
         events = await events_of(client(server.url, pool))
         assert len(server.requests) == 3
@@ -203,7 +207,7 @@ async def test_a_stream_always_cut_before_content_ends_in_an_error_event(pool: H
 
 @every_dialect
 async def test_nothing_is_retried_after_content_was_shown(pool: HttpPool, dialect: Dialect, path: str) -> None:
-    """engine-012 engine-050"""
+    """engine-012, engine-050: a stream that is cut after content was shown ends in an error and is not tried again."""
     say = Say(deltas=("shown ",) * 20)
     with FakeModelServer([Cut(say, 2500), Say("never")]) as server:
         events = await events_of(client(server.url + path, pool, dialect))
@@ -226,7 +230,7 @@ async def test_an_error_inside_the_stream_after_content_is_final(pool: HttpPool)
 
 
 async def test_the_waits_are_real(pool: HttpPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """engine-013"""
+    """engine-013: the client really waits about 250 ms and then 750 ms between its requests."""
     monkeypatch.setattr("zot.provider.retry.WAITS_S", (0.25, 0.75))
     events, server = await outcome([Refuse(503), Refuse(503), Say("ok")], pool)
     assert [event.wait_s for event in events if isinstance(event, Retrying)] == [0.25, 0.75]
@@ -236,14 +240,14 @@ async def test_the_waits_are_real(pool: HttpPool, monkeypatch: pytest.MonkeyPatc
 
 
 async def test_retry_after_replaces_the_wait_and_is_announced(pool: HttpPool) -> None:
-    """engine-013"""
+    """engine-013: a `Retry-After` header replaces the wait, and the event names that wait."""
     events, server = await outcome([Refuse(429, "slow down", {"retry-after": "0.05"}), Say("ok")], pool)
     assert events[0] == Retrying("fake: http 429: slow down; trying again in 0.05 s", 0.05)
     assert len(server.requests) == 2
 
 
 async def test_a_retry_after_of_over_a_minute_ends_the_retries(pool: HttpPool) -> None:
-    """engine-013"""
+    """engine-013: a `Retry-After` of more than a minute ends the retries with an error that names it."""
     with FakeModelServer([Refuse(429, "quota", {"retry-after": "3600"})], repeat=True) as server:
         with pytest.raises(RateLimited, match="asked to wait 3600 s") as caught:
             await events_of(client(server.url, pool))
@@ -252,7 +256,7 @@ async def test_a_retry_after_of_over_a_minute_ends_the_retries(pool: HttpPool) -
 
 
 async def test_cancelling_during_a_wait_returns_promptly(pool: HttpPool) -> None:
-    """engine-014"""
+    """engine-014: cancelling during a retry wait ends at once, though 50 seconds remain."""
     waiting = asyncio.Event()
 
     async def consume(url: str) -> None:
@@ -272,7 +276,9 @@ async def test_cancelling_during_a_wait_returns_promptly(pool: HttpPool) -> None
 
 
 async def test_connection_refused_is_retried_and_named(pool: HttpPool) -> None:
-    """engine-015 engine-016"""
+    """engine-015, engine-016: a refused connection is tried again, and the final error names the address and what to
+    do.
+    """
     async with FakeHttpServer() as gone:
         pass
     notices: list[StreamEvent] = []
@@ -406,7 +412,7 @@ async def test_an_unusable_base_url_is_a_provider_error_with_the_prefix(pool: Ht
 
 @every_dialect
 async def test_refusal_words_reach_the_user(pool: HttpPool, dialect: Dialect, path: str) -> None:
-    """engine-258"""
+    """engine-258: the words of a refusal are shown and kept, in every dialect."""
     with FakeModelServer([Stop(Say("I will not do that"), "refusal")]) as server:
         events = await events_of(client(server.url + path, pool, dialect))
     assert text_of(events) == "I will not do that" == finished(events).message.text()

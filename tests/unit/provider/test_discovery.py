@@ -83,7 +83,7 @@ def write_cache(home: Path, age_s: float, *models: CachedModel, **stamps: float)
 async def test_anthropic_pages_with_after_id_until_there_is_no_more(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
-    """engine-103"""
+    """engine-103: the model list is paged with `after_id` until `has_more` is false."""
     pages = {
         "/v1/models?limit=1000": {"data": [{"id": "a", "display_name": "A"}], "has_more": True, "last_id": "a"},
         "/v1/models?limit=1000&after_id=a": {"data": [{"id": "b"}], "has_more": True, "last_id": "b"},
@@ -107,7 +107,7 @@ async def test_a_server_that_pages_for_ever_is_left_after_a_while(
 
 
 async def test_openai_keeps_chat_models_only(tmp_path: Path, server: ModelListServer, pool: HttpPool) -> None:
-    """engine-104"""
+    """engine-104: embedding, speech, transcription and image models are dropped from OpenAI's list."""
     keep = ["gpt-5", "o3-mini", "o4", "o5-next", "chatgpt-4o-latest", "o1"]
     drop = [
         "text-embedding-3-large",
@@ -139,7 +139,7 @@ async def test_kimi_is_asked_at_its_own_path_without_a_prefix_filter(
 async def test_a_fresh_cache_prevents_discovery_and_an_old_one_does_not(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
-    """engine-101, engine-252"""
+    """engine-101, engine-252: a cache younger than six hours sends no request; an older one is refreshed."""
     server.answer = lambda target, headers: (200, listing("gpt-9"))
     target = Target(PROVIDERS["openai"], server.base, "key")
     write_cache(tmp_path, 5 * 3600, CachedModel(provider="openai", id="gpt-8"))
@@ -192,7 +192,7 @@ async def test_the_cache_is_private_and_readable_by_the_next_run(
 
 
 async def test_user_overrides_survive_a_refresh(tmp_path: Path, server: ModelListServer, pool: HttpPool) -> None:
-    """engine-102"""
+    """engine-102: a refresh neither overwrites nor removes the user's own rows."""
     mine = {"providers": {"openai": {"models": [{"id": "gpt-5", "name": "mine"}, {"id": "own"}]}}}
     (tmp_path / "models.json").write_text(json.dumps(mine))
     catalog = Catalog(tmp_path)
@@ -249,7 +249,7 @@ async def test_cancelling_a_refresh_passes(tmp_path: Path, server: ModelListServ
 
 
 def test_only_providers_with_a_key_are_asked(tmp_path: Path) -> None:
-    """engine-252, engine-101"""
+    """engine-252, engine-101: a provider without a credential is not asked for its models."""
     store = AuthStore(tmp_path)
     store.set_api_key("groq", "g")
     found = targets(PROVIDERS.values(), store, {"OPENAI_API_KEY": "o"})

@@ -18,7 +18,7 @@ from zot.provider.failures import failure, rescue_category, rescue_reason
 
 
 def test_the_text_names_provider_status_and_trimmed_body() -> None:
-    """engine-016"""
+    """engine-016: an error reads `<provider>: http <status>: <body>`, with the body trimmed."""
     error = failure("anthropic", 400, {}, b"  bad thing\n\n")
     assert str(error) == "anthropic: http 400: bad thing"
     assert (error.provider, error.status, error.body, error.retryable) == ("anthropic", 400, "bad thing", False)

@@ -42,7 +42,7 @@ def test_text_is_no_image() -> None:
 
 
 def test_a_small_image_passes_as_the_same_object() -> None:
-    """engine-053"""
+    """engine-053: an 800x600 PNG passes through as the very same object."""
     block = ImageBlock("image/png", picture("PNG", 800, 600))
     assert fitted(block, MESSAGES_LIMIT) is block
 
@@ -52,26 +52,26 @@ def test_a_small_image_passes_as_the_same_object() -> None:
     [((4000, 1000), (2000, 500)), ((1500, 6000), (500, 2000)), ((9000, 1), (2000, 1)), ((2000, 2000), (2000, 2000))],
 )
 def test_the_longest_side_becomes_2000(sides: tuple[int, int], expected: tuple[int, int]) -> None:
-    """engine-054, engine-055"""
+    """engine-054, engine-055: a PNG whose longer side exceeds 2000 pixels is scaled to 2000 and keeps its shape."""
     block = fitted(ImageBlock("image/png", picture("PNG", *sides)), MESSAGES_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", expected)
 
 
 def test_a_large_jpeg_stays_a_jpeg() -> None:
-    """engine-056"""
+    """engine-056: a JPEG that is too large is scaled and stays `image/jpeg`."""
     block = fitted(ImageBlock("image/jpeg", picture("JPEG", 3000, 2500)), MESSAGES_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/jpeg", "image/jpeg", (2000, 1666))
 
 
 def test_garbage_passes_unchanged() -> None:
-    """engine-057"""
+    """engine-057: bytes that are no image pass through unchanged, even behind a PNG signature."""
     for data in (b"garbage", b"\x89PNG\r\n\x1a\n" + b"garbage"):
         block = ImageBlock("image/png", data)
         assert fitted(block, MESSAGES_LIMIT) is block
 
 
 def test_a_large_gif_becomes_a_png() -> None:
-    """engine-058"""
+    """engine-058: a GIF that is too large becomes `image/png`."""
     block = fitted(ImageBlock("image/gif", picture("GIF", 3000, 10, "P")), MESSAGES_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", (2000, 6))
 

@@ -21,14 +21,14 @@ from zot.provider.providers import (
 
 
 def test_ollama_answers_on_its_usual_port_and_needs_no_key() -> None:
-    """engine-077"""
+    """engine-077: ollama's base URL is http://localhost:11434, and it needs no key."""
     ollama = PROVIDERS["ollama"]
     assert ollama.base_url == "http://localhost:11434"
     assert not ollama.needs_key
 
 
 def test_kimi_is_asked_at_its_coding_address() -> None:
-    """engine-079"""
+    """engine-079: kimi's base URL is https://api.kimi.com/coding/v1, in the provider and in its model row."""
     assert PROVIDERS["kimi"].base_url == "https://api.kimi.com/coding/v1"
     row = next(row for row in builtin_rows() if row.id == "kimi-for-coding")
     assert row.base_url == "https://api.kimi.com/coding/v1"
@@ -61,7 +61,7 @@ def test_every_default_model_is_in_the_catalogue() -> None:
     ],
 )
 def test_alias_keys_of_models_json_map_to_their_provider(key: str, provider: str) -> None:
-    """engine-099"""
+    """engine-099: every alias key of models.json maps to its provider."""
     assert alias_target(key) == provider
 
 

@@ -27,14 +27,14 @@ def test_an_empty_transcript_stays_empty() -> None:
 
 
 def test_a_result_without_its_call_is_dropped() -> None:
-    """engine-160"""
+    """engine-160: a tool result whose call is gone is removed, and its neighbours stay."""
     kept = result("c1", "ok")
     fixed = repaired((user("a"), calls("c1"), results(kept, result("gone", "x"))))
     assert fixed[2].content == (kept,)
 
 
 def test_a_message_left_without_blocks_is_dropped() -> None:
-    """engine-160"""
+    """engine-160: a message that the repair leaves without blocks is removed."""
     assert repaired((user("a"), results(result("gone", "x")), user(), assistant())) == (user("a"),)
 
 

@@ -30,7 +30,7 @@ def test_a_new_file_gets_the_mode_of_the_umask(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o600, 0o755, 0o664])
 def test_an_existing_file_keeps_its_mode(tmp_path: Path, mode: int) -> None:
-    """engine-209"""
+    """engine-209: replacing an existing file keeps its mode."""
     file = tmp_path / "f"
     file.write_bytes(b"old")
     file.chmod(mode)

@@ -31,7 +31,7 @@ def command(code: str, timeout_ms: int = 20_000) -> KeyCommand:
 
 
 def test_flag_beats_environment_beats_file_beats_command(tmp_path: Path) -> None:
-    """engine-117"""
+    """engine-117: a key is looked for in the flag, then the environment, then auth.json, then `api_key_command`."""
     store = AuthStore(tmp_path)
     environ: dict[str, str] = {}
     commands = {"openai": command("print('from-command')")}
@@ -52,7 +52,7 @@ def test_flag_beats_environment_beats_file_beats_command(tmp_path: Path) -> None
 
 
 def test_kimi_key_beats_moonshot_key(tmp_path: Path) -> None:
-    """engine-118"""
+    """engine-118: with both variables set, `KIMI_API_KEY` is used; `MOONSHOT_API_KEY` serves only on its own."""
     environ = {"MOONSHOT_API_KEY": "moonshot", "KIMI_API_KEY": "kimi"}
     found = find_credential(KIMI, AuthStore(tmp_path), environ)
     assert found is not None

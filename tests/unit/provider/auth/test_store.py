@@ -27,7 +27,9 @@ def mode(path: Path) -> int:
 
 
 def test_the_file_is_private_pretty_and_has_three_keys(tmp_path: Path) -> None:
-    """engine-113, iface-274"""
+    """engine-113, iface-274: auth.json is created with mode 0600 in a folder of mode 0700, indented, with its three
+    fixed keys.
+    """
     home = tmp_path / "new" / "home"
     AuthStore(home).set_api_key("anthropic", "sk-1")
     assert mode(home / "auth.json") == 0o600
@@ -37,7 +39,7 @@ def test_the_file_is_private_pretty_and_has_three_keys(tmp_path: Path) -> None:
 
 
 def test_a_save_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
-    """engine-113"""
+    """engine-113: a reader who has the old file open still sees it whole, and no temporary file is left behind."""
     store = AuthStore(tmp_path)
     store.set_api_key("openai", "one")
     with (tmp_path / "auth.json").open() as old:
@@ -47,7 +49,7 @@ def test_a_save_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_login_clears_the_key_and_a_key_clears_the_login(tmp_path: Path) -> None:
-    """engine-114"""
+    """engine-114: storing an OAuth login removes the API key, and storing a key removes the login."""
     store = AuthStore(tmp_path)
     store.set_api_key("openai", "sk")
     store.set_oauth("openai", TOKEN)
@@ -59,7 +61,7 @@ def test_a_login_clears_the_key_and_a_key_clears_the_login(tmp_path: Path) -> No
 
 
 def test_clear_empties_only_that_provider(tmp_path: Path) -> None:
-    """engine-115"""
+    """engine-115: clearing a provider leaves the credentials of every other provider alone."""
     store = AuthStore(tmp_path)
     for provider in ("anthropic", "openai", "groq", "mistral"):
         store.set_api_key(provider, provider)
@@ -77,7 +79,7 @@ def test_clearing_an_unknown_provider_is_an_error_that_names_the_stored_ones(tmp
 
 
 def test_no_file_means_no_credentials(tmp_path: Path) -> None:
-    """engine-116"""
+    """engine-116: a missing auth.json reads as no credentials, and reading does not create it."""
     store = AuthStore(tmp_path / "absent")
     assert store.entry("anthropic").method == ""
     assert store.stored() == {}

@@ -49,14 +49,14 @@ def content(*blocks: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("base", ["http://host", "http://host/", "http://host///", "http://host/v1"])
 def test_the_address_is_v1_messages_behind_the_base(base: str) -> None:
-    """engine-017"""
+    """engine-017: the request goes to `{base}/v1/messages`, whatever slashes the base URL ends in."""
     endpoint = msgspec.structs.replace(ENDPOINT, base_url=base)
     request = DIALECT.request(Request(model=MODEL), endpoint)
     assert (request.method, request.url) == ("POST", "http://host/v1/messages")
 
 
 def test_an_api_key_travels_in_its_own_header() -> None:
-    """engine-018"""
+    """engine-018: a key is sent as `x-api-key` beside `anthropic-version`, with no bearer token and no beta flag."""
     headers = headers_of(DIALECT)
     assert headers["x-api-key"] == "key-1"
     assert headers["anthropic-version"] == "2023-06-01"
@@ -67,7 +67,7 @@ def test_an_api_key_travels_in_its_own_header() -> None:
 
 
 def test_a_login_is_a_bearer_token_and_no_key() -> None:
-    """engine-019, engine-020"""
+    """engine-019, engine-020: a login is sent as a bearer token with the OAuth beta flag and without `x-api-key`."""
     headers = headers_of(DIALECT, OAUTH)
     assert headers["authorization"] == "Bearer token-1"
     assert "x-api-key" not in headers
@@ -89,22 +89,22 @@ def test_zot_says_that_it_is_zot() -> None:
 
 
 def test_a_login_sends_the_same_system_prompt_as_a_key() -> None:
-    """engine-021"""
+    """engine-021: the system array of a login equals that of a key; no identity line is added."""
     assert sent(system="Be brief.", endpoint=OAUTH)["system"] == sent(system="Be brief.")["system"]
 
 
 def test_the_system_prompt_is_one_block_with_a_marker() -> None:
-    """engine-022"""
+    """engine-022: the system prompt is sent as a single text block that carries a cache marker."""
     assert sent(system="Be brief.")["system"] == [{"type": "text", "text": "Be brief.", "cache_control": MARKER}]
 
 
 def test_without_a_prompt_there_is_no_system_key() -> None:
-    """engine-023"""
+    """engine-023: an empty prompt sends no `system` key at all."""
     assert "system" not in sent()
 
 
 def test_only_the_last_tool_has_a_marker() -> None:
-    """engine-024"""
+    """engine-024: of all tools only the last carries a cache marker."""
     tools = sent(tools=TOOLS)["tools"]
     assert [tool.get("cache_control") for tool in tools] == [None, MARKER]
 
@@ -123,7 +123,7 @@ def test_the_marker_stays_on_user_content_when_the_assistant_spoke_last() -> Non
 
 
 def test_there_are_never_more_than_four_markers() -> None:
-    """engine-026"""
+    """engine-026: a long conversation with tools and a system prompt stays below the limit of four cache markers."""
     body = DIALECT.request(
         Request(model=MODEL, system="s", tools=TOOLS, messages=tool_round() * 5 + (user("more"),)), ENDPOINT
     ).body
@@ -131,7 +131,7 @@ def test_there_are_never_more_than_four_markers() -> None:
 
 
 def test_tools_are_sorted_and_the_same_bytes_in_any_order() -> None:
-    """engine-027"""
+    """engine-027: tools are sorted by name, so the request body is byte-identical however they were registered."""
     one = DIALECT.request(Request(model=MODEL, tools=TOOLS), ENDPOINT).body
     other = DIALECT.request(Request(model=MODEL, tools=TOOLS[::-1]), ENDPOINT).body
     assert one == other
@@ -148,13 +148,15 @@ def test_a_tool_without_description_has_no_description() -> None:
 
 
 def test_results_are_a_user_message_of_their_own() -> None:
-    """engine-028"""
+    """engine-028: tool results are sent as a `user` message of their own, not merged with the user's next message."""
     messages = sent(*tool_round(), user("and?"))["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "user", "user"]
 
 
 def test_earlier_messages_are_the_same_in_the_next_turn_but_for_the_marker() -> None:
-    """engine-029"""
+    """engine-029: the messages of one turn are repeated unchanged in the next, except for the cache marker that moved
+    on.
+    """
     before = sent(*tool_round())["messages"]
     after = sent(*tool_round(), assistant("done"), user("next"))["messages"]
     del before[-1]["content"][-1]["cache_control"]
@@ -162,13 +164,13 @@ def test_earlier_messages_are_the_same_in_the_next_turn_but_for_the_marker() -> 
 
 
 def test_empty_and_blank_texts_are_left_out() -> None:
-    """engine-030"""
+    """engine-030: text blocks that are empty or only white space are omitted."""
     assert content("", "a", " \n") == [{"type": "text", "text": "a"}]
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[1]", '"x"', "null", "[" * 5000])
 def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: str) -> None:
-    """engine-031"""
+    """engine-031: a tool call whose arguments are not a JSON object is sent with `input: {}`."""
     messages = sent(user("a"), assistant(ToolCallBlock("c1", "bash", arguments)), results(result("c1")))["messages"]
     assert messages[1]["content"][0] == {"type": "tool_use", "id": "c1", "name": "bash", "input": {}}
 
@@ -180,7 +182,7 @@ def test_arguments_go_back_as_they_came() -> None:
 
 
 def test_a_result_of_text_is_one_string() -> None:
-    """engine-032"""
+    """engine-032: a tool result of text alone is sent as one string, its blocks joined by a newline."""
     wire = sent(*tool_round()[:2], results(result("c1", "one", "two")))["messages"][2]["content"][0]
     assert wire == {"type": "tool_result", "tool_use_id": "c1", "content": "one\ntwo", "cache_control": MARKER}
 
@@ -190,7 +192,7 @@ def test_an_empty_result_is_an_empty_string() -> None:
 
 
 def test_a_result_with_an_image_is_a_list_with_a_base64_source() -> None:
-    """engine-033"""
+    """engine-033: a tool result with an image is sent as an array whose image has a base64 source."""
     shot = ImageBlock("image/png", b"not really")
     wire = sent(*tool_round()[:2], results(result("c1", "seen", "", shot)))["messages"][2]["content"][0]
     source = {"type": "base64", "media_type": "image/png", "data": "bm90IHJlYWxseQ=="}
@@ -198,7 +200,7 @@ def test_a_result_with_an_image_is_a_list_with_a_base64_source() -> None:
 
 
 def test_is_error_is_there_only_when_true() -> None:
-    """engine-034"""
+    """engine-034: `is_error` is sent for a failed result and left out for a good one."""
     calls = assistant(ToolCallBlock("c1", "bash"), ToolCallBlock("c2", "bash"))
     wire = sent(calls, results(result("c1", "bad", is_error=True), result("c2", "ok")))["messages"][1]["content"]
     assert wire[0]["is_error"] is True
@@ -207,14 +209,14 @@ def test_is_error_is_there_only_when_true() -> None:
 
 @pytest.mark.parametrize("endpoint", [ENDPOINT, OAUTH], ids=["key", "login"])
 def test_tool_names_are_not_changed(endpoint: Endpoint) -> None:
-    """engine-035, engine-036"""
+    """engine-035, engine-036: tools keep the names they were registered with, for a login as for a key."""
     body = sent(*tool_round(), tools=TOOLS, endpoint=endpoint)
     assert [tool["name"] for tool in body["tools"]] == ["bash", "write"]
     assert body["messages"][1]["content"][0]["name"] == "bash"
 
 
 def test_max_tokens_is_the_models_own_limit_unless_asked() -> None:
-    """engine-037"""
+    """engine-037: `max_tokens` is the model's maximum output unless the request asks for less."""
     assert sent()["max_tokens"] == 64000
     assert sent(max_tokens=100)["max_tokens"] == 100
 
@@ -235,7 +237,7 @@ def test_a_model_of_unknown_size_gets_a_limit_that_is_not_zero() -> None:
     ],
 )
 def test_a_level_is_a_budget(level: Reasoning, tokens: int) -> None:
-    """engine-038"""
+    """engine-038: the levels low, medium and high become thinking budgets of 2048, 8192 and 16384 tokens."""
     assert sent(model=THINKER, reasoning=level)["thinking"] == {"type": "enabled", "budget_tokens": tokens}
 
 
@@ -246,13 +248,13 @@ def test_a_budget_leaves_room_for_the_answer() -> None:
 
 
 def test_max_tokens_grows_when_the_budget_would_eat_it() -> None:
-    """engine-039"""
+    """engine-039: a thinking budget that reaches `max_tokens` raises it to the budget plus 4096."""
     assert sent(model=THINKER, reasoning="medium", max_tokens=8192)["max_tokens"] == 8192 + 4096
     assert sent(model=THINKER, reasoning="medium", max_tokens=8193)["max_tokens"] == 8193
 
 
 def test_a_model_that_cannot_think_is_not_asked_to() -> None:
-    """engine-040"""
+    """engine-040: `thinking` is sent only to a reasoning model, and only with a level other than off."""
     assert "thinking" not in sent(reasoning="high")
     assert "thinking" not in sent(model=THINKER)
     assert "thinking" not in sent(model=THINKER, reasoning="off")
@@ -278,7 +280,7 @@ def thought(**fields: Any) -> ReasoningBlock:
 
 
 def test_thinking_goes_back_before_the_call_it_led_to() -> None:
-    """engine-051"""
+    """engine-051: signed and redacted thinking is replayed in front of the tool call that followed it."""
     redacted = thought(kind="redacted_thinking", summary="", encrypted_content="blob")
     turn = assistant(thought(), redacted, ToolCallBlock("c1", "bash"))
     assert sent(user("hi"), turn, results(result("c1")))["messages"][1]["content"] == [
@@ -298,13 +300,13 @@ def test_thinking_of_another_model_is_dropped(foreign: ReasoningBlock) -> None:
 
 
 def test_a_message_of_foreign_reasoning_alone_is_left_out() -> None:
-    """engine-052"""
+    """engine-052: an assistant message that holds only another provider's reasoning is dropped, not sent empty."""
     messages = sent(user("a"), assistant(thought(provider="kimi")), user("b"))["messages"]
     assert [message["role"] for message in messages] == ["user", "user"]
 
 
 def test_orphan_results_never_appear() -> None:
-    """engine-160"""
+    """engine-160: a tool result whose call is gone never reaches the request."""
     messages = sent(user("a"), results(result("gone", "x")), user("b"))["messages"]
     assert [message["content"][0]["text"] for message in messages] == ["a", "b"]
 

@@ -57,7 +57,7 @@ def tool(index: int, id: str, *pieces: str) -> list[dict[str, Any]]:
 
 
 def test_a_short_answer() -> None:
-    """engine-041"""
+    """engine-041: the shortest complete stream yields the text `hi` and stops with `end`."""
     events = fed(decoder_of(DIALECT), START, opened(0, "text", text=""), said("hi"), closed(0), ending(), STOP)
     end = finished(events)
     assert events[0] == TextDelta("hi")
@@ -67,13 +67,13 @@ def test_a_short_answer() -> None:
 
 
 def test_usage_is_assigned_not_summed() -> None:
-    """engine-042"""
+    """engine-042: the counters of message_delta replace those of message_start; they are not added up."""
     events = fed(decoder_of(DIALECT), START, ending(output_tokens=7, input_tokens=12), STOP)
     assert usage_of(events).usage == Usage(12, 7, 5, 3)
 
 
 def test_a_zero_counter_does_not_overwrite() -> None:
-    """engine-043"""
+    """engine-043: a counter of zero in message_delta leaves the earlier value standing."""
     events = fed(decoder_of(DIALECT), START, ending(output_tokens=0, cache_read_input_tokens=0), STOP)
     assert usage_of(events).usage == Usage(10, 1, 5, 3)
 
@@ -97,7 +97,9 @@ def test_usage_carries_its_cost() -> None:
     ],
 )
 def test_why_it_stopped(reason: str, stop: str) -> None:
-    """engine-044"""
+    """engine-044: each `stop_reason` of the wire maps to ours: `max_tokens` to length, `stop_sequence` to end, and so
+    on.
+    """
     assert finished(fed(decoder_of(DIALECT), ending(reason), STOP)).stop == stop
 
 
@@ -112,7 +114,9 @@ def test_a_refusal_is_an_error_with_its_explanation() -> None:
 
 
 def test_an_error_event_ends_the_stream_with_type_and_message() -> None:
-    """engine-045"""
+    """engine-045: an `error` event ends the stream with stop `error` and an exception that carries its type and
+    message.
+    """
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     decoder = decoder_of(DIALECT)
     end = finished(fed(decoder, said("par"), error))
@@ -133,7 +137,7 @@ def test_an_error_in_another_vendors_shape_is_still_an_error() -> None:
 
 
 def test_text_and_calls_keep_their_order() -> None:
-    """engine-046"""
+    """engine-046: interleaved text and tool calls keep the order in which they first appeared."""
     payloads = [opened(0, "text"), said("a"), *tool(1, "c1", '{"x":', "1}"), opened(2, "text"), said("b", 2)]
     end = finished(fed(decoder_of(DIALECT), *payloads, ending("tool_use"), STOP))
     assert end.message.content == (TextBlock("a"), ToolCallBlock("c1", "bash", '{"x":1}'), TextBlock("b"))
@@ -155,7 +159,7 @@ def test_a_call_is_told_as_it_arrives() -> None:
 
 
 def test_a_call_without_arguments_has_an_empty_object() -> None:
-    """engine-047"""
+    """engine-047: a tool call that arrives without argument deltas gets the arguments `{}`."""
     end = finished(fed(decoder_of(DIALECT), *tool(0, "c1"), ending("tool_use"), STOP))
     assert end.message.content == (ToolCallBlock("c1", "bash", "{}"),)
 
@@ -182,7 +186,7 @@ async def test_a_401_is_raised_before_any_event() -> None:
 
 
 def test_an_abort_keeps_what_had_arrived() -> None:
-    """engine-049"""
+    """engine-049: cancelling in mid-stream gives stop `aborted` and the part of the message that had arrived."""
     decoder = decoder_of(DIALECT)
     fed(decoder, START, said("half"))
     end = finished(decoder.abort(None))
@@ -197,7 +201,7 @@ def test_an_abort_for_a_reason_is_an_error() -> None:
 
 
 def test_a_stream_cut_before_message_stop_is_no_clean_end() -> None:
-    """engine-050"""
+    """engine-050: a stream that ends before message_stop is reported as an error, even when a stop reason had come."""
     decoder = decoder_of(DIALECT)
     fed(decoder, START, *tool(0, "c1", "{}"), ending("tool_use"))
     end = finished(decoder.end_of_input())

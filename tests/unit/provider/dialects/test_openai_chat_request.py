@@ -49,18 +49,18 @@ def sent(*messages: Message, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_the_version_is_added_unless_the_base_has_one(base: str, url: str) -> None:
-    """engine-059"""
+    """engine-059: `/v1` is added to a base URL that lacks it and not repeated on one that ends in it."""
     assert DIALECT.request(Request(model=MODEL), msgspec.structs.replace(ENDPOINT, base_url=base)).url == url
 
 
 def test_streams_with_usage_are_asked_for() -> None:
-    """engine-060"""
+    """engine-060: the body asks for a stream and for usage in its last chunk."""
     body = sent()
     assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
 
 
 def test_the_output_limit_has_one_name_per_kind_of_model() -> None:
-    """engine-061"""
+    """engine-061: a reasoning model gets `max_completion_tokens`, any other `max_tokens`, and none gets both."""
     plain, thinker = sent(max_tokens=5), sent(model=THINKER)
     assert (plain["max_tokens"], "max_completion_tokens" in plain) == (5, False)
     assert (thinker["max_completion_tokens"], "max_tokens" in thinker) == (64000, False)
@@ -78,7 +78,7 @@ def test_an_id_nobody_knows_is_sent_with_its_row() -> None:
 
 
 def test_effort_is_sent_to_reasoning_models_with_a_level() -> None:
-    """engine-062"""
+    """engine-062: `reasoning_effort` is sent only to a reasoning model, and only with a level other than off."""
     assert sent(model=THINKER, reasoning="high")["reasoning_effort"] == "high"
     assert "reasoning_effort" not in sent(model=THINKER)
     assert "reasoning_effort" not in sent(model=THINKER, reasoning="off")
@@ -86,7 +86,7 @@ def test_effort_is_sent_to_reasoning_models_with_a_level() -> None:
 
 
 def test_tool_choice_comes_with_tools_only() -> None:
-    """engine-063"""
+    """engine-063: `tool_choice: "auto"` is sent when there are tools and left out with them when there are none."""
     assert sent(tools=TOOLS)["tool_choice"] == "auto"
     assert not {"tools", "tool_choice"} & set(sent())
 
@@ -106,12 +106,12 @@ def test_the_system_prompt_is_the_first_message() -> None:
 
 
 def test_user_text_is_a_plain_string() -> None:
-    """engine-064"""
+    """engine-064: user text without images is sent as one plain string."""
     assert sent(user("a", "b"))["messages"] == [{"role": "user", "content": "a\nb"}]
 
 
 def test_a_user_image_is_a_data_url() -> None:
-    """engine-065"""
+    """engine-065: an image from the user becomes an `image_url` part that holds a data URL."""
     assert sent(user("look", SHOT))["messages"][0]["content"] == [
         {"type": "text", "text": "look"},
         {"type": "image_url", "image_url": {"url": SHOT_URL}},
@@ -119,7 +119,7 @@ def test_a_user_image_is_a_data_url() -> None:
 
 
 def test_each_result_is_a_message_of_its_own() -> None:
-    """engine-066"""
+    """engine-066: every tool result becomes a `tool` message of its own."""
     calls = assistant(ToolCallBlock("c1", "bash"), ToolCallBlock("c2", "bash"))
     messages = sent(user("hi"), calls, results(result("c1", "one", "more"), result("c2")))["messages"]
     assert messages[2:] == [
@@ -129,7 +129,7 @@ def test_each_result_is_a_message_of_its_own() -> None:
 
 
 def test_an_error_result_says_so() -> None:
-    """engine-067"""
+    """engine-067: the text of a failed tool result ends in ` [error]`."""
     messages = sent(*tool_round()[:2], results(result("c1", "no such file", is_error=True)))["messages"]
     assert messages[2]["content"] == "no such file [error]"
 
@@ -148,7 +148,7 @@ def reasoned(**fields: Any) -> ReasoningBlock:
 
 
 def test_an_assistant_message_of_reasoning_alone_is_skipped() -> None:
-    """engine-068"""
+    """engine-068: an assistant message that holds only reasoning is left out of the request."""
     messages = sent(user("a"), assistant(reasoned()), user("b"))["messages"]
     assert [message["content"] for message in messages] == ["a", "b"]
 
@@ -184,12 +184,12 @@ def test_a_server_without_key_gets_no_authorization() -> None:
 
 
 def test_a_text_result_adds_no_message() -> None:
-    """engine-158"""
+    """engine-158: a tool result of text alone is followed by no extra user message."""
     assert [message["role"] for message in sent(*tool_round())["messages"]] == ["user", "assistant", "tool"]
 
 
 def test_an_image_in_a_result_reaches_the_model_as_user_content() -> None:
-    """engine-159"""
+    """engine-159: an image in a tool result is sent again as user content, behind all results of that turn."""
     calls = assistant(ToolCallBlock("c1", "read"), ToolCallBlock("c2", "read"))
     done = results(result("c1", "a picture", SHOT), result("c2", "text"))
     messages = sent(user("hi"), calls, done, user("next"))["messages"]
@@ -202,7 +202,7 @@ def test_an_image_in_a_result_reaches_the_model_as_user_content() -> None:
 
 
 def test_orphan_results_never_appear() -> None:
-    """engine-160"""
+    """engine-160: a tool result whose call is gone never reaches the request."""
     assert [m["role"] for m in sent(user("a"), results(result("gone", "x")))["messages"]] == ["user"]
 
 

@@ -33,7 +33,7 @@ def counted(**usage: Any) -> dict[str, Any]:
 
 
 def test_a_short_answer() -> None:
-    """engine-070"""
+    """engine-070: the shortest complete stream yields `hello`, stop `end`, 8 tokens in and 2 out."""
     events = fed(
         decoder_of(DIALECT),
         chunk(role="assistant", content=None),
@@ -63,7 +63,7 @@ def test_a_short_answer() -> None:
     ],
 )
 def test_cached_tokens_are_taken_out_of_the_input(usage: dict[str, Any], expected: Usage) -> None:
-    """engine-071"""
+    """engine-071: cached prompt tokens are subtracted from the input and reported as cache reads."""
     assert usage_of(fed(decoder_of(DIALECT), counted(**usage), chunk("stop"), DONE)).usage == expected
 
 
@@ -88,7 +88,7 @@ def test_a_call_in_pieces_is_one_call() -> None:
 
 
 def test_parallel_calls_stay_apart() -> None:
-    """engine-073"""
+    """engine-073: two parallel tool calls whose deltas arrive interleaved are kept apart by their index."""
     end = finished(
         fed(
             decoder_of(DIALECT),
@@ -121,7 +121,7 @@ def test_a_new_id_with_every_piece_does_not_split_a_call() -> None:
 
 
 def test_text_behind_a_call_is_a_new_block() -> None:
-    """engine-074"""
+    """engine-074: text that follows a tool call begins a new text block."""
     payloads = chunk(content="a"), called(call(0, "c1", "x", "{}")), chunk(content="b"), chunk(content="c")
     end = finished(fed(decoder_of(DIALECT), *payloads, chunk("tool_calls"), DONE))
     assert end.message.content == (TextBlock("a"), ToolCallBlock("c1", "x", "{}"), TextBlock("bc"))
@@ -200,7 +200,7 @@ def test_reasoning_is_collected_silently_and_stands_last(field: str) -> None:
 
 
 def test_a_refusal_reaches_the_user() -> None:
-    """engine-258"""
+    """engine-258: text in `delta.refusal` is shown and kept like any other text."""
     events = fed(decoder_of(DIALECT), chunk(refusal="I can"), chunk(refusal="not."), chunk("stop"), DONE)
     assert events[:2] == [TextDelta("I can"), TextDelta("not.")]
     assert finished(events).message.text() == "I cannot."

@@ -36,7 +36,7 @@ def sent(*messages: Message, endpoint: Endpoint = CODEX, **fields: Any) -> dict[
 
 
 def test_a_subscription_is_posted_to_its_address_as_it_stands() -> None:
-    """engine-081"""
+    """engine-081: a subscription posts to the codex URL exactly, with its account id, beta and originator headers."""
     assert DIALECT.request(Request(model=MODEL), CODEX).url == "http://host/codex/responses"
     assert headers_of(DIALECT, CODEX) == {
         "content-type": "application/json",
@@ -57,7 +57,7 @@ def test_a_key_is_posted_to_v1_responses() -> None:
 
 
 def test_nothing_is_stored_and_reasoning_comes_sealed() -> None:
-    """engine-082"""
+    """engine-082: the body says `store: false`, allows parallel calls and asks for encrypted reasoning content."""
     body = sent()
     assert (body["store"], body["stream"], body["parallel_tool_calls"]) == (False, True, True)
     assert body["include"] == ["reasoning.encrypted_content"]
@@ -69,13 +69,13 @@ def test_a_model_that_cannot_reason_is_not_asked_for_seals() -> None:
 
 
 def test_the_system_prompt_travels_as_instructions() -> None:
-    """engine-083"""
+    """engine-083: the system prompt is sent as `instructions`, and left out when it is empty."""
     assert sent(system="Be brief.")["instructions"] == "Be brief."
     assert "instructions" not in sent()
 
 
 def test_assistant_texts_are_numbered_output_messages() -> None:
-    """engine-084"""
+    """engine-084: the texts of the assistant become output messages with the ids `msg_1`, `msg_2` and so on."""
     items = sent(user("a"), assistant("one", " ", "two"), user("b"), assistant("three"))["input"]
     said = [item for item in items if item.get("role") == "assistant"]
     assert [item["id"] for item in said] == ["msg_1", "msg_2", "msg_3"]
@@ -94,7 +94,7 @@ def sealed(**fields: Any) -> ReasoningBlock:
 
 
 def test_reasoning_goes_back_with_a_summary_even_if_empty() -> None:
-    """engine-085"""
+    """engine-085: a reasoning item is replayed with a `summary` list even if that list is empty."""
     items = sent(user("a"), assistant(sealed(), sealed(summary="hm"), ToolCallBlock("c1", "bash")))["input"]
     assert items[1] == {"type": "reasoning", "id": "rs_1", "encrypted_content": "seal", "summary": []}
     assert items[2]["summary"] == [{"type": "summary_text", "text": "hm"}]
@@ -115,14 +115,14 @@ def test_reasoning_of_others_stays_here(foreign: ReasoningBlock) -> None:
 
 
 def test_a_call_id_of_two_parts_is_sent_as_the_first() -> None:
-    """engine-086"""
+    """engine-086: a call id of the form `a|b` is sent as `a`, in the call and in its result."""
     items = sent(user("a"), assistant(ToolCallBlock("a|b", "bash", '{"x":1}')), results(result("a|b", "ok")))["input"]
     assert items[1] == {"type": "function_call", "call_id": "a", "name": "bash", "arguments": '{"x":1}'}
     assert items[2] == {"type": "function_call_output", "call_id": "a", "output": "ok"}
 
 
 def test_an_empty_schema_becomes_an_object_schema() -> None:
-    """engine-087"""
+    """engine-087: a tool with an empty schema is sent with an object schema that has no properties."""
     body = sent(tools=(ToolSpec("t", "d", {}),))
     assert body["tools"] == [
         {
@@ -142,7 +142,7 @@ def test_tools_are_in_order_of_name_and_absent_when_there_are_none() -> None:
 
 
 def test_a_reasoning_level_changes_the_request() -> None:
-    """engine-093"""
+    """engine-093: a reasoning level is sent as `reasoning.effort`; without one the key is absent."""
     assert sent(model=THINKER, reasoning="high")["reasoning"] == {"effort": "high", "summary": "auto"}
     assert "reasoning" not in sent(model=THINKER)
 
@@ -178,17 +178,17 @@ def test_an_error_result_says_so() -> None:
 
 
 def test_a_text_result_adds_no_message() -> None:
-    """engine-158"""
+    """engine-158: a tool result of text alone is followed by no extra user message."""
     assert [item["type"] for item in sent(*tool_round())["input"][1:]] == ["function_call", "function_call_output"]
 
 
 def test_an_image_in_a_result_reaches_the_model_as_user_content() -> None:
-    """engine-159"""
+    """engine-159: an image in a tool result is sent as user content, and the result points to it."""
     items = sent(*tool_round()[:2], results(result("c1", ImageBlock("image/png", b"pixels"))))["input"]
     assert items[2]["output"] == "[1 image: see the next user message]"
     assert [part["type"] for part in items[3]["content"]] == ["input_text", "input_image"]
 
 
 def test_orphan_results_never_appear() -> None:
-    """engine-160"""
+    """engine-160: a tool result whose call is gone never reaches the request."""
     assert len(sent(user("a"), results(result("gone", "x")))["input"]) == 1

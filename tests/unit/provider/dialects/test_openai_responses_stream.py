@@ -45,7 +45,9 @@ def test_a_short_answer() -> None:
 
 
 def test_a_call_is_told_as_it_arrives_and_stops_the_answer() -> None:
-    """engine-088"""
+    """engine-088: a function call is emitted as tool start, arguments and end, in that order, and stops with
+    `tool_use`.
+    """
     events = fed(
         decoder_of(DIALECT),
         CALL,
@@ -76,7 +78,7 @@ def test_text_without_deltas_comes_from_the_whole_item() -> None:
 
 
 def test_a_summary_told_twice_is_kept_once() -> None:
-    """engine-089"""
+    """engine-089: a summary that arrives both in deltas and whole is shown once."""
     events = fed(
         decoder_of(DIALECT),
         added(0, "reasoning", id="rs_1", encrypted_content="early", summary=[]),
@@ -108,7 +110,7 @@ def test_reasoning_stands_before_the_call_it_led_to() -> None:
 
 @pytest.mark.parametrize("event", ["response.incomplete", "response.completed"])
 def test_an_answer_cut_at_its_limit_is_no_clean_end(event: str) -> None:
-    """engine-090"""
+    """engine-090: `response.incomplete` at the output limit is reported as `length`, not as a clean end."""
     cut = ended(
         event,
         status="incomplete",
@@ -121,7 +123,7 @@ def test_an_answer_cut_at_its_limit_is_no_clean_end(event: str) -> None:
 
 
 def test_an_answer_incomplete_for_another_reason_is_an_error() -> None:
-    """engine-090"""
+    """engine-090: `response.incomplete` for any other reason, such as a content filter, is an error that names it."""
     end = finished(
         fed(decoder_of(DIALECT), ended("response.incomplete", incomplete_details={"reason": "content_filter"}))
     )
@@ -141,7 +143,7 @@ def test_an_answer_incomplete_for_another_reason_is_an_error() -> None:
     ],
 )
 def test_failures_in_the_stream_end_it(payload: dict[str, Any], text: str, kind: type[ProviderError]) -> None:
-    """engine-091"""
+    """engine-091: `response.failed` and `error` events end the stream with stop `error` and their text."""
     end = finished(fed(decoder_of(DIALECT, MODEL, CODEX), payload))
     assert (end.stop, str(end.error)) == ("error", text)
     assert isinstance(end.error, kind)
@@ -153,7 +155,7 @@ def test_with_a_key_a_failure_bears_the_providers_name() -> None:
 
 
 def test_cached_tokens_are_taken_out_of_the_input() -> None:
-    """engine-092"""
+    """engine-092: cached tokens are subtracted from the input and reported as cache reads."""
     usage = {
         "input_tokens": 10,
         "input_tokens_details": {"cached_tokens": 4},
@@ -166,14 +168,14 @@ def test_cached_tokens_are_taken_out_of_the_input() -> None:
 
 
 def test_a_refusal_reaches_the_user() -> None:
-    """engine-258"""
+    """engine-258: refusal deltas are shown and kept like any other text."""
     events = fed(decoder_of(DIALECT), added(0, "message"), piece("refusal", "I cannot."), ended())
     assert events[0] == TextDelta("I cannot.")
     assert finished(events).message.text() == "I cannot."
 
 
 def test_a_refusal_without_deltas_comes_from_the_whole_item() -> None:
-    """engine-258"""
+    """engine-258: a refusal that comes without deltas is read from the finished item."""
     item = done(0, "message", content=[{"type": "refusal", "refusal": "No."}])
     assert fed(decoder_of(DIALECT), added(0, "message"), item) == [TextDelta("No.")]
 

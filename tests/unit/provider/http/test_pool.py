@@ -151,7 +151,7 @@ async def test_read_stops_at_its_limit_and_closes(pool: HttpPool) -> None:
     ],
 )
 async def test_a_body_cut_short_is_a_retryable_fault_not_an_end(pool: HttpPool, answer: bytes) -> None:
-    """engine-050"""
+    """engine-050: a body that ends before its announced length raises a fault that may be retried."""
     with pytest.raises(TransportFailed, match="unexpected eof") as caught:
         await body_of(pool, answer)
     assert caught.value.retryable
@@ -316,7 +316,7 @@ async def test_closing_the_pool_ends_a_read_in_progress(pool: HttpPool) -> None:
 
 
 async def test_connection_refused_is_named_and_retryable(pool: HttpPool) -> None:
-    """engine-015"""
+    """engine-015: a refused connection raises a fault that says so and may be retried."""
     async with FakeHttpServer() as server:
         pass
     for host in ("127.0.0.1", "localhost"):

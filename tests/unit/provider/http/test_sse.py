@@ -21,34 +21,34 @@ def parse(*chunks: bytes) -> list[SseEvent]:
 
 
 def test_event_and_data_lines_make_one_event() -> None:
-    """engine-001"""
+    """engine-001: an `event:` line, a `data:` line and a blank line yield one event with that name and data."""
     assert parse(b'event: foo\ndata: {"a":1}\n\n') == [("foo", b'{"a":1}')]
 
 
 def test_two_data_lines_join_with_a_newline() -> None:
-    """engine-002"""
+    """engine-002: two `data:` lines of one event are joined by a newline."""
     assert parse(b"data: one\ndata: two\n\n") == [("", b"one\ntwo")]
 
 
 def test_data_lines_after_an_event_line_join_too() -> None:
-    """engine-002"""
+    """engine-002: the same holds when an `event:` line comes first."""
     assert parse(b"event: x\ndata: one\ndata: two\n\n") == [("x", b"one\ntwo")]
 
 
 @pytest.mark.parametrize("comment", [b": keep-alive\n\n", b":\n\n", b":data: no\n"])
 def test_comments_make_no_event(comment: bytes) -> None:
-    """engine-003"""
+    """engine-003: lines that begin with a colon yield no event."""
     assert parse(comment) == []
 
 
 def test_a_comment_inside_an_event_is_dropped() -> None:
-    """engine-003"""
+    """engine-003: a comment between the lines of an event does not end or change it."""
     assert parse(b"event: a\n: note\ndata: b\n\n") == [("a", b"b")]
 
 
 @pytest.mark.parametrize("tail", [b"", b"\n"])
 def test_an_event_without_its_blank_line_comes_at_the_end_of_input(tail: bytes) -> None:
-    """engine-004"""
+    """engine-004: an event that no blank line follows is delivered when the input ends."""
     parser = SseParser()
     assert parser.feed(b"event: last\ndata: words" + tail) == []
     assert parser.close() == [("last", b"words")]
@@ -56,18 +56,18 @@ def test_an_event_without_its_blank_line_comes_at_the_end_of_input(tail: bytes) 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r", b"\n"])
 def test_every_line_end_of_the_standard_parses_alike(end: bytes) -> None:
-    """engine-005"""
+    """engine-005: `LF`, `CRLF` and `CR` line ends yield the same events."""
     text = b"event: a\ndata: 1\n\n: c\n\ndata: 2\ndata: 3\n\n"
     assert parse(text.replace(b"\n", end)) == [("a", b"1"), ("", b"2\n3")]
 
 
 def test_crlf_split_between_chunks_is_one_line_end() -> None:
-    """engine-005"""
+    """engine-005: a `CRLF` that is split between two chunks counts as one line end."""
     assert parse(b"data: 1\r", b"\ndata: 2\r", b"\n\r", b"\n") == [("", b"1\n2")]
 
 
 def test_a_character_split_between_chunks_stays_whole() -> None:
-    """engine-006"""
+    """engine-006: a multi-byte character survives a cut at any of its bytes."""
     text = 'data: {"t":"é€😀"}\n\n'.encode()
     for cut in range(len(text)):
         assert parse(text[:cut], text[cut:]) == [("", '{"t":"é€😀"}'.encode())]
@@ -136,7 +136,7 @@ LINES = st.sampled_from(
     cuts=st.lists(st.integers(0, 400), max_size=12),
 )
 def test_property_any_cut_gives_the_same_events(lines: list[tuple[bytes, bytes]], tail: bytes, cuts: list[int]) -> None:
-    """engine-006"""
+    """engine-006: however the bytes are cut into chunks, the events are the same."""
     text = b"".join(line + end for line, end in lines) + tail
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     pieces = [text[a:b] for a, b in pairwise(places)]
