@@ -31,7 +31,7 @@ def own(loaded: ContextFiles, base: Path) -> list[tuple[str, str]]:
 
 
 def test_the_global_file_comes_first_then_root_to_cwd(tmp_path: Path, home: Path, project: Path) -> None:
-    """engine-241"""
+    """engine-241: AGENTS.md files are read from the global one through the outer folders to the working directory."""
     (home / "AGENTS.md").write_text("global")
     (tmp_path / "repo/AGENTS.md").write_text("outer")
     (project / "AGENTS.md").write_text("nearest\n")
@@ -43,7 +43,7 @@ def test_the_global_file_comes_first_then_root_to_cwd(tmp_path: Path, home: Path
 
 
 def test_claude_md_is_read_only_where_no_agents_md_stands(tmp_path: Path, home: Path, project: Path) -> None:
-    """engine-241"""
+    """engine-241: CLAUDE.md is read only in a folder that has no AGENTS.md."""
     (tmp_path / "repo/CLAUDE.md").write_text("used")
     (project / "AGENTS.md").write_text("agents")
     (project / "CLAUDE.md").write_text("not used")

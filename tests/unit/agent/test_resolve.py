@@ -83,7 +83,7 @@ def test_flag_beats_config(home: Home) -> None:
 
 
 def test_an_unknown_provider_typed_by_hand_is_an_error_listing_the_known_ones(home: Home) -> None:
-    """iface-015"""
+    """iface-015: an unknown `--provider` is an error that lists the known ones, and the config is left alone."""
     home.config(provider="openai")
     with pytest.raises(UsageError, match=r'"nope".*anthropic, openai, kimi'):
         home.resolve(OPENAI, provider="nope")
@@ -126,7 +126,7 @@ def test_a_setting_that_cannot_be_repaired_is_told_in_the_same_line(home: Home) 
 
 
 def test_without_a_credential_for_the_default_openai_is_taken_and_said(home: Home) -> None:
-    """engine-108"""
+    """engine-108: with a key for openai alone, openai and gpt-5 are used, and one line says so."""
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
     assert resolved.notices == ["no credential for anthropic; using openai (gpt-5)"]
@@ -139,7 +139,7 @@ def test_kimi_is_the_last_of_the_three(home: Home) -> None:
 
 
 def test_an_explicit_provider_disables_that_fallback(home: Home) -> None:
-    """engine-109"""
+    """engine-109: a provider named on the command line is never replaced by another that has a key."""
     resolved = home.resolve(OPENAI, provider="anthropic")
     assert pair(resolved) == ("anthropic", "claude-sonnet-4-5")
     assert resolved.endpoint is None
@@ -163,7 +163,7 @@ def test_the_fallback_says_so_when_a_login_has_expired(home: Home) -> None:
 
 
 def test_kimi_without_a_credential_is_not_logged_in(home: Home) -> None:
-    """engine-110"""
+    """engine-110: kimi without a credential counts as not logged in and names `KIMI_API_KEY`."""
     resolved = home.resolve(provider="kimi")
     assert resolved.endpoint is None
     with pytest.raises(NotLoggedIn, match="KIMI_API_KEY"):
@@ -171,7 +171,7 @@ def test_kimi_without_a_credential_is_not_logged_in(home: Home) -> None:
 
 
 def test_a_missing_credential_names_variable_flag_login_and_the_way_without_a_key(home: Home) -> None:
-    """engine-111, iface-025"""
+    """engine-111, iface-025: the message names the variable, `--api-key`, `/login` and a provider that needs no key."""
     with pytest.raises(NotLoggedIn) as raised:
         require_credential(home.resolve())
     text = str(raised.value)
@@ -217,7 +217,7 @@ def test_an_open_auth_json_is_one_notice(home: Home) -> None:
 
 
 def test_a_model_without_a_provider_picks_its_provider(home: Home) -> None:
-    """engine-107"""
+    """engine-107: `--model gpt-5` alone runs on openai, never on another provider's model."""
     resolved = home.resolve({**ANTHROPIC, **OPENAI}, model="gpt-5")
     assert pair(resolved) == ("openai", "gpt-5")
     assert endpoint(resolved).api_key == "sk-oa"
@@ -271,14 +271,14 @@ def test_a_stored_pair_that_disagrees_is_one_notice(home: Home) -> None:
 
 
 def test_ollama_without_a_model_asks_for_one(home: Home) -> None:
-    """iface-016"""
+    """iface-016: `--provider ollama` without `--model` asks for one, whatever the config says."""
     home.config(provider="anthropic", model="claude-opus-4-1")
     with pytest.raises(UsageError, match=r"ollama.*--model"):
         home.resolve(provider="ollama")
 
 
 def test_ollama_takes_any_id_without_a_key(home: Home) -> None:
-    """engine-077"""
+    """engine-077: ollama runs any model id, without a key and with cautious limits."""
     resolved = home.resolve(provider="ollama", model="qwen3:8b")
     require_credential(resolved)
     assert (resolved.model.context_window, resolved.model.max_output) == (32_768, 8_192)
@@ -335,7 +335,9 @@ def test_a_remembered_provider_without_a_credential_falls_back_with_one_line(hom
 
 
 def test_flag_beats_the_models_address_beats_the_providers(home: Home) -> None:
-    """engine-080"""
+    """engine-080: `--base-url` wins over the model's `baseUrl` in models.json, which wins over the
+    provider's default.
+    """
     home.write("models.json", {"providers": {"ollama": {"models": [{"id": "m", "baseUrl": "http://box:1"}]}}})
     typed = {"provider": "ollama", "model": "m"}
     assert endpoint(home.resolve(**typed)).base_url == "http://box:1"
@@ -355,7 +357,7 @@ def test_a_bad_address_in_the_environment_is_an_error(home: Home) -> None:
 
 
 def test_insecure_counts_only_for_addresses_of_ones_own(home: Home) -> None:
-    """iface-284"""
+    """iface-284: `--insecure` applies to the user's own addresses and has no effect on built-in ones."""
     home.write(
         "models.json",
         {

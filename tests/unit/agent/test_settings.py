@@ -86,7 +86,7 @@ def test_every_wrong_key_has_its_own_line(tmp_path: Path) -> None:
 
 
 def test_saving_keeps_unknown_keys_and_wrong_values(tmp_path: Path) -> None:
-    """engine-244, iface-272"""
+    """engine-244, iface-272: saving a setting keeps keys zot does not know and values it could not use."""
     path = write(tmp_path, {"future": {"deep": [1, None, "ü"]}, "insecure": "maybe", "provider": "openai"})
     Settings(tmp_path).save(theme="night", provider="kimi")
     assert json.loads(path.read_text()) == {
@@ -115,7 +115,7 @@ def test_the_saved_file_is_private_and_indented(tmp_path: Path) -> None:
 
 
 def test_a_corrupt_file_is_reported_left_alone_and_moved_aside_by_the_first_save(tmp_path: Path) -> None:
-    """iface-273"""
+    """iface-273: a corrupt config.json is reported with its place; only the first save moves it to config.json.bad."""
     broken = '{\n  "provider": "openai",\n  "model" "x"\n}'
     path = write(tmp_path, broken)
     settings = Settings(tmp_path)
@@ -194,7 +194,7 @@ def test_the_page_in_the_docs_is_current() -> None:
 
 
 def test_zot_home_beats_every_other_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """engine-242"""
+    """engine-242: `ZOT_HOME` wins over `XDG_STATE_HOME` and the platform's default."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("ZOT_HOME", str(tmp_path / "own"))
     assert zot_home() == tmp_path / "own"
@@ -204,7 +204,7 @@ def test_zot_home_beats_every_other_place(tmp_path: Path, monkeypatch: pytest.Mo
 def test_xdg_state_home_counts_on_every_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
-    """engine-243, iface-287"""
+    """engine-243, iface-287: `$XDG_STATE_HOME/zot` is the home on every platform."""
     monkeypatch.delenv("ZOT_HOME", raising=False)
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -213,7 +213,7 @@ def test_xdg_state_home_counts_on_every_platform(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the Linux default")
 def test_the_linux_default_is_the_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """engine-243"""
+    """engine-243: without either variable the home on Linux is `~/.local/state/zot`."""
     monkeypatch.delenv("ZOT_HOME", raising=False)
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

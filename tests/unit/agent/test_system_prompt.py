@@ -39,7 +39,9 @@ def in_order(text: str, *words: str) -> bool:
 
 
 def test_the_parts_come_in_their_order_with_one_blank_line_between() -> None:
-    """engine-238, iface-010"""
+    """engine-238, iface-010: identity, tools, appended texts, context files, skills and footer follow in this order, a
+    blank line apart.
+    """
     text = full()
     assert in_order(
         text,
@@ -56,12 +58,12 @@ def test_the_parts_come_in_their_order_with_one_blank_line_between() -> None:
 
 
 def test_the_footer_is_date_and_directory_with_a_final_newline() -> None:
-    """engine-240"""
+    """engine-240: the prompt ends with the date, the working directory and a newline."""
     assert full().endswith("\n\nCurrent date: 2026-02-03\nCurrent working directory: /srv/project\n")
 
 
 def test_the_date_is_todays_when_the_session_starts() -> None:
-    """engine-240"""
+    """engine-240: the date is that of the day the session starts."""
     assert re.search(r"Current date: \d{4}-\d\d-\d\d\n", prompt(date="")(TOOLS))
 
 
@@ -71,7 +73,7 @@ def test_an_unknown_directory_is_a_dot() -> None:
 
 @pytest.mark.parametrize("custom", ["You are a poet.", ""])
 def test_custom_text_replaces_the_identity_and_nothing_else(custom: str) -> None:
-    """engine-250, iface-285"""
+    """engine-250, iface-285: a custom prompt, even an empty one, replaces the identity and keeps all other parts."""
     text = full(custom)
     assert text.startswith(custom or "Tools you can call:")
     assert "expert coding assistant" not in text
@@ -84,7 +86,7 @@ def test_without_context_files_there_is_none_of_their_text() -> None:
 
 
 def test_the_summary_has_one_short_line_per_tool_in_name_order() -> None:
-    """engine-249"""
+    """engine-249: the summary has one short, cleaned line per tool, sorted by name."""
     long = ToolSpec("zz", "word " * 200, {})
     odd = ToolSpec("ext", "Two\nlines\x07 of text", {})
     lines = tool_summary((long, READ, odd, BASH)).splitlines()[1:]
@@ -102,14 +104,14 @@ def test_without_the_skill_tool_there_is_no_manifest() -> None:
 
 
 def test_the_text_is_the_same_object_while_the_tools_are_the_same() -> None:
-    """engine-249"""
+    """engine-249: while the tools are equal, the prompt is the very same object."""
     build = prompt()
     first = build(TOOLS)
     assert build((BASH, READ, ToolSpec("skill", "Load a skill.", {"type": "object"}))) is first
 
 
 def test_the_summary_follows_a_tool_that_comes_and_goes() -> None:
-    """engine-249"""
+    """engine-249: the summary gains and loses a line as a tool comes and goes."""
     build = prompt()
     first = build(TOOLS)
     with_weather = build((*TOOLS, ToolSpec("weather", "Current weather.", {})))
@@ -118,7 +120,7 @@ def test_the_summary_follows_a_tool_that_comes_and_goes() -> None:
 
 
 def test_the_identity_names_zot_and_the_docs_index_that_exists() -> None:
-    """engine-256"""
+    """engine-256: the prompt names an absolute path to the docs index, and that file can be read."""
     text = prompt()(())
     path = re.search(r"read (\S+index\.md)", text)
     assert path is not None and Path(path[1]).is_absolute() and Path(path[1]).read_text("utf-8")
@@ -127,7 +129,7 @@ def test_the_identity_names_zot_and_the_docs_index_that_exists() -> None:
 
 
 def test_the_flag_beats_the_file_and_the_file_beats_the_default(tmp_path: Path) -> None:
-    """engine-239, iface-011"""
+    """engine-239, iface-011: `--system-prompt` wins over SYSTEM.md, and SYSTEM.md over the built-in text."""
     assert load_custom(None, tmp_path).text is None
     (tmp_path / "SYSTEM.md").write_text("\n  from the file \n")
     assert load_custom(None, tmp_path).text == "from the file"

@@ -28,7 +28,7 @@ def extensions(home: Path, project: Path) -> Discovery:
 
 
 def test_a_file_in_the_directory_is_offered_and_a_broken_one_is_not(tmp_path: Path) -> None:
-    """iface-218, iface-225"""
+    """iface-218, iface-225: a file in `$ZOT_HOME/themes` is offered; a malformed one is not, and prevents nothing."""
     write(tmp_path / "themes" / "nord.json", {"description": "cool"})
     write(tmp_path / "themes" / "broken.json", "{")
     write(tmp_path / "themes" / "dark.json", {})
@@ -39,7 +39,7 @@ def test_a_file_in_the_directory_is_offered_and_a_broken_one_is_not(tmp_path: Pa
 
 
 def test_an_unknown_theme_means_detection_and_one_warning(tmp_path: Path) -> None:
-    """iface-224"""
+    """iface-224: a theme that is missing falls back to the detected one, with a single warning."""
     themes = Themes(tmp_path)
     loaded = themes.load("gone", "light", "256")
     assert loaded.theme.background == "light"
@@ -49,7 +49,7 @@ def test_an_unknown_theme_means_detection_and_one_warning(tmp_path: Path) -> Non
 
 
 def test_choosing_a_broken_file_keeps_the_detected_theme_and_says_why(tmp_path: Path) -> None:
-    """iface-225"""
+    """iface-225: choosing a malformed file keeps the detected theme and says why."""
     write(tmp_path / "themes" / "broken.json", "{")
     loaded = Themes(tmp_path).load("broken", "dark", "256")
     assert loaded.theme.colours == built_in("dark").colours
@@ -63,7 +63,7 @@ def theme_extension(directory: Path, name: str, *files: str) -> None:
 
 
 def test_theme_files_of_extensions_are_offered_by_their_absolute_path(tmp_path: Path) -> None:
-    """iface-231, iface-232, iface-295"""
+    """iface-231, iface-232, iface-295: every theme file of an extension is offered, stored by its absolute path."""
     home = tmp_path / "home"
     theme_extension(home / "extensions" / "sea", "sea", "theme.json", "themes/theme.json")
     themes = Themes(home, extensions(home, tmp_path).entries)
@@ -75,7 +75,7 @@ def test_theme_files_of_extensions_are_offered_by_their_absolute_path(tmp_path: 
 
 
 def test_a_disabled_extension_takes_its_theme_away(tmp_path: Path) -> None:
-    """iface-233"""
+    """iface-233: disabling an extension removes its theme from the choice."""
     home = tmp_path / "home"
     theme_extension(home / "extensions" / "sea", "sea", "theme.json")
     write(home / "extensions" / "sea" / "extension.json", {"name": "sea", "enabled": False})
@@ -93,7 +93,7 @@ def test_the_users_file_wins_a_name_and_the_other_is_qualified(tmp_path: Path) -
 
 
 def test_the_flag_beats_the_environment_beats_the_setting() -> None:
-    """iface-234"""
+    """iface-234: `--theme` wins over `ZOT_THEME`, which wins over the stored setting."""
     assert wanted("a", {"ZOT_THEME": "b"}, "c") == "a"
     assert wanted("", {"ZOT_THEME": "b"}, "c") == "b"
     assert wanted("", {}, "c") == "c"
@@ -104,7 +104,7 @@ def documented(pattern: str) -> set[str]:
 
 
 def test_the_skill_lists_every_key_of_the_loader_and_no_other() -> None:
-    """iface-314"""
+    """iface-314: the skill lists every key the loader accepts, and no other."""
     rows = documented(r"^\| `([a-z_]+)` \|")
     syntax = {role.key for role in palette.SYNTAX}
     known = {role.key for role in palette.ROLES} | palette.DERIVED.keys() | syntax | set(theme_file.SPINNER_KEYS)
@@ -114,7 +114,7 @@ def test_the_skill_lists_every_key_of_the_loader_and_no_other() -> None:
 
 
 def test_the_skills_palette_is_the_built_in_one() -> None:
-    """iface-314"""
+    """iface-314: the colours the skill quotes are those of the built-in palette."""
     text = SKILL.read_text(encoding="utf-8")
     for role in palette.ROLES:
         if role.dark is not None:
@@ -123,7 +123,7 @@ def test_the_skills_palette_is_the_built_in_one() -> None:
 
 
 def test_the_skills_examples_load_without_a_warning(tmp_path: Path) -> None:
-    """iface-314"""
+    """iface-314: the skill's example files load without a warning."""
     blocks = re.findall(r"<!-- file: (\S+) -->\n```json\n(.*?)```", SKILL.read_text(encoding="utf-8"), re.DOTALL)
     files = {name: write(tmp_path / name, body) for name, body in blocks}
     assert len(files) == 2

@@ -69,14 +69,14 @@ async def news(settings: Settings, version: str) -> str:
 
 
 async def test_without_a_feed_nobody_is_asked_and_nothing_is_written(tmp_path: Path) -> None:
-    """engine-245"""
+    """engine-245: without `update_url` no request is sent and no file is written."""
     assert await find(UpdateCheck(tmp_path, "1.0.0", "")) is None
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("version", ["", "dev", "0.0.0", "0.0.0 (abc1234, today)"])
 async def test_a_development_version_never_asks(tmp_path: Path, feed: FakeFeed, version: str) -> None:
-    """engine-245"""
+    """engine-245: a development version never asks for updates."""
     feed.releases["/latest"] = {"tag_name": "v9.0.0"}
     assert await find(UpdateCheck(tmp_path, version, feed.url)) is None
     assert feed.asked == []
@@ -91,7 +91,7 @@ async def test_the_environment_can_switch_the_check_off(
 
 
 async def test_a_newer_release_is_reported_and_kept_for_twelve_hours(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-246"""
+    """engine-246: a newer release is reported, and asked for only once in twelve hours."""
     feed.releases["/latest"] = {"tag_name": "v1.0.10", "html_url": "https://example.org/r"}
     for _ in range(3):
         assert await find(UpdateCheck(tmp_path, "1.0.9", feed.url)) == Update("1.0.10", "https://example.org/r")
@@ -100,7 +100,7 @@ async def test_a_newer_release_is_reported_and_kept_for_twelve_hours(tmp_path: P
 
 
 async def test_the_cache_counts_only_while_fresh_for_this_version_and_good_news(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-246"""
+    """engine-246: the cached answer serves only while it is fresh, meant for this version, and names a newer one."""
     feed.releases["/latest"] = {"tag_name": "v1.0.0"}
     assert await find(UpdateCheck(tmp_path, "1.0.0", feed.url)) is None
     assert await find(UpdateCheck(tmp_path, "1.0.0", feed.url)) is None
@@ -126,14 +126,14 @@ async def test_a_feed_that_is_down_is_silence(tmp_path: Path) -> None:
 
 
 def test_versions_compare_by_numbers_and_suffixes_do_not_count() -> None:
-    """engine-247"""
+    """engine-247: 0.1.9 is older than 0.1.10, and whatever follows the number is ignored."""
     assert version_key("0.1.9") < version_key("0.1.10")
     assert version_key("v0.1.9 (abc, today)") == version_key("0.1.9") == version_key("0.1.9(x)")
     assert version_key("1") == version_key("1.0.0") and version_key("1.x.3") == (1, 0, 3)
 
 
 async def test_the_first_launch_records_the_version_and_shows_nothing(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-248"""
+    """engine-248: the first start records the version and shows no changelog."""
     settings = Settings(tmp_path)
     settings.save(update_url=feed.url)
     assert await news(settings, "1.0.0") == ""
@@ -142,13 +142,13 @@ async def test_the_first_launch_records_the_version_and_shows_nothing(tmp_path: 
 
 
 async def test_without_a_feed_no_changelog_is_fetched_shown_or_recorded(tmp_path: Path) -> None:
-    """engine-248"""
+    """engine-248: without `update_url` no changelog is fetched, shown or recorded."""
     assert await news(Settings(tmp_path), "1.0.0") == ""
     assert list(tmp_path.iterdir()) == []
 
 
 async def test_after_an_upgrade_the_changelog_is_shown_until_it_is_dismissed(tmp_path: Path, feed: FakeFeed) -> None:
-    """engine-248"""
+    """engine-248: after an upgrade the changelog is shown until the user dismisses it."""
     settings = Settings(tmp_path)
     settings.save(update_url=feed.url, last_changelog_shown="1.0.0")
     feed.releases["/tags/v1.1.0"] = {"tag_name": "v1.1.0", "body": "Install…\n## Changelog\n- new things\n"}

@@ -49,7 +49,7 @@ async def test_cancelling_the_first_tool_prevents_the_second() -> None:
 
 
 async def test_abort_emits_no_error_and_one_done() -> None:
-    """engine-140"""
+    """engine-140: aborting emits no `error` and exactly one `done`, however often it is asked for."""
     pause, silent = falls_silent(TextDelta("x"))
     agent, _ = make_agent(silent)
     async with running(agent) as background:

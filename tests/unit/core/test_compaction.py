@@ -32,7 +32,7 @@ async def test_an_empty_transcript_is_an_error() -> None:
 
 
 async def test_a_tail_that_covers_everything_is_an_error() -> None:
-    """engine-163"""
+    """engine-163: a tail that covers the whole transcript is an error and changes nothing."""
     agent, _ = make_agent(messages=EXCHANGE)
     with pytest.raises(CompactionFailed, match="whole transcript"):
         await agent.compact(keep_tail=4)
@@ -79,7 +79,7 @@ async def test_a_kept_tail_follows_the_summary() -> None:
 
 
 async def test_the_cut_moves_back_rather_than_split_a_tool_exchange() -> None:
-    """engine-164"""
+    """engine-164: the cut moves back rather than separate a call from its result."""
     agent, _ = make_agent(says("sum"), messages=LONG)
     await agent.compact(keep_tail=3)
     assert list(agent.messages[1:]) == LONG[3:]
@@ -98,7 +98,7 @@ def test_a_huge_call_leaves_the_tail_together_with_its_result() -> None:
 
 
 async def test_the_summary_message_is_marked() -> None:
-    """engine-165"""
+    """engine-165: the summary message carries `compaction` and `tokens_before` in its meta data."""
     agent, client = make_agent(says("sum"), messages=EXCHANGE)
     await agent.compact()
     meta = agent.messages[0].meta
@@ -119,7 +119,7 @@ async def test_the_summary_message_is_marked() -> None:
     ids=["empty", "no answer", "error in the stream", "no end"],
 )
 async def test_a_failure_leaves_the_transcript_unchanged(reply: list[object]) -> None:
-    """engine-166"""
+    """engine-166: a compaction that fails leaves transcript and journal as they were."""
     said: list[AgentEvent] = []
     journal = FakeJournal()
     agent, _ = make_agent(reply, messages=EXCHANGE, journal=journal)
@@ -133,7 +133,7 @@ async def test_a_failure_leaves_the_transcript_unchanged(reply: list[object]) ->
 
 
 async def test_an_abort_leaves_the_transcript_unchanged_and_ends_with_done() -> None:
-    """engine-166"""
+    """engine-166: aborting a compaction leaves the transcript as it was and ends with `done`."""
     pause, silent = falls_silent(TextDelta("half"))
     said: list[AgentEvent] = []
     agent, _ = make_agent(silent, messages=EXCHANGE)
@@ -153,7 +153,7 @@ async def test_an_abort_leaves_the_transcript_unchanged_and_ends_with_done() -> 
 
 
 async def test_a_cancellation_from_outside_passes_on() -> None:
-    """engine-166"""
+    """engine-166: a cancellation from outside is passed on and leaves the transcript as it was."""
     pause, silent = falls_silent()
     agent, _ = make_agent(silent, messages=EXCHANGE)
     async with asyncio.TaskGroup() as group:
@@ -164,7 +164,7 @@ async def test_a_cancellation_from_outside_passes_on() -> None:
 
 
 async def test_the_request_is_one_message_without_tools_or_reasoning() -> None:
-    """engine-167"""
+    """engine-167: the request is one message with no tools, no reasoning and at most 4096 tokens."""
     agent, client = make_agent(says("sum"), messages=EXCHANGE, reasoning="high")
     await agent.compact()
     [request] = client.requests

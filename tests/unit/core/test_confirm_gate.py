@@ -27,7 +27,7 @@ class FakeConfirmer:
 
 
 async def test_without_a_gate_every_tool_runs() -> None:
-    """engine-194"""
+    """engine-194: without a gate every tool runs."""
     tool = FakeTool()
     agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool])
     await heard(agent)
@@ -45,7 +45,7 @@ async def test_a_gate_without_a_confirmer_refuses_and_names_the_flag() -> None:
 
 
 async def test_a_plain_yes_asks_again_next_time() -> None:
-    """engine-195"""
+    """engine-195: a plain yes is not remembered: the same call asks again."""
     confirmer = FakeConfirmer(ONCE)
     gate = ConfirmGate(confirmer)
     assert await gate.check("bash", {"command": "ls"}) is None
@@ -54,7 +54,7 @@ async def test_a_plain_yes_asks_again_next_time() -> None:
 
 
 async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> None:
-    """engine-196"""
+    """engine-196: an answer remembered for one tool does not cover another."""
     confirmer = FakeConfirmer(TOOL, DENY)
     gate = ConfirmGate(confirmer)
     assert await gate.check("bash", {}) is None
@@ -64,7 +64,7 @@ async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> 
 
 
 async def test_remembering_all_skips_every_question() -> None:
-    """engine-197"""
+    """engine-197: after "all" no further question is asked for any tool."""
     confirmer = FakeConfirmer(ALL)
     gate = ConfirmGate(confirmer)
     assert await gate.check("bash", {}) is None
@@ -73,7 +73,7 @@ async def test_remembering_all_skips_every_question() -> None:
 
 
 async def test_yolo_skips_every_question() -> None:
-    """engine-197"""
+    """engine-197: `/yolo` opens the gate without asking anybody."""
     gate = ConfirmGate()
     gate.allow_all()
     assert await gate.check("bash", {}) is None
@@ -88,7 +88,7 @@ async def test_reset_forgets_every_yes() -> None:
 
 
 async def test_a_refusal_gives_its_reason_trimmed_or_a_default() -> None:
-    """engine-198"""
+    """engine-198: a refusal gives its own reason, trimmed, or a default one."""
     assert await ConfirmGate(FakeConfirmer(Answer("deny", "  not now "))).check("bash", {}) == "not now"
     assert await ConfirmGate(FakeConfirmer(Answer("deny", "  "))).check("bash", {})
 
@@ -134,12 +134,12 @@ async def test_a_confirmer_that_fails_refuses() -> None:
     ],
 )
 def test_the_preview_says_what_the_call_is_about(args: Any, shown: str) -> None:
-    """engine-199"""
+    """engine-199: the preview shows the command, path or URL of a call, and the raw text of bad JSON."""
     assert preview(args) == shown
 
 
 def test_a_long_preview_is_cut_on_characters_with_an_ellipsis() -> None:
-    """engine-199"""
+    """engine-199: a preview longer than 120 characters is cut on a character and ends in an ellipsis."""
     shown = preview({"command": "ü" * 200})
     assert shown == "ü" * 119 + "…"
     assert preview({"command": "x" * 120}) == "x" * 120

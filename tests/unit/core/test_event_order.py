@@ -20,7 +20,7 @@ async def talkative(args: dict[str, object], context: ToolContext) -> ToolResult
 
 
 async def test_a_prompt_with_one_tool_emits_the_documented_sequence() -> None:
-    """engine-139"""
+    """engine-139: a prompt with one tool call emits the events in the documented order."""
     agent, _ = make_agent(
         calls(("bash", {"command": "ls"}), text="Let me look."),
         says("All ", "fine."),
@@ -50,7 +50,7 @@ async def test_done_comes_once_and_last_after_a_failed_call() -> None:
 
 
 async def test_done_comes_once_and_last_after_a_stream_that_failed() -> None:
-    """engine-140"""
+    """engine-140: a stream that failed emits `error` and then `done`, once and last."""
     broken = answer((TextBlock("half"),), ["half"], stop="error", error=TransportFailed("fake: cut"))
     agent, _ = make_agent(broken)
     _, said = await heard(agent)
@@ -67,7 +67,7 @@ async def test_a_natural_end_stops_with_end() -> None:
 
 
 async def test_a_refused_turn_calls_no_model_and_emits_no_error() -> None:
-    """engine-148"""
+    """engine-148: a refused turn ends with `turn_end` and `done`, and the model is not called."""
     guard = FakeInterceptor(turn=TurnVerdict(False, "not today"))
     agent, client = make_agent(interceptors=[guard])
     outcome, said = await heard(agent)

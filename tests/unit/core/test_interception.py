@@ -16,7 +16,7 @@ from zot.provider.messages import TextBlock
 
 
 async def test_modified_arguments_reach_the_tool_and_not_the_transcript() -> None:
-    """engine-145"""
+    """engine-145: rewritten arguments reach the tool, and the transcript keeps the original ones."""
     tool = FakeTool()
     rewrite = FakeInterceptor(tool=ToolVerdict(modified_args='{"command":"ls -l"}'))
     agent, client = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
@@ -28,7 +28,7 @@ async def test_modified_arguments_reach_the_tool_and_not_the_transcript() -> Non
 
 @pytest.mark.parametrize("modified", ["", "{", "not json"])
 async def test_invalid_modified_arguments_are_ignored(modified: str) -> None:
-    """engine-146"""
+    """engine-146: rewritten arguments that are no JSON object are ignored."""
     tool = FakeTool()
     rewrite = FakeInterceptor(tool=ToolVerdict(modified_args=modified))
     agent, _ = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
@@ -45,7 +45,7 @@ async def test_modified_arguments_that_are_no_object_do_not_run() -> None:
 
 
 async def test_the_reason_of_a_refusal_is_the_result_and_the_tool_does_not_run() -> None:
-    """engine-147"""
+    """engine-147: a refused tool does not run; the reason is its result, flagged as an error."""
     tool = FakeTool()
     guard = FakeInterceptor(tool=ToolVerdict(False, "rm is not for you"))
     agent, _ = make_agent(calls(("bash", {"command": "rm"})), says("ok"), tools=[tool], interceptors=[guard])
@@ -115,7 +115,7 @@ async def test_a_gate_that_raises_denies_the_call() -> None:
 
 
 async def test_a_replacement_is_shown_and_the_original_reaches_no_event() -> None:
-    """engine-149"""
+    """engine-149: the replacement is shown, and the original appears in no event."""
     redact = FakeInterceptor(text=lambda text: TextVerdict(replace_text=text.replace("secret", "***")))
     agent, _ = make_agent(says("my ", "secret"), interceptors=[redact])
     _, said = await heard(agent)
@@ -142,7 +142,7 @@ async def test_held_back_text_comes_as_one_delta_before_usage() -> None:
 
 
 async def test_a_suppressed_message_is_in_the_transcript_only() -> None:
-    """engine-150"""
+    """engine-150: a suppressed message is kept in the transcript and emitted nowhere."""
     agent, _ = make_agent(says("secret"), interceptors=[FakeInterceptor(text=TextVerdict(False))])
     _, said = await heard(agent)
     assert words(said) == ["user_message", "turn_start", "assistant_start", "usage", "turn_end", "done"]
@@ -150,7 +150,7 @@ async def test_a_suppressed_message_is_in_the_transcript_only() -> None:
 
 
 async def test_the_calls_of_a_suppressed_message_still_run_and_are_announced() -> None:
-    """engine-150"""
+    """engine-150: a suppressed message still runs its tool calls, and they are emitted."""
     tool = FakeTool()
     hide = FakeInterceptor(text=TextVerdict(False))
     agent, _ = make_agent(calls(("bash", {}), text="secret"), says("more"), tools=[tool], interceptors=[hide])

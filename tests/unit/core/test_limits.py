@@ -11,7 +11,7 @@ from zot.provider.messages import Usage
 
 
 async def test_max_steps_allows_exactly_so_many_model_calls() -> None:
-    """engine-151"""
+    """engine-151: `max_steps` of 2 allows two model calls and then ends in an error."""
     agent, client = make_agent(calls(("bash", {})), calls(("bash", {})), tools=[FakeTool()], max_steps=2)
     outcome, said = await heard(agent)
     assert len(client.requests) == 2

@@ -10,7 +10,7 @@ from zot.errors import AgentBusy
 
 
 async def test_a_second_prompt_is_refused_and_leaves_no_trace() -> None:
-    """engine-161"""
+    """engine-161: a second prompt during a run is refused and changes nothing."""
     pause, silent = falls_silent()
     agent, client = make_agent(silent)
     async with running(agent) as background:

@@ -39,7 +39,7 @@ async def test_an_aborted_answer_of_text_only_is_kept() -> None:
 
 
 async def test_an_aborted_answer_with_a_call_is_dropped() -> None:
-    """engine-153"""
+    """engine-153: an aborted answer that had begun a tool call is dropped."""
     pause, silent = falls_silent(TextDelta("let me"), ToolStarted("t1", "bash"), ToolArgs("t1", '{"com'))
     tool = FakeTool()
     agent, _ = make_agent(silent, tools=[tool])
@@ -75,7 +75,7 @@ async def test_held_back_text_stays_hidden_after_an_abort() -> None:
 
 @pytest.mark.parametrize("stop", ["length", "error"])
 async def test_a_call_that_will_not_run_is_stripped_and_its_text_kept(stop: StopReason) -> None:
-    """engine-154"""
+    """engine-154: an answer cut by its limit or by an error keeps its text and loses the call that will not run."""
     tool = FakeTool()
     agent, client = make_agent(calls(("bash", {}), text="let me", stop=stop), says("ok"), tools=[tool])
     outcome, said = await heard(agent)

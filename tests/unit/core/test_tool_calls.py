@@ -15,7 +15,7 @@ from zot.errors import ToolError
 
 
 async def test_results_come_in_call_order_and_in_one_message() -> None:
-    """engine-142"""
+    """engine-142: results arrive in the order of the calls, all in one tool message."""
     agent, client = make_agent(
         calls(("bash", {"n": 1}), ("write", {"n": 2}), ("bash", {"n": 3})),
         says("ok"),
@@ -41,7 +41,7 @@ async def test_all_calls_are_announced_before_any_tool_runs() -> None:
 
 
 async def test_an_unknown_tool_is_an_error_result_and_the_loop_goes_on() -> None:
-    """engine-143"""
+    """engine-143: an unknown tool is an error result, and the run goes on."""
     agent, _ = make_agent(calls(("nonesuch", {})), says("ok"))
     outcome, said = await heard(agent)
     [(_, is_error, text)] = results(said)
@@ -51,7 +51,7 @@ async def test_an_unknown_tool_is_an_error_result_and_the_loop_goes_on() -> None
 
 @pytest.mark.parametrize("error", [ToolError("no such file: a.py"), ValueError("odd"), KeyError("k")])
 async def test_an_exception_inside_a_tool_is_an_error_result(error: Exception) -> None:
-    """engine-144"""
+    """engine-144: an exception in a tool becomes an error result."""
 
     async def fails(args: dict[str, object], context: ToolContext) -> ToolResult:
         raise error
@@ -125,7 +125,7 @@ async def test_details_reach_the_event_and_not_the_model() -> None:
 
 
 async def test_swapped_tools_hold_from_the_next_step_on() -> None:
-    """engine-157"""
+    """engine-157: tools that are exchanged in mid-run hold from the next step on."""
     old, new = FakeTool("bash"), FakeTool("fresh")
 
     async def swap(args: dict[str, object], context: ToolContext) -> ToolResult:

@@ -40,7 +40,7 @@ def found(skills: Skills, name: str) -> Skill:
 
 
 def test_user_project_and_built_in_skills_load_by_default(place: Place) -> None:
-    """engine-231"""
+    """engine-231: skills of the project, of the user and of zot itself load without a flag."""
     place.put(place.cwd / ".zot/skills/mine", "---\nname: mine\ndescription: d\n---\nbody")
     place.put(place.home / "skills/everywhere", "text")
     names = [skill.name for skill in place.discover().all]
@@ -48,7 +48,9 @@ def test_user_project_and_built_in_skills_load_by_default(place: Place) -> None:
 
 
 def test_each_place_has_its_label_and_the_first_of_a_name_wins(place: Place) -> None:
-    """engine-232"""
+    """engine-232: of two skills with one name the first place wins: project before global, zot's folders before
+    others'.
+    """
     order = [
         (place.cwd / ".zot/skills/x", "project"),
         (place.home / "skills/x", "global"),
@@ -66,7 +68,7 @@ def test_each_place_has_its_label_and_the_first_of_a_name_wins(place: Place) -> 
 
 
 def test_a_skill_of_the_user_beats_the_built_in_one(place: Place) -> None:
-    """engine-232"""
+    """engine-232: a user's skill replaces the built-in one of the same name."""
     place.put(place.home / "skills/a", "---\nname: write-zot-themes\n---\nmy own")
     skills = place.discover()
     assert found(skills, "write-zot-themes").body() == "my own"
@@ -88,14 +90,14 @@ def test_the_same_file_reached_twice_is_no_problem(place: Place) -> None:
 
 
 def test_without_a_head_the_directory_names_the_skill(place: Place) -> None:
-    """engine-234"""
+    """engine-234: a file without frontmatter is named after its directory, and its whole text is the body."""
     place.put(place.cwd / ".zot/skills/plain", "# Just text\n")
     skill = found(place.discover(), "plain")
     assert (skill.description, skill.body()) == ("", "# Just text")
 
 
 def test_the_head_gives_name_description_tools_and_permissions(place: Place) -> None:
-    """engine-233"""
+    """engine-233: the frontmatter gives the name, a folded description, the allowed tools and the permissions."""
     head = "---\nname: other\ndescription: >\n  a\n  b\nallowed-tools: [read]\npermissions:\n  bash: [ls]\n---\nx"
     place.put(place.cwd / ".zot/skills/dir", b"\xef\xbb\xbf" + head.replace("\n", "\r\n").encode())
     skill = found(place.discover(), "other")
@@ -104,13 +106,13 @@ def test_the_head_gives_name_description_tools_and_permissions(place: Place) -> 
 
 
 def test_the_visible_list_hides_the_built_in_skills(place: Place) -> None:
-    """engine-237"""
+    """engine-237: the list shown to users hides the built-in skills."""
     place.put(place.cwd / ".zot/skills/mine", "x")
     assert [skill.name for skill in place.discover().visible] == ["mine"]
 
 
 def test_built_in_skills_carry_a_builtin_path_and_a_body(place: Place) -> None:
-    """engine-231, iface-236"""
+    """engine-231, iface-236: both built-in skills are found, with a `builtin:` path, a description and a body."""
     for name in ("write-zot-extension", "write-zot-themes"):
         skill = found(place.discover(), name)
         assert (skill.path, skill.label) == (f"builtin:{name}", "built-in")

@@ -32,7 +32,7 @@ async def call(tool: Tool, args: dict[str, Any]) -> tuple[str, ToolResult]:
 
 
 async def test_it_returns_heading_description_and_body(tool: Tool, file: Path) -> None:
-    """engine-236"""
+    """engine-236: the tool returns a heading, the description and the body of the skill."""
     text, result = await call(tool, {"name": "commit"})
     assert text == "# Skill: commit\n\nWrite commits.\n\n---\n\nSay why."
     assert (result.is_error, result.details) == (False, {"skill": "commit", "path": str(file)})
@@ -45,7 +45,7 @@ async def test_allowed_tools_and_permissions_are_told_to_the_model(tool: Tool, f
 
 
 async def test_an_unknown_name_is_an_error_result_that_lists_the_names(tool: Tool) -> None:
-    """engine-236"""
+    """engine-236: an unknown name is an error result that lists the names there are."""
     text, result = await call(tool, {"name": "comit"})
     assert result.is_error
     assert "'comit'" in text and "commit, write-zot-extension, write-zot-themes" in text and "/skills" in text
@@ -53,7 +53,7 @@ async def test_an_unknown_name_is_an_error_result_that_lists_the_names(tool: Too
 
 @pytest.mark.parametrize("args", [{}, {"name": ""}, {"name": "  "}, {"name": 3}, {"name": None}, {"name": ["commit"]}])
 async def test_bad_arguments_are_error_results(tool: Tool, args: dict[str, Any]) -> None:
-    """engine-236"""
+    """engine-236: missing or wrong arguments are an error result that names `name`."""
     text, result = await call(tool, args)
     assert result.is_error and "`name`" in text
 

@@ -173,12 +173,12 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("point", POINTS)
 def test_it_covers_the_point(point: str) -> None:
-    """iface-313"""
+    """iface-313: the skill's text covers each required point."""
     assert [words for words in POINTS[point] if words not in TEXT] == []
 
 
 def test_its_numbers_are_those_of_the_protocol() -> None:
-    """iface-313"""
+    """iface-313: the limits it quotes are the constants of the code."""
     mib = 1024 * 1024
     restarts = [f"{delay:g}" for delay in limits.RESTART_DELAYS]
     for words in (
@@ -201,7 +201,7 @@ def test_its_numbers_are_those_of_the_protocol() -> None:
 
 
 def test_every_json_example_parses_line_by_line_or_as_a_whole() -> None:
-    """iface-313"""
+    """iface-313: every JSON example in it parses."""
     for block in blocks(NAME, "json"):
         whole = block.startswith("{\n") or "\n" not in block.strip()
         for text in [block] if whole else block.splitlines():
@@ -236,7 +236,7 @@ def decoded(decode: Callable[[bytes], Frame], line: bytes) -> Frame | None:
 
 @pytest.mark.parametrize("name", [*COMMANDS, "protect-env"])
 def test_each_example_has_a_manifest_of_its_own_name(name: str) -> None:
-    """iface-313"""
+    """iface-313: every example has a manifest that carries its own name and starts it with the right command."""
     manifest = msgspec.json.decode(example_files(NAME)[f"{name}/extension.json"], type=dict[str, Any])
     assert manifest["name"] == name
     assert COMMANDS.get(name, ["python3", "main.py"]) == [manifest["exec"], *manifest["args"]]
@@ -244,7 +244,7 @@ def test_each_example_has_a_manifest_of_its_own_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hello-python", "hello-shell", "hello-typescript", "hello-go"])
 def test_the_example_shakes_hands_answers_its_command_and_leaves(examples: Path, name: str) -> None:
-    """iface-313"""
+    """iface-313: every example runs as it stands: it says hello, answers its command and ends."""
     with running(examples / name) as host:
         frames = host.shake_hands()
         assert (frames[0]["type"], frames[0]["name"]) == ("hello", name)
@@ -258,7 +258,7 @@ def test_the_example_shakes_hands_answers_its_command_and_leaves(examples: Path,
 
 @pytest.mark.parametrize("name", ["hello-python", "hello-typescript", "hello-go"])
 def test_the_examples_tool_answers_and_reports_bad_arguments(examples: Path, name: str) -> None:
-    """iface-313"""
+    """iface-313: the tool of an example answers a good call and reports bad arguments as an error."""
     with running(examples / name) as host:
         tool = next(frame for frame in host.shake_hands() if frame["type"] == "register_tool")
         host.send(type="tool_call", id="t1", name=tool["name"], args={"text": "größer"})
@@ -299,7 +299,7 @@ def test_the_examples_leave_when_their_input_ends(examples: Path) -> None:
 def test_the_guard_blocks_what_it_should_and_what_it_cannot_judge(
     examples: Path, tool: str, args: dict[str, Any], blocked: bool
 ) -> None:
-    """iface-313"""
+    """iface-313: the example guard blocks what it should, and also what it cannot judge."""
     with running(examples / "protect-env") as host:
         frames = host.shake_hands()
         assert "guard" in frames[0]["capabilities"] and frames[1]["intercept"] == ["tool_call"]
@@ -309,7 +309,7 @@ def test_the_guard_blocks_what_it_should_and_what_it_cannot_judge(
 
 
 def test_the_recipe_for_debugging_by_hand_prints_what_it_says(examples: Path) -> None:
-    """iface-313"""
+    """iface-313: the debugging recipe, run as it is written, prints what the page says."""
     recipe = re.search(
         r"<!-- run in: (\S+) -->\n```sh\n(.*?)```.*?<!-- prints -->\n```json\n(.*?)```", skill_text(NAME), re.S
     )

@@ -46,7 +46,7 @@ async def stop_background() -> None:
 
 
 async def test_success_shows_command_output_exit_code_and_time(bash: Tool, run: Run) -> None:
-    """engine-217"""
+    """engine-217: a command that succeeds shows itself, its output, `[exit 0]` and the time it took."""
     result = await run(bash, command="echo hello")
     assert without_time(text_of(result)) == "$ echo hello\n\nhello\n\n[exit 0]  Took T"
     assert not result.is_error
@@ -61,7 +61,7 @@ async def test_success_shows_command_output_exit_code_and_time(bash: Tool, run: 
 
 
 async def test_failure_has_the_error_flag(bash: Tool, run: Run) -> None:
-    """engine-218"""
+    """engine-218: a command that fails shows `[exit 1]` and carries the error flag."""
     result = await run(bash, command="exit 1")
     assert without_time(text_of(result)) == "$ exit 1\n\n[exit 1]  Took T"
     assert result.is_error
@@ -72,7 +72,7 @@ async def test_output_without_a_final_newline_gets_one(bash: Tool, run: Run) -> 
 
 
 async def test_stdout_and_stderr_are_merged_in_order(bash: Tool, run: Run) -> None:
-    """engine-219"""
+    """engine-219: standard output and standard error appear in the order they were written."""
     result = await run(bash, command="echo 1; echo 2 >&2; echo 3; echo 4 >&2")
     assert "\n1\n2\n3\n4\n" in text_of(result)
 
@@ -84,7 +84,7 @@ async def test_a_signal_shows_as_minus_one(bash: Tool, run: Run) -> None:
 
 
 async def test_stdin_is_empty(bash: Tool, run: Run) -> None:
-    """engine-224"""
+    """engine-224: the command reads an empty standard input."""
     assert "\n0\n" in text_of(await run(bash, command="wc -c"))
 
 
@@ -167,7 +167,7 @@ async def test_a_background_child_holding_the_pipe_does_not_hold_the_result(bash
 
 
 async def test_a_background_child_without_the_pipe_returns_at_once_and_is_named(bash: Tool, run: Run) -> None:
-    """engine-221"""
+    """engine-221: a background process does not hold up the result, which says that it still runs."""
     started = time.monotonic()
     text = text_of(await run(bash, command="sleep 100 >/dev/null 2>&1 & echo $!"))
     assert time.monotonic() - started < 0.9

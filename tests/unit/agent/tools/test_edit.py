@@ -84,7 +84,7 @@ async def test_overlapping_matches_count(edit: Tool, run: Run, tmp_path: Path) -
 
 
 async def test_overlapping_spans_fail(edit: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-212"""
+    """engine-212: two edits that overlap fail, and the message says how to mend them."""
     (tmp_path / "f").write_text("one two three")
     with pytest.raises(ToolError, match="edits 1 and 2 overlap; merge"):
         await run(edit, path="f", edits=[change("two three", "x"), change("one two", "y")])
@@ -104,7 +104,7 @@ async def test_crlf_and_bom_are_kept(edit: Tool, run: Run, tmp_path: Path) -> No
 
 
 async def test_a_crlf_file_shows_only_the_changed_lines(edit: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-214"""
+    """engine-214: the diff of a CRLF file shows only the lines that changed."""
     (tmp_path / "f").write_bytes(b"a\r\nb\r\nc\r\n")
     assert text_of(await run(edit, path="f", edits=[change("b\r\n", "B\r\n")])) == " a\n-b\n+B\n c\n "
 
@@ -138,7 +138,7 @@ async def test_bytes_that_are_no_utf8_survive(edit: Tool, run: Run, tmp_path: Pa
 
 
 async def test_distant_hunks_have_one_gap_and_true_line_numbers(edit: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-215"""
+    """engine-215: two distant hunks are separated by one gap, and the line numbers count earlier edits."""
     (tmp_path / "f").write_text(numbered(40))
     result = await run(edit, path="f", edits=[change("line 10\n", "a\nb\n"), change("line 30\n", "")])
     assert text_of(result) == (

@@ -28,7 +28,7 @@ def details(result: ToolResult) -> dict[str, object]:
 
 
 async def test_text_comes_raw_without_line_numbers(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-201"""
+    """engine-201: a text file comes back as it is, without line numbers."""
     (tmp_path / "f").write_text("one\n  two\n\nfour\n")
     result = await run(read, path="f")
     assert text_of(result) == "one\n  two\n\nfour\n"
@@ -58,7 +58,7 @@ async def test_offset_and_limit_choose_a_window(read: Tool, run: Run, tmp_path: 
 
 
 async def test_binary_files_are_refused(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-203"""
+    """engine-203: a file that holds a NUL byte is refused as binary."""
     (tmp_path / "f").write_bytes(b"text\0more")
     with pytest.raises(ToolError, match="f: is a binary file"):
         await run(read, path="f")
@@ -72,7 +72,7 @@ async def test_a_nul_further_on_is_refused_where_it_would_be_shown(read: Tool, r
 
 
 async def test_a_directory_is_an_error(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-204"""
+    """engine-204: reading a directory is an error."""
     (tmp_path / "d").mkdir()
     with pytest.raises(ToolError, match="d: is a directory"):
         await run(read, path="d")
@@ -90,7 +90,7 @@ async def test_a_pipe_is_refused_and_does_not_hang(read: Tool, run: Run, tmp_pat
 
 
 async def test_2000_lines_are_shown_and_the_note_tells_how_to_go_on(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-205"""
+    """engine-205: the output stops at 2000 lines with a note that says how to read on."""
     (tmp_path / "f").write_text("".join(f"{n}\n" for n in range(1, 2002)))
     result = await run(read, path="f")
     assert text_of(result).endswith(
@@ -101,7 +101,7 @@ async def test_2000_lines_are_shown_and_the_note_tells_how_to_go_on(read: Tool, 
 
 
 async def test_exactly_the_caps_is_not_truncated(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-205"""
+    """engine-205: a file of exactly 2000 lines or 51200 bytes comes whole."""
     (tmp_path / "lines").write_text("x\n" * 2000)
     (tmp_path / "bytes").write_text("x" * 51199 + "\n")
     assert text_of(await run(read, path="lines")) == "x\n" * 2000
@@ -140,7 +140,7 @@ async def test_any_part_of_a_large_file_can_be_read(read: Tool, run: Run, tmp_pa
 
 
 async def test_an_image_is_an_image_block(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-207"""
+    """engine-207: a PNG comes back as an image block, whatever its size."""
     (tmp_path / "a.PNG").write_bytes(PNG + b"x" * 20000)
     assert await run(read, path="a.PNG") == ToolResult((ImageBlock("image/png", PNG + b"x" * 20000),))
 
@@ -163,7 +163,7 @@ async def test_the_content_decides_the_type_of_an_image(
 
 
 async def test_a_text_file_named_png_is_text(read: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-207"""
+    """engine-207: a text file named `.png` comes back as text."""
     (tmp_path / "a.png").write_text("no image\n")
     assert text_of(await run(read, path="a.png")) == "no image\n"
 

@@ -52,7 +52,7 @@ def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPat
 
 
 def test_credentials_are_dropped_unless_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """engine-223"""
+    """engine-223: credentials and zot's own tokens are not passed to commands unless a setting names them."""
     for name in ("A_KEY", "B_KEY", "ZOTCORE_RPC_TOKEN", "PLAIN"):
         monkeypatch.setenv(name, "v")
     workspace = Workspace(Path("/w"), credentials=["A_KEY", "B_KEY"], passthrough=["B_KEY"])

@@ -20,7 +20,7 @@ def write(workspace: Workspace) -> WriteTool:
 
 
 async def test_parents_are_created_and_bytes_are_exact(write: Tool, run: Run, tmp_path: Path) -> None:
-    """engine-208"""
+    """engine-208: missing parent directories are created, and the bytes written are exact."""
     content = "\ufeffone\r\ntwo ä\nthree"
     result = await run(write, path="a/b/c.txt", content=content)
     assert (tmp_path / "a/b/c.txt").read_bytes() == content.encode()

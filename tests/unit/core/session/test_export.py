@@ -15,7 +15,7 @@ from zot.provider.messages import ImageBlock, user_message
 
 
 def test_an_export_has_an_empty_cwd_and_the_extension(store: SessionStore, tmp_path: Path) -> None:
-    """engine-189, iface-187"""
+    """engine-189, iface-187: an export has an empty cwd and ends in `.zotsession`."""
     path = saved(store, user("a"), assistant("b"))
     target = export_session(path, tmp_path / "out" / "mine")
     assert target == tmp_path / "out" / "mine.zotsession"
@@ -29,7 +29,7 @@ def test_an_extension_in_capitals_is_enough(store: SessionStore, tmp_path: Path)
 
 
 def test_into_a_directory_the_name_holds_time_id_and_slug(store: SessionStore, tmp_path: Path) -> None:
-    """engine-190"""
+    """engine-190: an export into a directory is named after its time, its id and its first words."""
     path = saved(store, user("Fix the *Parser*, please!"), assistant("b"))
     target = export_session(path, f" '{tmp_path}' ")
     id8 = reopened(store, path).id[:8]
@@ -104,7 +104,7 @@ def test_the_default_destination_is_downloads_else_home(tmp_path: Path, monkeypa
 def test_an_import_gets_a_new_id_and_this_directory_and_keeps_model_title_and_messages(
     store: SessionStore, tmp_path: Path
 ) -> None:
-    """engine-191"""
+    """engine-191: an import gets a new id and this directory, and keeps its model, title and messages."""
     path = saved(store, user("a"), assistant("b", call("t")), results("t"), title="my work")
     exported = export_session(path, tmp_path / "x")
     there = SessionStore(tmp_path / "home2", tmp_path, "9")
@@ -119,7 +119,7 @@ def test_an_import_gets_a_new_id_and_this_directory_and_keeps_model_title_and_me
 def test_importing_what_does_not_begin_with_a_meta_row_fails_and_leaves_no_file(
     store: SessionStore, tmp_path: Path
 ) -> None:
-    """engine-192"""
+    """engine-192: a file whose first row is not meta is refused, and no session file is left."""
     odd = tmp_path / "odd.zotsession"
     odd.write_bytes(b'{"type":"rename","title":"x"}\n{"type":"meta","meta":{"id":"i"}}\n')
     with pytest.raises(SessionCorrupt):
@@ -130,7 +130,7 @@ def test_importing_what_does_not_begin_with_a_meta_row_fails_and_leaves_no_file(
 
 
 def test_a_row_of_22_mib_exports_and_imports(store: SessionStore, tmp_path: Path) -> None:
-    """engine-179"""
+    """engine-179: a row of more than 22 MiB survives export and import."""
     image = ImageBlock("image/png", bytes(17 << 20))
     path = saved(store, user_message("look", (image,)))
     assert path.stat().st_size > 22 << 20

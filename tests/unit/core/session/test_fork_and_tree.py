@@ -21,7 +21,9 @@ from zot.provider.messages import Usage
 
 
 def test_a_fork_copies_n_messages_and_names_its_parent(store: SessionStore) -> None:
-    """engine-186, iface-190"""
+    """engine-186, iface-190: a fork at N copies N messages under a new id, names its parent and leaves that file
+    untouched.
+    """
     path = saved(store, user("a"), assistant("b"), user("c"), assistant("d"), title="mine")
     before = path.read_bytes()
     branch = fork_at(store, path, 2)
@@ -70,7 +72,7 @@ def test_the_chosen_message_is_left_out_and_found_by_identity(store: SessionStor
 
 
 def test_after_a_compaction_the_cut_is_at_the_chosen_message(store: SessionStore) -> None:
-    """engine-187"""
+    """engine-187: in a session that was compacted the fork cuts at the message that was chosen."""
     tail = user("chosen")
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"), tail, assistant("d"))
@@ -83,7 +85,7 @@ def test_after_a_compaction_the_cut_is_at_the_chosen_message(store: SessionStore
 
 
 def test_after_a_windowed_resume_with_stubs_the_cut_is_at_the_chosen_message(store: SessionStore) -> None:
-    """engine-187, iface-191"""
+    """engine-187, iface-191: in a long session resumed in part the fork cuts at the message that was chosen."""
     path = saved(store, *[m for n in range(80) for m in (user(f"u{n}"), assistant(f"a{n}", call("t")))])
     session = store.open(path)
     shown = window(session.messages)
@@ -133,7 +135,7 @@ def test_a_fork_inside_an_exchange_still_loads(store: SessionStore) -> None:
 
 
 def test_two_forks_make_one_root_with_two_children(store: SessionStore) -> None:
-    """engine-188"""
+    """engine-188: two forks of one session make one root with two children."""
     root = saved(store, user("root"), assistant("x"))
     children = sorted([fork_at(store, root), fork_at(store, root)])
     found = branches(store.summaries())
@@ -141,7 +143,7 @@ def test_two_forks_make_one_root_with_two_children(store: SessionStore) -> None:
 
 
 def test_children_whose_parent_is_gone_are_roots(store: SessionStore) -> None:
-    """engine-188"""
+    """engine-188: children whose parent file is gone become roots."""
     root = saved(store, user("root"), assistant("x"))
     child = fork_at(store, root)
     grandchild = fork_at(store, child)

@@ -31,7 +31,7 @@ def test_a_summary_holds_what_lists_show(store: SessionStore) -> None:
 
 
 def test_sessions_without_messages_are_not_listed(store: SessionStore) -> None:
-    """iface-184"""
+    """iface-184: a session without messages is not listed."""
     path = saved(store, user("a"))
     path.with_name("20200101-000000-00000000.jsonl").write_bytes(b'{"type":"meta","meta":{"id":"x"}}\n')
     assert [s.path for s in store.summaries()] == [str(path)]

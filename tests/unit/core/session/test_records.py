@@ -44,7 +44,7 @@ def block(text: str) -> Block:
 
 
 def test_every_kind_of_block_survives_a_round_trip() -> None:
-    """engine-173"""
+    """engine-173: text, image, call, result and reasoning blocks come back as they were written."""
     blocks: tuple[Block, ...] = (
         TextBlock("héllo\n\u2028"),
         TextBlock(""),
@@ -121,7 +121,7 @@ def test_a_lone_surrogate_is_replaced_and_the_rest_of_the_message_kept() -> None
     ],
 )
 def test_blocks_without_a_type_are_told_apart_by_their_fields(text: str, expected: Block) -> None:
-    """engine-174"""
+    """engine-174: blocks of the reference that carry no type are told apart by their fields."""
     assert block(text) == expected
 
 

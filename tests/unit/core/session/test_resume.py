@@ -30,7 +30,7 @@ REFERENCE = b"""\
 
 
 def test_a_file_of_the_reference_loads(store: SessionStore, tmp_path: Path) -> None:
-    """engine-174"""
+    """engine-174: a session written by the reference loads, line ends and images included."""
     path = tmp_path / "old.jsonl"
     path.write_bytes(REFERENCE.replace(b"\n", b"\r\n", 2))
     session = reopened(store, path)
@@ -143,7 +143,7 @@ def loaded(*messages: Message) -> tuple[Message, ...]:
 
 
 def test_a_valid_transcript_is_unchanged() -> None:
-    """engine-178"""
+    """engine-178: a transcript that is complete is loaded unchanged."""
     valid = (user("a"), assistant("b", call("t1"), call("t2")), results("t1", "t2"), assistant("c"), user("d"))
     assert loaded(*valid) == valid
     assert loaded() == ()
@@ -156,7 +156,7 @@ def test_results_in_several_tool_messages_are_valid_too() -> None:
 
 @pytest.mark.parametrize("after", [(), (user("go on"),)])
 def test_an_unanswered_call_gets_a_tool_message_with_an_error(after: tuple[Message, ...]) -> None:
-    """engine-176"""
+    """engine-176: a call without a result gets an error result in a tool message of its own."""
     messages = loaded(user("a"), assistant("b", call("t1")), *after)
     assert len(messages) == 3 + len(after)
     stub = messages[2]
@@ -167,7 +167,7 @@ def test_an_unanswered_call_gets_a_tool_message_with_an_error(after: tuple[Messa
 
 
 def test_missing_results_are_added_to_the_tool_message_that_is_there() -> None:
-    """engine-177"""
+    """engine-177: a missing result is added to the tool message that holds the others."""
     messages = loaded(user("a"), assistant("b", call("t1"), call("t2"), call("t3")), results("t2"), assistant("c"))
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert [(r.call_id, r.is_error) for r in messages[2].tool_results()] == [("t2", False), ("t1", True), ("t3", True)]
@@ -221,7 +221,7 @@ def test_a_stub_is_reported_when_it_is_made_and_not_at_every_later_opening(store
 
 
 def test_manual_compaction_leaves_the_summary_and_what_came_after(store: SessionStore) -> None:
-    """engine-169, engine-253"""
+    """engine-169, engine-253: after a manual compaction only the summary and what followed it are loaded."""
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"), user("c"), assistant("d"))
     summary = Message("user", (TextBlock("the summary"),), TIME, {"compaction": "true", "tokens_before": "12"})
@@ -234,7 +234,7 @@ def test_manual_compaction_leaves_the_summary_and_what_came_after(store: Session
 
 
 def test_automatic_compaction_keeps_the_tail(store: SessionStore) -> None:
-    """engine-169"""
+    """engine-169: after an automatic compaction the summary and the kept tail are loaded."""
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"), user("c"), assistant("d", call("t1")), results("t1"), assistant("f"))
     session.compacted(4, user("summary"))
@@ -273,7 +273,7 @@ def test_a_window_is_the_last_hundred_and_does_not_begin_inside_an_exchange() ->
 def test_a_torn_last_line_is_kept_aside_reported_once_and_the_next_append_begins_a_new_line(
     store: SessionStore,
 ) -> None:
-    """engine-175"""
+    """engine-175: a torn last line is kept aside, reported once, and the next row begins on a new line."""
     path = saved(store, user("one"))
     with open(path, "ab") as file:
         file.write(b'{"type":"message","message":{"role":"assistant","con')

@@ -23,7 +23,7 @@ def test_a_session_is_a_journal(store: SessionStore) -> None:
 
 
 def test_when_a_call_returns_its_row_is_in_the_file(store: SessionStore) -> None:
-    """iface-275"""
+    """iface-275: every row is in the file by the time the call that wrote it returns."""
     session = store.create("p", "m")
     steps = [
         ("message", lambda: session.appended(user("hi"))),
@@ -48,7 +48,7 @@ def test_messages_come_back_as_they_were(store: SessionStore) -> None:
 
 
 def test_the_usage_row_holds_the_calls_own_figure_and_the_last_cumulative_is_seeded(store: SessionStore) -> None:
-    """engine-184"""
+    """engine-184: a usage row holds the call's own figures, and opening seeds the last cumulative ones."""
     session = store.create("p", "m")
     session.appended(user("hi"))
     session.used(Usage(1, 2, cost_usd=0.5), Usage(1, 2, cost_usd=0.5))
@@ -59,7 +59,7 @@ def test_the_usage_row_holds_the_calls_own_figure_and_the_last_cumulative_is_see
 
 
 def test_a_model_switch_appends_a_meta_row_and_opening_uses_the_last(store: SessionStore) -> None:
-    """engine-183"""
+    """engine-183: changing the model appends one meta row, and opening the session uses the last."""
     session = store.create("anthropic", "opus")
     session.appended(user("hi"))
     session.set_model("openai", "gpt")
@@ -80,7 +80,7 @@ def test_a_model_chosen_before_the_first_message_is_in_the_first_row(store: Sess
 
 
 def test_the_last_rename_row_gives_the_title(store: SessionStore) -> None:
-    """engine-185"""
+    """engine-185: the last rename row gives the title, on one line."""
     session = store.create("p", "m")
     session.appended(user("hi"))
     session.rename("first")
@@ -222,7 +222,7 @@ def test_a_home_that_cannot_be_made_is_told_at_the_first_message(store: SessionS
 
 
 def test_a_row_of_22_mib_loads(store: SessionStore) -> None:
-    """engine-179"""
+    """engine-179: a row of 22 MiB loads."""
     big = "x" * (22 << 20)
     path = saved(store, user("hi"), Message("assistant", (TextBlock(big),)))
     assert reopened(store, path).messages[1].content == (TextBlock(big),)

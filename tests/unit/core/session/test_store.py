@@ -26,7 +26,7 @@ def aged(path: Path, seconds: float) -> Path:
 
 
 def test_the_directory_is_a_hash_of_the_working_directory_and_the_name_holds_time_and_id(store: SessionStore) -> None:
-    """engine-171"""
+    """engine-171: the folder is the first 16 hex digits of the path's SHA-256; the file is named by time and id."""
     session = store.create("p", "m")
     assert session.path.parent.name == hashlib.sha256(store.cwd.encode()).hexdigest()[:16]
     assert re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{8}\.jsonl", session.path.name)
@@ -40,7 +40,7 @@ def test_ids_are_random_uuids_of_version_four(store: SessionStore) -> None:
 
 
 def test_a_relative_and_an_absolute_path_share_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """iface-017"""
+    """iface-017: a relative `--cwd` and its absolute form share one session folder."""
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
     relative = SessionStore(home, Path("."), "1")
@@ -49,7 +49,7 @@ def test_a_relative_and_an_absolute_path_share_one_folder(tmp_path: Path, monkey
 
 
 def test_the_first_row_is_the_meta_row(store: SessionStore) -> None:
-    """engine-172"""
+    """engine-172: the first row is meta and has exactly the specified fields."""
     path = saved(store, user("hi"))
     first = rows(path)[0]
     assert list(first) == ["type", "meta"] and first["type"] == "meta"
@@ -70,7 +70,7 @@ def test_an_unused_session_leaves_no_file_and_no_directory(store: SessionStore) 
 
 
 def test_session_files_are_private(store: SessionStore) -> None:
-    """engine-193"""
+    """engine-193: session files and folders are private, even under an umask of zero."""
     old = os.umask(0)
     try:
         path = saved(store, user("hi"))
@@ -83,13 +83,13 @@ def test_session_files_are_private(store: SessionStore) -> None:
 
 
 def test_newest_is_none_where_there_are_no_sessions(store: SessionStore) -> None:
-    """iface-023"""
+    """iface-023: a directory without sessions has no newest one, and that is no error."""
     assert store.newest() is None
     assert store.summaries() == []
 
 
 def test_newest_goes_by_modification_time_then_by_path(store: SessionStore) -> None:
-    """engine-182"""
+    """engine-182: sessions are listed by modification time, the newest first."""
     first, second = saved(store, user("one")), saved(store, user("two"))
     aged(first, 10), aged(second, 20)
     assert store.newest() == first
@@ -107,7 +107,7 @@ def test_newest_passes_over_files_without_a_message(store: SessionStore) -> None
 
 @pytest.mark.parametrize("name", ["missing.jsonl", ""])
 def test_opening_what_is_not_a_file_is_an_error(store: SessionStore, tmp_path: Path, name: str) -> None:
-    """iface-024"""
+    """iface-024: opening a missing file or a directory is an error that says so."""
     with pytest.raises(SessionError, match="cannot open session"):
         store.open(tmp_path / name)
 
@@ -145,7 +145,7 @@ def test_a_session_is_locked_from_its_first_message_on(store: SessionStore) -> N
 
 
 def test_old_empty_files_are_pruned_and_fresh_locked_or_used_ones_kept(store: SessionStore) -> None:
-    """engine-181"""
+    """engine-181: old empty files are removed; fresh, locked and used ones stay."""
     used = aged(saved(store, user("hi"), assistant("ho")), 3 * DAY)
     empty = b'{"type":"meta","meta":{"id":"x","cwd":"/p"}}\n{"type":"rename","title":"t"}\n'
     old, fresh, locked = (used.parent / f"20200101-000000-0000000{n}.jsonl" for n in range(3))
