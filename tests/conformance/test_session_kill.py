@@ -21,9 +21,9 @@ from typing import NamedTuple, NoReturn
 import pytest
 
 from zot.core.session.records import encode_row, message_row
+from zot.core.session.row_file import RowWriter
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
-from zot.core.session.writer import RowWriter
 from zot.core.tool import text_result
 from zot.errors import SessionLocked
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage, user_message

@@ -103,15 +103,15 @@ def _rename(store: SessionStore, arguments: Arguments) -> int:
 
 
 def _tree(store: SessionStore, arguments: Arguments) -> int:
-    from zot.core.session.tree import branches, lines
+    from zot.core.session.summary import branches, tree_lines
 
-    for line in lines(branches(store.summaries()), os.environ.get("ZOT_SESSION_ID", "")):
+    for line in tree_lines(branches(store.summaries()), os.environ.get("ZOT_SESSION_ID", "")):
         print(plain(line))
     return 0
 
 
 def _fork(store: SessionStore, arguments: Arguments) -> int:
-    from zot.core.session.fork import fork_at
+    from zot.core.session.copies import fork_at
 
     at = arguments.values.get("--at")
     if at is not None and not at.isdecimal():
@@ -121,7 +121,7 @@ def _fork(store: SessionStore, arguments: Arguments) -> int:
 
 
 def _export(store: SessionStore, arguments: Arguments) -> int:
-    from zot.core.session.export import default_destination, export_session
+    from zot.core.session.copies import default_destination, export_session
 
     scrub = arguments.has("--scrub")
     destination = arguments.word(1) or default_destination()
@@ -132,7 +132,7 @@ def _export(store: SessionStore, arguments: Arguments) -> int:
 
 
 def _import(store: SessionStore, arguments: Arguments) -> int:
-    from zot.core.session.export import import_session
+    from zot.core.session.copies import import_session
 
     print(import_session(store, arguments.word(0) or ""))
     return 0

@@ -1,4 +1,4 @@
-"""Everything that was said in a session, turn by turn, also what compaction and resuming leave out.
+"""What a session file tells turn by turn, also what compaction and resuming leave out: who said what, and what it cost.
 
 A turn begins with something the user said and goes on until the next. Each knows the number of its first message row
 in the file, which is where a branch would begin.
@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from zot.core.journal import REPLACES
-from zot.core.session.reader import read_lines
-from zot.core.session.records import MessageRow, message_of, row_type
-from zot.provider.messages import Message
+from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
+from zot.core.session.row_file import read_lines
+from zot.provider.messages import Message, Usage
 
 _NOT_SAID = frozenset({"compaction", "synthetic", "shell"})  # marks of user messages that nobody typed to the model
 
@@ -33,7 +33,16 @@ class Turn(msgspec.Struct, frozen=True):
 
 def turns_of(path: Path) -> list[Turn]:
     """Raises OSError."""
-    return turns_in(_numbered(path))
+
+    def numbered() -> Iterator[tuple[int, Message]]:
+        number = 0
+        with open(path, "rb") as file:
+            for line in read_lines(file):
+                if isinstance(line.row, MessageRow) and (message := message_of(line.row.message)) is not None:
+                    yield number, message
+                number += row_type(line.raw) == "message"
+
+    return turns_in(numbered())
 
 
 def turns_in(messages: Iterable[tuple[int, Message]]) -> list[Turn]:
@@ -58,10 +67,45 @@ def _close(turns: list[Turn], replies: list[Message]) -> None:
     replies.clear()
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, Message]]:
-    number = 0
+class Spent(msgspec.Struct, frozen=True):
+    """``label`` is ``provider/model``, or how the prompt of a turn begins."""
+
+    label: str
+    usage: Usage
+    calls: int = 0
+
+
+class CostReport(msgspec.Struct, frozen=True):
+    models: tuple[Spent, ...]
+    turns: tuple[Spent, ...]
+
+
+def cost_of(path: Path) -> CostReport:
+    """Usage by model and by turn in one pass: a call belongs to the model named last before it. Raises OSError."""
+    models: dict[str, Spent] = {}
+    turns: list[Spent] = []
+    model = "unknown"
     with open(path, "rb") as file:
         for line in read_lines(file):
-            if isinstance(line.row, MessageRow) and (message := message_of(line.row.message)) is not None:
-                yield number, message
-            number += row_type(line.raw) == "message"
+            match line.row:
+                case MetaRow(meta=meta):
+                    model = f"{meta.provider}/{meta.model}"
+                case MessageRow(message=message) if message.role == "user" and not _is_marked(message):
+                    text = next((block.text for block in message.content or () if block.text), "")
+                    turns.append(Spent(" ".join(text[:200].split()) or "(no text)", Usage()))
+                case UsageRow(usage=usage):
+                    models[model] = _more(models.get(model) or Spent(model, Usage()), usage)
+                    if turns:
+                        turns[-1] = _more(turns[-1], usage)
+                case _:
+                    pass
+    return CostReport(tuple(sorted(models.values(), key=lambda spent: -spent.usage.cost_usd)), tuple(turns))
+
+
+def _is_marked(message: DiskMessage) -> bool:
+    """Whether zot or an extension put it there, not the user."""
+    return bool((message.meta or {}).keys() - {REPLACES})
+
+
+def _more(spent: Spent, usage: Usage) -> Spent:
+    return Spent(spent.label, spent.usage + usage, spent.calls + 1)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from zot.core.journal import REPLACES
-from zot.core.session.reader import Line
 from zot.core.session.records import (
     CompactionRow,
     DiskMessage,
@@ -27,9 +26,9 @@ from zot.core.session.records import (
     message_of,
     result_of,
 )
+from zot.core.session.row_file import NO_ROW, Line
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 
-NO_ROW = -1
 WINDOW = 100
 
 _ABORTED = "The call was aborted; no result was recorded."

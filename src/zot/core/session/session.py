@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.core.journal import REPLACES
-from zot.core.session.reader import bad_path, keep_aside, read_lines
 from zot.core.session.records import (
     KnownRow,
     Meta,
@@ -26,11 +26,13 @@ from zot.core.session.records import (
     message_row,
     outcome_row,
 )
-from zot.core.session.resume import NO_ROW, Replay, replay
-from zot.core.session.writer import RowWriter, create_file, open_file
+from zot.core.session.row_file import NO_ROW, RowWriter, bad_path, create_file, keep_aside, open_file, read_lines
 from zot.core.tool import ToolResult
 from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Message, ToolCallBlock, Usage
+
+if TYPE_CHECKING:
+    from zot.core.session.resume import Replay
 
 
 class _Entry:
@@ -182,6 +184,8 @@ class Session:
 
 def open_session(path: Path) -> Session:
     """Load a file and lock it for append; raises SessionError, SessionLocked or SessionCorrupt."""
+    from zot.core.session.resume import replay  # a new session has nothing to resume
+
     writer = open_file(path)
     try:
         with open(os.dup(writer.fd), "rb") as file:

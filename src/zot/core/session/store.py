@@ -1,6 +1,6 @@
 """Where sessions live: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``.
 
-Making a store touches nothing. Order is everywhere the time of the last change, newest first, then the path.
+Making a store touches nothing on disk. Lists are always ordered by the last change, newest first, then by path.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from zot.core.session.records import Meta, row_type
+from zot.core.session.row_file import lock
 from zot.core.session.session import Session, open_session
-from zot.core.session.writer import lock
 from zot.provider.messages import utc_now
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def new_id() -> str:
 
 
 def compact_time(started: str) -> str:
-    """``YYYYMMDD-HHMMSS`` in UTC of an RFC 3339 time; of now when it is none."""
+    """An RFC 3339 time as ``YYYYMMDD-HHMMSS`` in UTC; text that is not a time gives the present one."""
     if started.endswith("Z") and len(digits := started[:19].translate(_NO_PUNCTUATION)) == 14 and digits.isdigit():
         return f"{digits[:8]}-{digits[8:]}"
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime(_seconds(started)))

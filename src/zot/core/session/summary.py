@@ -1,4 +1,7 @@
-"""What a list shows of one session, gathered in one quick pass that does not build the transcript."""
+"""What lists show of sessions: a summary of each, and which was forked from which.
+
+A summary is gathered in one quick pass that does not build the transcript.
+"""
 
 from __future__ import annotations
 
@@ -57,62 +60,38 @@ _decode_blocks = msgspec.json.Decoder(tuple[DiskBlock, ...] | None).decode
 def summarise(path: Path) -> Summary | None:
     """None when the first row is not a meta row; raises OSError. The last meta, title and cost hold."""
     with open(path, "rb") as file:
-        tally = _Tally()
-        if not tally.first(file.readline()):
+        first = _row(file.readline())
+        if first is None or first.type != "meta" or first.meta is None:
             return None
-        tally.rest(file)
+        meta, title, messages, first_text, cost_usd = first.meta, "", 0, "", 0.0
+        for line in file:
+            if (row := _row(line)) is None:
+                continue
+            if row.type == "message" and row.message is not None:
+                messages += 1
+                if not first_text and row.message.role == "user":
+                    first_text = _text_of(row.message.content)
+            elif row.type == "usage" and row.cumulative is not None:
+                cost_usd = row.cumulative.cost_usd
+            elif row.type == "rename":
+                title = row.title or title
+            elif row.type == "meta" and row.meta is not None:
+                meta = row.meta
         modified = path.stat().st_mtime
-    return tally.summary(path, modified)
-
-
-class _Tally:
-    def __init__(self) -> None:
-        self.meta = Meta()
-        self.title = ""
-        self.messages = 0
-        self.first_text = ""
-        self.cost_usd = 0.0
-
-    def first(self, line: bytes) -> bool:
-        row = _row(line)
-        if row is None or row.type != "meta" or row.meta is None:
-            return False
-        self.meta = row.meta
-        return True
-
-    def rest(self, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            if (row := _row(line)) is not None:
-                self._add(row)
-
-    def _add(self, row: _Row) -> None:
-        if row.type == "message" and row.message is not None:
-            self.messages += 1
-            if not self.first_text and row.message.role == "user":
-                self.first_text = _text_of(row.message.content)
-        elif row.type == "usage" and row.cumulative is not None:
-            self.cost_usd = row.cumulative.cost_usd
-        elif row.type == "rename":
-            self.title = row.title or self.title
-        elif row.type == "meta" and row.meta is not None:
-            self.meta = row.meta
-
-    def summary(self, path: Path, modified: float) -> Summary:
-        meta = self.meta
-        return Summary(
-            path=str(path),
-            id=meta.id,
-            parent=meta.parent,
-            cwd=meta.cwd,
-            started=meta.started,
-            modified=modified,
-            model=meta.model,
-            provider=meta.provider,
-            messages=self.messages,
-            first_text=self.first_text[:_FIRST_TEXT_MAX],
-            cost_usd=self.cost_usd,
-            title=self.title or meta.title,
-        )
+    return Summary(
+        path=str(path),
+        id=meta.id,
+        parent=meta.parent,
+        cwd=meta.cwd,
+        started=meta.started,
+        modified=modified,
+        model=meta.model,
+        provider=meta.provider,
+        messages=messages,
+        first_text=first_text[:_FIRST_TEXT_MAX],
+        cost_usd=cost_usd,
+        title=title or meta.title,
+    )
 
 
 def _row(line: bytes) -> _Row | None:
@@ -128,3 +107,39 @@ def _text_of(content: msgspec.Raw) -> str:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return ""
     return "\n".join(block.text for block in blocks or () if block.text)
+
+
+class Branch(msgspec.Struct, frozen=True):
+    summary: Summary
+    depth: int
+
+
+def branches(summaries: Iterable[Summary]) -> list[Branch]:
+    """Depth first, children in the order of their files; every session appears exactly once.
+
+    Roots have no parent, or one that is not here. Parents in a circle have no root: the first one met becomes it.
+    """
+    ordered = sorted((s for s in summaries if s.id), key=lambda summary: summary.path)
+    ids = {summary.id for summary in ordered}
+    children: dict[str, list[Summary]] = {}
+    for summary in ordered:
+        children.setdefault(summary.parent if summary.parent in ids else "", []).append(summary)
+    found: list[Branch] = []
+    seen: set[str] = set()
+    for root in (*children.get("", ()), *ordered):
+        stack = [(root, 0)]
+        while stack:
+            summary, depth = stack.pop()
+            if summary.path not in seen:
+                seen.add(summary.path)
+                found.append(Branch(summary, depth))
+                stack.extend((child, depth + 1) for child in reversed(children.get(summary.id, ())))
+    return found
+
+
+def tree_lines(found: Iterable[Branch], current: str = "") -> list[str]:
+    """Two spaces per level; the session with the id ``current`` is marked."""
+    return [
+        f"{'  ' * branch.depth}{branch.summary.label}{' [current]' if branch.summary.id == current else ''}"
+        for branch in found
+    ]

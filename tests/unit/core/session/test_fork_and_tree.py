@@ -9,13 +9,12 @@ import pytest
 
 from tests.unit.core.session.conversation import assistant, call, reopened, results, rows, saved, say, texts, user
 from zot.core.journal import REPLACES
-from zot.core.session.fork import fork_at, fork_before
+from zot.core.session.copies import fork_at, fork_before
 from zot.core.session.history import turns_of
 from zot.core.session.records import Meta
 from zot.core.session.resume import window
 from zot.core.session.store import SessionStore
-from zot.core.session.summary import Summary
-from zot.core.session.tree import branches, lines
+from zot.core.session.summary import Summary, branches, tree_lines
 from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Usage
 
@@ -182,7 +181,7 @@ def test_a_chain_of_thousands_of_forks_is_no_problem() -> None:
 
 def test_lines_are_indented_by_depth_and_mark_the_current_one() -> None:
     found = branches([summary("a"), summary("b", "a")])
-    assert lines(found, "b") == ["text a", "  text b [current]"]
+    assert tree_lines(found, "b") == ["text a", "  text b [current]"]
 
 
 def test_a_branch_before_a_prompt_that_replaced_a_failed_one_has_neither(store: SessionStore) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
 from zot.core.journal import REPLACES
-from zot.core.session.fork import fork_before
+from zot.core.session.copies import fork_before
 from zot.core.session.resume import Replay, window
 from zot.core.session.store import SessionStore
 from zot.core.tool import text_result
@@ -132,8 +132,8 @@ def test_a_local_time_of_another_program_becomes_utc(
 
 
 def loaded(*messages: Message) -> tuple[Message, ...]:
-    from zot.core.session.reader import Line
     from zot.core.session.records import message_row
+    from zot.core.session.row_file import Line
 
     state = Replay()
     for number, message in enumerate(messages):

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.command import agent_of
-from zot.core.session.cost import CostReport, Spent, cost_of
+from zot.core.session.history import CostReport, Spent, cost_of
 from zot.provider.messages import Usage
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme

@@ -61,7 +61,7 @@ def _saved(runtime: Runtime, what: str) -> Session:
 
 
 async def _export(app: App, path: str) -> None:
-    from zot.core.session.export import default_destination, export_session
+    from zot.core.session.copies import default_destination, export_session
 
     session = _saved(agent_of(app), "export")
     written = await asyncio.to_thread(export_session, session.path, path or default_destination())
@@ -69,7 +69,7 @@ async def _export(app: App, path: str) -> None:
 
 
 async def _import(app: App, path: str) -> None:
-    from zot.core.session.export import import_session
+    from zot.core.session.copies import import_session
 
     runtime = agent_of(app)
     if not path:
@@ -84,7 +84,7 @@ async def _import(app: App, path: str) -> None:
 
 async def _fork(app: App, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.turn_picker import TurnPicker
-    from zot.core.session.fork import fork_at
+    from zot.core.session.copies import fork_at
     from zot.core.session.history import turns_of
 
     runtime = agent_of(app)
@@ -103,7 +103,7 @@ async def _fork(app: App, arguments: str) -> None:
 async def _tree(app: App, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.picker import Picker
     from zot.agent.modes.interactive.dialogs.sessions_list import age
-    from zot.core.session.tree import branches, lines
+    from zot.core.session.summary import branches, tree_lines
     from zot.tui.sanitize import sanitize
     from zot.tui.widgets.select_list import Choice
 
@@ -112,7 +112,7 @@ async def _tree(app: App, arguments: str) -> None:
     found = branches(await summaries(runtime))
     rows = [  # branches often have the same title: how long and how old they are tells them apart
         Choice(s.path, sanitize(line).replace("\n", " "), f"{s.messages} msgs · {age(s.modified)}")
-        for s, line in zip((branch.summary for branch in found), lines(found, current), strict=True)
+        for s, line in zip((branch.summary for branch in found), tree_lines(found, current), strict=True)
     ]
     here = str(runtime.session.path) if runtime.session is not None else ""
     chosen = await app.dialogs.ask(Picker("branches of this directory", rows, selected=here, empty="no sessions yet"))

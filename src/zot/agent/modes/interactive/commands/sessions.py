@@ -100,7 +100,7 @@ async def switch_session(app: App, path: Path) -> None:
 async def _branch_instead(app: App, path: Path) -> None:
     """Two programs must not write to one file; a branch has everything that was said so far."""
     from zot.agent.modes.interactive.dialogs.picker import YesNo
-    from zot.core.session.fork import fork_at
+    from zot.core.session.copies import fork_at
 
     question = "Another zot has this session open.\nGo on in a branch of it? The session itself stays as it is."
     if await app.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":

@@ -1,15 +1,19 @@
-"""Appends rows to one session file: one ``write`` per row, newline included, on an ``O_APPEND`` descriptor.
+"""One session file as rows: who writes holds its lock, and who reads passes over what is not a record.
 
-The file stays locked as long as the writer lives, so that a second process is told instead of interleaving. A
-writer never truncates: after a torn row the next one starts on a new line.
+Rows are appended, one ``write`` each on an ``O_APPEND`` descriptor, and nothing is ever truncated: after a torn row
+the next one starts on a new line. An unreadable line stays where it is, for someone who does not know our lock may be
+writing; it is copied once to ``<file>.bad``.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
+from zot.core.session.records import NotARecord, Row, decode_row
 from zot.errors import SessionError, SessionLocked
 from zot.system.files import make_private_dir, sync_dir, try_lock
 
@@ -60,7 +64,8 @@ def open_file(path: Path) -> RowWriter:
         raise SessionError(f"cannot open session {path}: {error.strerror}; `zot sessions` lists them") from error
     try:
         _claim(fd, path)
-        return RowWriter(fd, torn=_ends_torn(fd))
+        size = os.fstat(fd).st_size
+        return RowWriter(fd, torn=size > 0 and os.pread(fd, 1, size - 1) != b"\n")
     except BaseException:
         os.close(fd)
         raise
@@ -86,6 +91,44 @@ def lock(fd: int) -> bool:
         return True
 
 
-def _ends_torn(fd: int) -> bool:
-    size = os.fstat(fd).st_size
-    return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+NO_ROW = -1  # in the place of an offset: nothing in the file stands for it
+
+
+class Line(NamedTuple):
+    """``row`` is None when the line is not a record; ``offset`` identifies it within its file."""
+
+    offset: int
+    raw: bytes
+    row: Row | None
+
+
+def read_lines(file: BinaryIO) -> Iterator[Line]:
+    """Every line that is not blank, in order."""
+    offset = 0
+    for raw in file:
+        if not raw.isspace():
+            try:
+                row = decode_row(raw)
+            except NotARecord:
+                row = None
+            yield Line(offset, raw, row)
+        offset += len(raw)
+
+
+def bad_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.bad")
+
+
+def keep_aside(path: Path, lines: Iterable[bytes]) -> int:
+    """Append to ``<path>.bad`` those lines that are not in it yet; returns how many that were."""
+    target = bad_path(path)
+    known = set(target.read_bytes().splitlines()) if target.exists() else set[bytes]()
+    bare = dict.fromkeys(b" ".join(line.splitlines()) for line in lines)  # as ``splitlines`` will give them back
+    fresh = [line for line in bare if line not in known]
+    if fresh:
+        fd = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb", closefd=True) as file:
+            file.writelines(line + b"\n" for line in fresh)
+            file.flush()
+            os.fsync(fd)
+    return len(fresh)

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from zot.core.session.cost import cost_of
-from zot.core.session.history import turns_of
+from zot.core.session.history import cost_of, turns_of
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:

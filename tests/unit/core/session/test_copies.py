@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.core.session.conversation import assistant, call, reopened, results, rows, saved, texts, user
-from zot.core.session.export import default_destination, export_session, import_session, slug
+from zot.core.session.copies import default_destination, export_session, import_session, slug
 from zot.core.session.store import SessionStore, compact_time
 from zot.errors import SessionCorrupt, SessionError
 from zot.provider.messages import ImageBlock, user_message
@@ -139,7 +139,7 @@ def test_a_row_of_22_mib_exports_and_imports(store: SessionStore, tmp_path: Path
 
 
 def test_a_failed_copy_leaves_nothing_behind(store: SessionStore, tmp_path: Path) -> None:
-    from zot.core.session.copy import write_new
+    from zot.core.session.copies import write_new
 
     def lines():
         yield b"one\n"

@@ -1,0 +1,251 @@
+"""New session files made of another one's rows: branches, exports and imports.
+
+A meta row comes first, then the chosen lines byte for byte, and the copy appears under its name only when it is
+complete. Reading needs no lock, so a session in use can be copied; a line that is not a record is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from zot.core.session.records import Meta, MetaRow, NotARecord, decode_row, encode_row, row_type
+from zot.core.session.session import Session
+from zot.core.session.store import SessionStore, compact_time
+from zot.core.session.summary import summarise
+from zot.errors import SessionCorrupt, SessionError, UsageError
+from zot.provider.messages import Message
+from zot.system.files import make_private_dir, sync_dir
+
+SUFFIX = ".zotsession"
+_SLUG_MAX = 40
+
+
+# Branches: a new session that begins with the first rows of another, which stays untouched. The cut is a place in the
+# parent's file, never an index into a transcript that compaction, a window or repairs have changed.
+
+
+def fork_before(store: SessionStore, session: Session, message: Message) -> Path:
+    """Branch off before ``message``, the very object of the live transcript; returns the new file."""
+    return _fork(store, session.path, session.row_of(message))
+
+
+def fork_at(store: SessionStore, parent: Path, count: int | None = None) -> Path:
+    """Branch off after the first ``count`` message rows of the file, or after all of it."""
+    return _fork(store, parent, None if count is None else _offset_of(parent, count))
+
+
+def _offset_of(parent: Path, count: int) -> int | None:
+    """Where message row ``count`` (from 0) begins; None when exactly that many exist."""
+    if count < 0:
+        raise UsageError(f"cannot fork at {count}: count the messages to keep from 0")
+    source_of(parent)
+    with open(parent, "rb") as file:
+        seen = offset = 0
+        for line in file:
+            if row_type(line) == "message":
+                if seen == count:
+                    return offset
+                seen += 1
+            offset += len(line)
+    if seen < count:
+        raise UsageError(f"cannot fork at {count}: {parent.name} has only {seen} messages")
+    return None
+
+
+def _fork(store: SessionStore, parent: Path, end: int | None) -> Path:
+    """Copy what stands before offset ``end``; the title stays with the parent."""
+    origin = source_of(parent, end=end).meta
+    with open(parent, "rb") as file:
+        messages = sum(row_type(line) == "message" for line in _until(file, end))
+    fresh = store.new_meta(origin.provider, origin.model)
+    meta = msgspec.structs.replace(fresh, parent=origin.id, fork_point=messages)
+    path = store.path_for(meta)
+    rows = rows_of(parent, end=end, without=frozenset({"meta", "rename"}))
+    try:
+        write_new(path, chain((encode_row(MetaRow(meta)),), rows))
+    except OSError as error:
+        raise SessionError(f"cannot write the branch {path}: {error.strerror}") from error
+    return path
+
+
+# ``.zotsession``: a session that has left its directory. Its meta row has an empty ``cwd``; tool output still holds
+# paths and whatever the tools printed, unless the user asks for it to be scrubbed.
+
+
+def export_session(source: Path | str, destination: Path | str, *, scrub: bool = False) -> Path:
+    """Write a copy and return its path; an existing file is never replaced, the name gets ``-2``, ``-3``, …
+
+    ``scrub`` also replaces the working directory and the home directory wherever they stand.
+    """
+    origin = source_of(typed_path(source, "export needs a session file"))
+    target = _target(origin, typed_path(destination, "export needs a destination"))
+    lines = chain((_without_cwd(origin.meta_line),), rows_of(origin.path))
+    if scrub:
+        lines = map(_scrubber(origin.meta.cwd), lines)
+    number, path = 1, target
+    while True:
+        try:
+            write_new(path, lines)
+            return path
+        except FileExistsError:
+            number += 1
+            path = target.with_name(f"{target.name[: -len(SUFFIX)]}-{number}{SUFFIX}")
+        except OSError as error:
+            raise SessionError(f"cannot write {path}: {error.strerror}") from error
+
+
+def import_session(store: SessionStore, source: Path | str) -> Path:
+    """A new session of the store's directory with the rows of ``source``; model and title are kept."""
+    origin = source_of(typed_path(source, "import needs a .zotsession file"))
+    fresh = store.new_meta(origin.meta.provider, origin.meta.model)
+    meta = msgspec.structs.replace(fresh, title=origin.meta.title)
+    path = store.path_for(meta)
+    try:
+        write_new(path, chain((encode_row(MetaRow(meta)),), rows_of(origin.path)))
+    except OSError as error:
+        raise SessionError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def default_destination() -> Path:
+    """``~/Downloads`` if it exists, else home, else the temporary directory."""
+    home = Path(os.path.expanduser("~"))
+    for place in (home / "Downloads", home):
+        if place.is_dir():
+            return place
+    import tempfile  # the last resort only
+
+    return Path(tempfile.gettempdir())
+
+
+def typed_path(text: Path | str, missing: str) -> Path:
+    """A path as people type or paste it: quotes around it, ``~`` in front."""
+    plain = str(text).strip()
+    if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'":
+        plain = plain[1:-1]
+    if not plain:
+        raise SessionError(missing)
+    return Path(os.path.expanduser(plain))
+
+
+def _target(origin: Source, destination: Path) -> Path:
+    if destination.is_dir():
+        summary = summarise(origin.path)
+        parts = [compact_time(origin.meta.started), origin.meta.id[:8], slug(summary.first_text if summary else "")]
+        return destination / ("-".join(part for part in parts if part) + SUFFIX)
+    if destination.name.lower().endswith(SUFFIX):
+        return destination
+    return destination.with_name(destination.name + SUFFIX)
+
+
+def slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_SLUG_MAX].rstrip("-")
+
+
+def _without_cwd(meta_line: bytes) -> bytes:
+    """Through a plain dict: fields another version wrote are kept."""
+    row: dict[str, Any] = msgspec.json.decode(meta_line)
+    row["meta"]["cwd"] = ""
+    return msgspec.json.encode(row) + b"\n"
+
+
+def _scrubber(cwd: str) -> Callable[[bytes], bytes]:
+    places = [
+        (msgspec.json.encode(path)[1:-1], name) for path, name in ((cwd, b"<cwd>"), (os.path.expanduser("~"), b"~"))
+    ]
+    # A path ends where no more letter of a file name follows: /home/me is not in /home/melissa.
+    rules = [(re.compile(re.escape(place) + rb"(?![\w.-])"), name) for place, name in places if len(place) > 1]
+
+    def scrub(line: bytes) -> bytes:
+        for pattern, name in rules:
+            line = pattern.sub(name, line)
+        return line
+
+    return scrub
+
+
+# What every copy is made with.
+
+
+class Source(NamedTuple):
+    """The file a copy is made of: its last meta row as written, and that row's meta."""
+
+    path: Path
+    meta_line: bytes
+    meta: Meta
+
+
+def source_of(path: Path, *, end: int | None = None) -> Source:
+    """Check that ``path`` is a session and find its last meta row (before offset ``end``)."""
+    if not path.is_file():
+        raise SessionError(f"there is no session file {path}")
+    with _reading(path) as file:
+        first = file.readline()
+        meta = _meta(first)
+        if meta is None:
+            raise SessionCorrupt(f"{path} is not a session: its first row is not a `meta` row")
+        source = Source(path, first, meta)
+        for line in _until(file, end):
+            if row_type(line) == "meta" and (meta := _meta(line)) is not None:
+                source = Source(path, line, meta)
+    return source
+
+
+def rows_of(path: Path, *, end: int | None = None, without: frozenset[str] = frozenset({"meta"})) -> Iterator[bytes]:
+    """The lines that are JSON records, each with its newline, but those of the types in ``without``."""
+    with _reading(path) as file:
+        for line in _until(file, end):
+            kind = row_type(line)
+            if kind and kind not in without:
+                yield line if line.endswith(b"\n") else line + b"\n"
+
+
+def write_new(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a private file as a whole; raises FileExistsError rather than replace one."""
+    make_private_dir(path.parent)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # ours is the name now
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(fd, "wb", closefd=True) as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(fd)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        raise
+    sync_dir(path.parent)
+
+
+def _until(file: BinaryIO, end: int | None) -> Iterator[bytes]:
+    """The lines from here to offset ``end``."""
+    offset = file.tell()
+    for line in file:
+        if end is not None and offset >= end:
+            return
+        offset += len(line)
+        yield line
+
+
+def _meta(line: bytes) -> Meta | None:
+    try:
+        row = decode_row(line)
+    except NotARecord:
+        return None
+    return row.meta if isinstance(row, MetaRow) else None
+
+
+def _reading(path: Path) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}") from error
