@@ -9,8 +9,8 @@ import pytest
 
 from tests.e2e.conftest import Zot, zot
 from zot.agent.extensions.host import ExtensionHost
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extensions.surface import SilentSurface
-from zot.agent.extensions.trust import TrustStore
 
 __all__ = ["zot"]
 

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import events_seen, seen, seen_of, write_extension
 from tests.fakes.model_server import CallTools, Say, SeenRequest
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.trust import TrustStore
 
 WEATHER = 'hello(); tool("weather"); ready(); serve(tool_call=lambda f: text(f["id"], "sunny"))'
 

@@ -13,7 +13,7 @@ from tests.fakes.client import FakeClient
 from tests.fakes.extensions import write_extension
 from tests.fakes.surface import FakeSurface
 from zot.agent.extensions.host import ExtensionHost
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.core.agent import Agent
 from zot.core.tool import Tool
 from zot.provider.messages import TextBlock

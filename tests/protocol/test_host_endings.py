@@ -151,7 +151,7 @@ async def test_a_quiet_end_and_a_failed_handshake_are_not_restarted(
 
 async def test_a_long_life_resets_the_count_of_restarts() -> None:
     """§1: 60 s"""
-    from zot.agent.extensions.restarts import Restarts
+    from zot.agent.extensions.process.child import Restarts
 
     restarts = Restarts()
     assert [restarts.next_delay(1) for _ in range(6)] == [1, 2, 4, 8, 16, None]

@@ -154,7 +154,7 @@ serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
 
 async def test_skills_of_an_extension_need_no_process(tmp_path: Path) -> None:
     """ext-109"""
-    from zot.agent.extensions.skill_files import skill_files
+    from zot.agent.extensions.loading.bundled_skills import skill_files
     from zot.agent.skills.discover import discover
 
     async with hosting(tmp_path) as kit:

@@ -102,7 +102,7 @@ async def test_a_changed_project_extension_is_not_started_again(tmp_path: Path) 
     async with hosting(tmp_path, explicit=(), scan=True) as kit:
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", "hello(); ready()\nserve(); os._exit(3)")
         kit.make()
-        from zot.agent.extensions.trust import TrustStore
+        from zot.agent.extensions.loading.trust import TrustStore
 
         TrustStore(kit.home).trust(directory)
         await kit.start()

@@ -219,9 +219,9 @@ def _extension_host(
     places = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json")  # the last: somebody is missing
     if not flags.ext and not (scan and any(map(os.path.exists, places))):
         return None
-    from zot.agent.extensions.headless_surface import HeadlessSurface
     from zot.agent.extensions.host import ExtensionHost
-    from zot.agent.extensions.trust import TrustStore
+    from zot.agent.extensions.loading.trust import TrustStore
+    from zot.agent.extensions.surface import HeadlessSurface
     from zot.wire.limits import READY_GRACE_EXPLICIT
 
     headless = flags.mode in ("print", "json", "stream")
@@ -259,7 +259,7 @@ def _skills(home: Path, cwd: Path, host: ExtensionHost | None, notices: list[str
     user_home = Path(os.path.expanduser("~"))
     if host is None:
         return discover(cwd, home, user_home)
-    from zot.agent.extensions.skill_files import skill_files
+    from zot.agent.extensions.loading.bundled_skills import skill_files
 
     files, problems = skill_files(host.plan().entries)
     notices += problems

@@ -19,7 +19,7 @@ from zot.tui.palette import Background
 from zot.tui.theme import Theme, built_in
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.discover import Entry
+    from zot.agent.extensions.loading.discover import Entry
 
 AUTO = ("", "auto", "default", "system")
 BUILT_IN = ("auto", "dark", "light")

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from zot.agent.extensions.discover import Discovery, discover
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.discover import Discovery, discover
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.themes import Themes, wanted
 from zot.tui import palette, theme_file
 from zot.tui.colour import Colour

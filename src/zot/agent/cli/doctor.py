@@ -109,9 +109,9 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
 
 def _extension_problems(home: Path, cwd: Path) -> Iterator[str]:
     """What can be told without starting one; `zot ext doctor` starts them and tells the rest."""
-    from zot.agent.extensions.discover import discover as find_extensions
-    from zot.agent.extensions.skill_files import skill_files
-    from zot.agent.extensions.trust import TrustStore
+    from zot.agent.extensions.loading.bundled_skills import skill_files
+    from zot.agent.extensions.loading.discover import discover as find_extensions
+    from zot.agent.extensions.loading.trust import TrustStore
 
     trust = TrustStore(home)
     try:

@@ -6,9 +6,8 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.extensions.child import Child
-from zot.agent.extensions.panels import Panels
-from zot.agent.extensions.pending import new_id
+from zot.agent.extensions.child_requests import Panels
+from zot.agent.extensions.process.child import Child, new_id
 from zot.agent.extensions.registry import Registry
 from zot.agent.extensions.surface import Surface
 from zot.errors import ExtensionError
@@ -42,10 +41,9 @@ class Commands:
         if found is None:
             return CommandResult(f"unknown command /{name}")
         child, registered = found
-        id = new_id()
-        child.ask("command", frames.CommandInvoked(id=id, name=registered, args=args.strip()), id)
+        question = frames.CommandInvoked(id=new_id(), name=registered, args=args.strip())
         try:
-            answer: frames.CommandResponse = await child.answer("command", id, limits.COMMAND_REPLY)
+            answer: frames.CommandResponse = await child.ask(question, limits.COMMAND_REPLY)
             return self._obey(child, answer)
         except ExtensionError as error:
             return CommandResult(f"extension /{registered}: {error}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from zot.agent.extensions.child import Child
-from zot.agent.extensions.result_view import wire_blocks
+from zot.agent.extensions.process.child import Child
+from zot.agent.extensions.tools import wire_blocks
 from zot.core import events, lifecycle
 from zot.provider.messages import TextBlock, ToolCallBlock
 from zot.wire.codec import encode

@@ -7,30 +7,34 @@ process. A child's fault is that child's alone, except that a guard's fault refu
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from zot.agent.extensions.child import Child
+from zot.agent.extensions.child_requests import Panels, Requests
 from zot.agent.extensions.commands import CommandResult, Commands
-from zot.agent.extensions.diagnostics import Diagnostics
-from zot.agent.extensions.discover import Discovery, Entry, discover
 from zot.agent.extensions.fanout import Fanout
-from zot.agent.extensions.guards import MissingGuard
 from zot.agent.extensions.interception import Interception
-from zot.agent.extensions.known_guards import remember
+from zot.agent.extensions.loading.discover import Discovery, Entry, LoadProblem, discover
+from zot.agent.extensions.loading.guards_file import remember
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extensions.nested_calls import NestedCalls, RunTool
-from zot.agent.extensions.panels import Panels
-from zot.agent.extensions.registry import BUILTIN_COMMANDS, CommandInfo, Registry, is_deferred
-from zot.agent.extensions.requests import Requests
-from zot.agent.extensions.status import ExtensionStatus, status_of
+from zot.agent.extensions.process.child import Child
+from zot.agent.extensions.process.log import Diagnostics
+from zot.agent.extensions.registry import (
+    BUILTIN_COMMANDS,
+    CommandInfo,
+    ExtensionStatus,
+    Registry,
+    is_deferred,
+    status_of,
+)
 from zot.agent.extensions.surface import Surface
-from zot.agent.extensions.system_prompt_chain import Conversation, rewrite
 from zot.agent.extensions.tasks import Tasks
-from zot.agent.extensions.tool import ExtensionTool
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.tools import ExtensionTool
 from zot.core.tool import Tool
 from zot.system.files import make_private_dir
 from zot.system.processes import expect_children
@@ -104,7 +108,7 @@ class ExtensionHost:
         self._explicit_grace_s = explicit_grace_s
         self._remember_guards = remember_guards
         self._children: list[Child] = []
-        self._missing_guards: list[MissingGuard] = []
+        self._missing_guards: list[LoadProblem] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
         self._tools_stale = False
@@ -119,7 +123,7 @@ class ExtensionHost:
         self._requests = Requests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._fanout = Fanout(lambda: self._children, lambda: self.session_id(), str(cwd))
         self.observe = self._fanout.observe
-        self.interceptor = Interception(lambda: self._children, lambda: self._missing_guards, self._suppressed)
+        self.interceptor = Interception(lambda: self._children, lambda: self._missing_guards, self._warn)
 
     # --- the life of all
 
@@ -145,7 +149,7 @@ class ExtensionHost:
             self.diagnostics.load_error(problem.directory, problem.told)
         if self._remember_guards:
             self._keep_guards_known(found)
-        self._missing_guards = [MissingGuard(problem) for problem in found.problems if problem.guard]
+        self._missing_guards = [problem for problem in found.problems if problem.guard]
         guards = {child.name for child in self._children if child.guard}
         self._children = [
             Child(entry, self, presumed_guard=entry.manifest.name in guards)
@@ -221,8 +225,17 @@ class ExtensionHost:
 
     async def edit_system_prompt(self, text: str) -> str:
         """``before_agent_start``; for ``AgentState.system_editor``."""
-        conversation = Conversation(self.session_id(), str(self.cwd), self.provider, self.model)
-        return await rewrite(self._children, text, conversation, self._warn)
+        question = frames.EventIntercept(
+            id="",
+            event="before_agent_start",
+            session_id=self.session_id(),
+            agent_run_id=os.urandom(8).hex(),
+            cwd=str(self.cwd),
+            provider=self.provider,
+            model=self.model,
+            system_prompt=text,
+        )
+        return await self.interceptor.edit_system_prompt(question)
 
     # --- for screens and clients
 
@@ -379,9 +392,6 @@ class ExtensionHost:
             await asyncio.sleep(_TRIM_LOGS_S)
             for child in self._children:
                 child.log.trim()
-
-    def _suppressed(self, extension: str, reason: str) -> None:
-        self._warn(extension, reason or "an answer of the model was withheld")
 
     def _warn(self, extension: str, text: str) -> None:
         self._surface.notify(extension, "warn", text)

@@ -1,7 +1,8 @@
 """The chain of interceptors: asked one after another in load order, each sees what the previous one left.
 
-The first block ends the chain and discards the rewrites. Who does not answer within 5 s, dies or sends nonsense is
-passed over, unless it is a guard: then the answer is no.
+The first block ends the chain and discards the rewrites. An extension that does not answer within 5 s, dies or sends
+nonsense is passed over. A guard is not: it fails closed, so one that cannot answer, for whatever reason, has answered
+no. Nobody can block the system prompt; whatever goes wrong there leaves the text as it was, with a warning.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.extensions.child import Child
-from zot.agent.extensions.guards import MissingGuard, absent, refusal
-from zot.agent.extensions.pending import new_id
+from zot.agent.extensions.loading.discover import LoadProblem
+from zot.agent.extensions.process.child import Child, new_id
 from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
 from zot.provider.messages import ToolCallBlock
@@ -25,6 +25,14 @@ CALL_REFUSED = "tool call refused by extension guard"
 TURN_REFUSED = "turn blocked by extension guard"
 
 _SLOW_S = 0.5
+_CANNOT_ANSWER = {  # by the state of the guard's process
+    "waiting": "has not been started",
+    "starting": "has not said hello yet",
+    "greeting": "is not ready yet",
+    "stopping": "is being stopped",
+    "gone": "is not running",
+    "restarting": "crashed and is being restarted",
+}
 
 
 class Blocked(Exception):
@@ -37,17 +45,21 @@ class Blocked(Exception):
 
 
 class Interception:
-    """The host's side of ``core.interceptors.Interceptor``."""
+    """The host's side of ``core.interceptors.Interceptor``.
+
+    ``missing_guards`` are guards, by their manifest or by what was known of them, that could not be loaded at all.
+    ``warn`` gets an extension's name and a line for the user.
+    """
 
     def __init__(
         self,
         children: Callable[[], Sequence[Child]],
-        missing: Callable[[], Sequence[MissingGuard]],
-        on_suppressed: Callable[[str, str], None],
+        missing_guards: Callable[[], Sequence[LoadProblem]],
+        warn: Callable[[str, str], None],
     ) -> None:
         self._children = children
-        self._missing = missing
-        self._on_suppressed = on_suppressed
+        self._missing_guards = missing_guards
+        self._warn = warn
 
     @property
     def watches_text(self) -> bool:
@@ -56,8 +68,7 @@ class Interception:
     async def before_turn(self, step: int) -> TurnVerdict:
         try:
             for child in self._chain("turn_start"):
-                id = new_id()
-                self._heed(child, await ask(child, EventIntercept(id=id, event="turn_start", step=step)))
+                await _verdict(child, EventIntercept(id=new_id(), event="turn_start", step=step))
         except Blocked as blocked:
             return TurnVerdict(False, blocked.reason or TURN_REFUSED)
         return TurnVerdict()
@@ -65,8 +76,9 @@ class Interception:
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
         original = args = call.parsed()
         try:
-            for guard in self._missing():
-                raise Blocked("", guard.reason())
+            for lost in self._missing_guards():
+                reason = f"refused: the guard in {lost.directory} could not be loaded ({lost.reason}); {lost.fix}"
+                raise Blocked("", reason)
             for child in self._chain("tool_call"):
                 question = EventIntercept(
                     id=new_id(),
@@ -76,7 +88,7 @@ class Interception:
                     tool_args=args,
                     origin_extension=origin,
                 )
-                args = self._rewritten_args(child, args, await ask(child, question))
+                args = _rewritten(child, args, await _verdict(child, question))
         except Blocked as blocked:
             return ToolVerdict(False, blocked.reason or CALL_REFUSED)
         rewritten = _canonical(args)
@@ -86,53 +98,77 @@ class Interception:
         original = text
         try:
             for child in self._chain("assistant_message"):
-                answer = await ask(child, EventIntercept(id=new_id(), event="assistant_message", text=text))
-                text = self._heed(child, answer).replace_text or text
+                answer = await _verdict(child, EventIntercept(id=new_id(), event="assistant_message", text=text))
+                text = answer.replace_text or text
         except Blocked as blocked:
-            self._on_suppressed(blocked.extension, blocked.reason)
+            self._warn(blocked.extension, blocked.reason or "an answer of the model was withheld")
             return TextVerdict(False, blocked.reason)
         return TextVerdict(replace_text="" if text == original else text)
+
+    async def edit_system_prompt(self, question: EventIntercept) -> str:
+        """The prompt of a ``before_agent_start`` question as the extensions leave it."""
+        text = question.system_prompt or ""
+        for child in self._children():
+            if not (child.alive and "before_agent_start" in child.intercepts):
+                continue
+            try:
+                text = await _edited(child, msgspec.structs.replace(question, id=new_id(), system_prompt=text))
+            except ExtensionError as error:
+                reason = f"before_agent_start: {error}; the system prompt stays as it was"
+                child.log.write(reason)
+                self._warn(child.name, reason)
+        return text
 
     def _chain(self, event: str) -> Iterator[Child]:
         """Who is asked, in load order; a guard that cannot be asked blocks here."""
         for child in self._children():
             if not child.intercepting(event):
                 continue
-            if child.guard and (why := absent(child)):
-                raise Blocked(child.name, why)
+            if child.guard and child.state != "ready":
+                raise Blocked(child.name, _refusal(child, _CANNOT_ANSWER[child.state]))
             yield child
 
-    def _heed(self, child: Child, answer: EventInterceptResponse) -> EventInterceptResponse:
-        if answer.block:
-            raise Blocked(child.name, answer.reason)
-        if answer.reason:
-            child.log.write(f"allowed, with a reason: {answer.reason[:500]}")
-        return answer
 
-    def _rewritten_args(self, child: Child, args: Any, answer: EventInterceptResponse) -> Any:
-        modified = self._heed(child, answer).modified_args
-        if modified is None:
-            return args
-        if not isinstance(modified, dict):
-            child.fault("bad modified_args", "sent modified_args that are not an object; they were ignored")
-            return args
-        return modified  # pyright: ignore[reportUnknownVariableType]  a JSON object
+async def _verdict(child: Child, question: EventIntercept) -> EventInterceptResponse:
+    """One child's answer if it allows; Blocked if it does not. No answer allows, unless it is a guard's."""
+    answer = await _answer(child, question)
+    if answer.block:
+        raise Blocked(child.name, answer.reason)
+    if answer.reason:
+        child.log.write(f"allowed, with a reason: {answer.reason[:500]}")
+    return answer
 
 
-async def ask(child: Child, question: EventIntercept) -> EventInterceptResponse:
-    """One child's answer; no answer allows, or blocks if it is a guard's."""
+async def _answer(child: Child, question: EventIntercept) -> EventInterceptResponse:
     began = time.monotonic()
-    child.ask("intercept", question, question.id)
     try:
-        answer: EventInterceptResponse = await child.answer("intercept", question.id, limits.INTERCEPT_REPLY)
+        answer: EventInterceptResponse = await child.ask(question, limits.INTERCEPT_REPLY)
         return answer
     except ExtensionError as error:
-        _tell_silence(child, question.event, error)
+        fault = str(error) if isinstance(error, ExtensionCrashed | BadFrame) else f"gave {error}"
+        outcome = "refused" if child.guard else "allowed"
+        child.fault("no answer", f"{fault} when asked about {question.event}; it was {outcome}")
         if child.guard:
-            raise Blocked(child.name, refusal(child, _fault(error))) from error
+            raise Blocked(child.name, _refusal(child, fault)) from error
         return EventInterceptResponse()
     finally:
         child.slow_calls += time.monotonic() - began > _SLOW_S
+
+
+def _refusal(guard: Child, fault: str) -> str:
+    """The reason a model and a user read."""
+    log = f"; its log: {guard.log.path}" if guard.log.path else ""
+    return f"refused: the guard {guard.name} {fault}{log}"
+
+
+def _rewritten(child: Child, args: Any, answer: EventInterceptResponse) -> Any:
+    modified = answer.modified_args
+    if modified is None:
+        return args
+    if not isinstance(modified, dict):
+        child.fault("bad modified_args", "sent modified_args that are not an object; they were ignored")
+        return args
+    return modified  # pyright: ignore[reportUnknownVariableType]  a JSON object
 
 
 def _canonical(args: Any) -> bytes:
@@ -140,12 +176,13 @@ def _canonical(args: Any) -> bytes:
     return msgspec.json.encode(args, order="sorted")
 
 
-def _tell_silence(child: Child, event: str, error: ExtensionError) -> None:
-    outcome = "refused" if child.guard else "allowed"
-    child.fault("no answer", f"{_fault(error)} when asked about {event}; it was {outcome}")
-
-
-def _fault(error: ExtensionError) -> str:
-    if isinstance(error, ExtensionCrashed):
-        return str(error)
-    return str(error) if isinstance(error, BadFrame) else f"gave {error}"
+async def _edited(child: Child, question: EventIntercept) -> str:
+    answer: EventInterceptResponse = await child.ask(question, limits.INTERCEPT_REPLY)
+    rewritten = answer.system_prompt
+    if rewritten is msgspec.UNSET or rewritten is None:
+        return question.system_prompt or ""
+    if not isinstance(rewritten, str):
+        raise ExtensionError("the answer's system_prompt is not a string")
+    if len(msgspec.json.encode(rewritten)) > limits.MAX_SYSTEM_PROMPT:
+        raise ExtensionError("the answer's system_prompt is above 1 MiB")
+    return rewritten

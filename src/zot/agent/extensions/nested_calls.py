@@ -13,9 +13,9 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.extensions.child import Child
-from zot.agent.extensions.result_view import wire_blocks
+from zot.agent.extensions.process.child import Child
 from zot.agent.extensions.tasks import Tasks
+from zot.agent.extensions.tools import wire_blocks
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.wire import frames, limits

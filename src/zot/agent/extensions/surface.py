@@ -5,8 +5,10 @@ Calls are plain, quick and never raise; a mode that cannot show a thing ignores 
 
 from __future__ import annotations
 
+import sys
 from typing import Literal, Protocol
 
+from zot.tui.sanitize import one_line
 from zot.wire.frames import Panel
 
 Level = Literal["info", "success", "warn", "error"]
@@ -77,3 +79,22 @@ class SilentSurface:
     def close_panel(self, extension: str, panel_id: str) -> None: ...
 
     def diagnose(self, text: str) -> None: ...
+
+
+_LEVELS = ("info", "success", "warn", "error")
+
+
+class HeadlessSurface(SilentSurface):
+    def notify(self, extension: str, level: str, message: str) -> None:
+        _write(f"[{extension}] {level if level in _LEVELS else 'info'}: {message}")
+
+    def diagnose(self, text: str) -> None:
+        _write(text)
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stderr.write(one_line(text) + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass  # nobody reads stderr: there is nobody to tell

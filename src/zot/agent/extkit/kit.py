@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.extensions.manifest import Manifest
+from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extkit.checks import (
     ALL,
     call_tool,

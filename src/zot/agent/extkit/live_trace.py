@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.extensions.manifest import Manifest
+from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extensions.trace import FrameLog, TracedFrame
 from zot.agent.extkit.run import new_id
 from zot.agent.extkit.script_host import Place, ScriptHost, started

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.extensions.manifest import Manifest
+from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extensions.trace import TracedFrame
 from zot.agent.extkit.script_host import Place, ScriptHost, started
 from zot.errors import ConfigError

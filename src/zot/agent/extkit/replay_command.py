@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.manifest import Manifest, read_manifest
+from zot.agent.extensions.loading.manifest import Manifest, read_manifest
 from zot.agent.extkit.replay import Difference, default_place, frames_of, replay
 from zot.agent.recording.recorder import read_frames
 from zot.errors import ExtensionError, UsageError

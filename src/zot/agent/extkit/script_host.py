@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from zot import __version__
-from zot.agent.extensions.line_reader import LineReader
-from zot.agent.extensions.manifest import Manifest
+from zot.agent.extensions.loading.manifest import Manifest
+from zot.agent.extensions.process.pipes import LineReader
 from zot.agent.extkit.transcript import Asking, Line, Question, Transcript
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.manifest import FILE, Manifest, read_manifest
+from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.agent.extensions.trace import TracedFrame, shown
 from zot.agent.extkit.live_trace import LiveTrace, Show
 from zot.agent.recording.recorder import read_frames

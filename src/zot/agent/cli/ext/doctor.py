@@ -16,12 +16,12 @@ import msgspec
 
 from zot import __version__
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.discover import STAGING, Discovery, Entry, global_dir
 from zot.agent.extensions.host import ExtensionHost
-from zot.agent.extensions.log_file import last_words
-from zot.agent.extensions.status import ExtensionStatus
+from zot.agent.extensions.loading.discover import STAGING, Discovery, Entry, global_dir
+from zot.agent.extensions.loading.trust import TrustStore, Untrusted, undecided
+from zot.agent.extensions.process.log import last_words
+from zot.agent.extensions.registry import ExtensionStatus
 from zot.agent.extensions.surface import SilentSurface
-from zot.agent.extensions.trust import TrustStore, Untrusted, undecided
 from zot.agent.settings import Settings
 from zot.agent.tools.registry import DEFAULT_TOOLS
 from zot.agent.tools.workspace import Workspace

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from zot.agent.cli.ext.installed import find, tell
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.known_guards import forget
-from zot.agent.extensions.manifest import FILE, read_manifest
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.guards_file import forget
+from zot.agent.extensions.loading.manifest import FILE, read_manifest
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ZotError
 from zot.system.files import write_atomic
 from zot.system.home import zot_home

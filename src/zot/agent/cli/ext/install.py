@@ -19,8 +19,8 @@ from typing import NoReturn
 from zot.agent.cli.ext.copy_tree import copy_tree
 from zot.agent.cli.ext.installed import all_installed, tell, typed_name
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.discover import STAGING, global_dir
-from zot.agent.extensions.manifest import FILE, Manifest, read_manifest
+from zot.agent.extensions.loading.discover import STAGING, global_dir
+from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
 from zot.system.files import make_private_dir, sync_dir
 from zot.system.home import zot_home

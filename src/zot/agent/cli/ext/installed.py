@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.extensions.discover import Scope, candidates, global_dir, project_dir
-from zot.agent.extensions.manifest import Manifest, check_name, read_manifest
+from zot.agent.extensions.loading.discover import Scope, candidates, global_dir, project_dir
+from zot.agent.extensions.loading.manifest import Manifest, check_name, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
 from zot.system.home import zot_home
 from zot.tui.sanitize import one_line

@@ -18,7 +18,7 @@ from pathlib import Path
 import zot
 from zot.agent.cli.ext.installed import tell
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.manifest import FILE
+from zot.agent.extensions.loading.manifest import FILE
 from zot.errors import UsageError, ZotError
 
 STARTERS = Path(__file__).parent / "starters"

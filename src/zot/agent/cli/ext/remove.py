@@ -9,9 +9,9 @@ from pathlib import Path
 
 from zot.agent.cli.ext.installed import all_installed, find, tell
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.discover import STAGING, global_dir
-from zot.agent.extensions.known_guards import forget, known_guards
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.discover import STAGING, global_dir
+from zot.agent.extensions.loading.guards_file import forget, known_guards
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ZotError
 from zot.system.home import zot_home
 

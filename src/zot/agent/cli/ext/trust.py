@@ -10,9 +10,9 @@ from pathlib import Path
 
 from zot.agent.cli.ext.installed import tell
 from zot.agent.cli.verb_arguments import parse
-from zot.agent.extensions.discover import candidates, project_dir
-from zot.agent.extensions.manifest import FILE, read_manifest
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.discover import candidates, project_dir
+from zot.agent.extensions.loading.manifest import FILE, read_manifest
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ExtensionError, ZotError
 from zot.system.home import zot_home
 

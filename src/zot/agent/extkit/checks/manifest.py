@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from zot.agent.extensions.manifest import FILE, Manifest, read_manifest
+from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.agent.extkit.verdicts import Check, Verdicts
 from zot.errors import ExtensionError
 

@@ -96,7 +96,7 @@ class Attendants:
         host, flags = runtime.extensions, self._app.flags
         if host is None or flags.no_ext or flags.trust_project:
             return False
-        from zot.agent.extensions.trust import undecided
+        from zot.agent.extensions.loading.trust import undecided
         from zot.agent.modes.interactive.dialogs.trust import EDITING, TRUST, TrustDialog
 
         found = undecided(self._app.cwd, host.trust)

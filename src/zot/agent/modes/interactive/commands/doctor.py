@@ -11,7 +11,7 @@ from zot.tui.theme import Theme
 from zot.tui.width import visible, wrap
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.status import ExtensionStatus
+    from zot.agent.extensions.registry import ExtensionStatus
     from zot.agent.modes.interactive.app import App
 
 

@@ -47,7 +47,7 @@ def found_skills(app: App) -> Skills:
     runtime = agent_of(app)
     extra = ()
     if runtime.extensions is not None:
-        from zot.agent.extensions.skill_files import skill_files
+        from zot.agent.extensions.loading.bundled_skills import skill_files
 
         extra = skill_files(runtime.extensions.plan().entries)[0]
     return discover(app.cwd, runtime.home, Path(os.path.expanduser("~")), extra)

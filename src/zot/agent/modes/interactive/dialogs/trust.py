@@ -10,7 +10,7 @@ from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.trust import Untrusted
+    from zot.agent.extensions.loading.trust import Untrusted
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
 _SHOWN = 6

@@ -14,9 +14,9 @@ from typing import Literal
 
 import msgspec
 
-from zot.agent.extensions.known_guards import known_guards
-from zot.agent.extensions.manifest import FILE, Manifest, looks_like_guard, read_manifest
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.guards_file import known_guards
+from zot.agent.extensions.loading.manifest import FILE, Manifest, looks_like_guard, read_manifest
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ExtensionError
 
 STAGING = ".installing-"  # where `zot ext install` builds: never an extension

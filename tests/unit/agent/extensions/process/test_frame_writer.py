@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from zot.agent.extensions.frame_writer import FrameWriter
+from zot.agent.extensions.process.pipes import FrameWriter
 from zot.wire import limits
 
 LINE = b"x" * 999 + b"\n"

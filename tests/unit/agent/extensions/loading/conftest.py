@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agent.extensions.places import Places
+from tests.unit.agent.extensions.loading.places import Places
 
 
 @pytest.fixture

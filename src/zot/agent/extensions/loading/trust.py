@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.extensions.manifest import Manifest, read_manifest
+from zot.agent.extensions.loading.manifest import Manifest, read_manifest
 from zot.errors import ConfigError, ExtensionError
 from zot.system.files import locked, write_atomic
 
@@ -54,7 +54,9 @@ class TrustStore:
         record = self.record(directory)
         if record is None:
             return []
-        from zot.agent.extensions.content import differences  # hashing is loaded only when something is trusted
+        from zot.agent.extensions.loading.fingerprint import (
+            differences,  # hashing is loaded only when something is trusted
+        )
 
         try:
             return differences(directory, record.files)
@@ -65,7 +67,7 @@ class TrustStore:
 
     def trust(self, directory: Path) -> TrustRecord:
         """Store the content as it is now."""
-        from zot.agent.extensions.content import fingerprint
+        from zot.agent.extensions.loading.fingerprint import fingerprint
 
         manifest = read_manifest(directory)
         record = TrustRecord(manifest.name, manifest.exec, manifest.guard, fingerprint(directory))
@@ -127,7 +129,7 @@ class Untrusted(msgspec.Struct, frozen=True):
 
 def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
     """The project's extensions that would run if they were trusted, sorted; the one question lists them all."""
-    from zot.agent.extensions.discover import candidates, project_dir
+    from zot.agent.extensions.loading.discover import candidates, project_dir
 
     found: list[Untrusted] = []
     for directory in candidates(project_dir(cwd)):
@@ -141,7 +143,7 @@ def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
 
 
 def _untrusted(manifest: Manifest, store: TrustStore) -> Untrusted:
-    from zot.agent.extensions.content import file_names
+    from zot.agent.extensions.loading.fingerprint import file_names
 
     return Untrusted(
         directory=manifest.directory,

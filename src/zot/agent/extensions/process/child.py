@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from zot.agent.extensions.child_log import ChildLog
-from zot.agent.extensions.diagnostics import Diagnostics
-from zot.agent.extensions.discover import Entry
-from zot.agent.extensions.pending import Kind, Pending
-from zot.agent.extensions.process import ExtensionProcess, start_process
-from zot.agent.extensions.restarts import Restarts
-from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
+from zot.agent.extensions.loading.discover import Entry
+from zot.agent.extensions.process.log import ChildLog, Diagnostics
+from zot.agent.extensions.process.pipes import ExtensionProcess, start_process
+from zot.errors import BadFrame, ExtensionCrashed, ExtensionError, ExtensionTimedOut
 from zot.wire import frames, limits
 from zot.wire.codec import UnknownFrame, decode_child, encode
 
@@ -29,7 +27,21 @@ if TYPE_CHECKING:
 State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
 ReadyHow = Literal["", "frame", "idle", "grace"]
 
+Kind = Literal["command", "tool", "intercept"]
+Question = frames.CommandInvoked | frames.ToolCall | frames.EventIntercept
+
+_KINDS: dict[type[Question], Kind] = {
+    frames.CommandInvoked: "command",
+    frames.ToolCall: "tool",
+    frames.EventIntercept: "intercept",
+}
 _SHOWN_CHARS = 200
+_numbers = count(1)
+
+
+def new_id() -> str:
+    """For a question: unique within this process, whichever child it goes to."""
+    return str(next(_numbers))
 
 
 class Owner(Protocol):
@@ -59,6 +71,22 @@ class Owner(Protocol):
     def tap(self, name: str, direction: Direction, line: bytes) -> None: ...
 
 
+class Restarts:
+    """When a child that crashed is started again: after 1, 2, 4, 8, 16 s, then no more; a minute of life resets it."""
+
+    def __init__(self) -> None:
+        self._used = 0
+
+    def next_delay(self, lived_s: float) -> float | None:
+        """How long to wait before the next start; None when there will be none."""
+        if lived_s >= limits.RESTART_RESET:
+            self._used = 0
+        if self._used >= len(limits.RESTART_DELAYS):
+            return None
+        self._used += 1
+        return limits.RESTART_DELAYS[self._used - 1]
+
+
 class Child:
     """``presumed_guard``: its hello said so before a reload, and until it says otherwise that holds."""
 
@@ -79,13 +107,13 @@ class Child:
         self.guarded: set[str] = set()
         self._owner = owner
         self.log = ChildLog(self.name, owner.diagnostics)
+        self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
         self._restarts = Restarts()
         self._stop_asked = asyncio.Event()
         self._begin()
 
     def _begin(self) -> None:
         self._process: ExtensionProcess | None = None
-        self._pending = Pending()
         self._refused = ""
         self._greeted = False
         self._lines = 0
@@ -113,15 +141,19 @@ class Child:
         """The same for a frame encoded once for many."""
         return self.alive and self._write(line)
 
-    def ask(self, kind: Kind, frame: frames.Frame, id: str) -> None:
-        """Put a question; ``answer`` waits for what comes back."""
-        self._pending.open(kind, id)
-        if not self.send(frame):
-            self._pending.refuse(kind, id, ExtensionCrashed("cannot be written to" if self.alive else "is not running"))
-
-    async def answer(self, kind: Kind, id: str, seconds: float | None) -> Any:
-        """Raises ExtensionError when no answer comes."""
-        return await self._pending.wait(kind, id, seconds)
+    async def ask(self, question: Question, seconds: float | None) -> Any:
+        """The frame that answers a question; ExtensionError when there will be none."""
+        key = _KINDS[type(question)], question.id
+        answer = self._open_questions[key] = asyncio.get_running_loop().create_future()
+        try:
+            if not self.send(question):
+                raise ExtensionCrashed("cannot be written to" if self.alive else "is not running")
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError:
+            raise ExtensionTimedOut(f"no answer within {seconds:g} s") from None
+        finally:
+            del self._open_questions[key]
 
     def fault(self, kind: str, text: str) -> None:
         """Something it did wrong: into its log, and once before the user's eyes."""
@@ -218,7 +250,7 @@ class Child:
         self.state = "stopping" if stopping else "gone"
         for timer in self._timers:
             timer.cancel()
-        self._pending.fail(ExtensionCrashed("disconnected before it answered"))
+        self._leave_unanswered(ExtensionCrashed("disconnected before it answered"), *_KINDS.values())
         self.commands, self.tools = {}, {}
         self.events, self.intercepts = set(), set()
         self.log.write("end of its stdout")
@@ -355,8 +387,18 @@ class Child:
                 self._owner.received(self, frame)
 
     def _answered(self, kind: Kind, id: str, frame: frames.ChildFrame) -> None:
-        if not self._pending.answer(kind, id, frame):
+        """An answer nobody waits for (unknown, late, a second one, the wrong kind) is dropped and reported."""
+        question = self._open_questions.get((kind, id))
+        if question is None or question.done():
             self.fault("stray answer", f"answered a {kind} request {id[:60]!r} that is not open; it was dropped")
+        else:
+            question.set_result(frame)
+
+    def _leave_unanswered(self, error: ExtensionError, *kinds: Kind) -> None:
+        """Whoever waits for an answer of one of these kinds hears why there will be none."""
+        for (kind, _), question in self._open_questions.items():
+            if kind in kinds and not question.done():
+                question.set_exception(error)
 
     def _spoiled(self, kind: str, text: str) -> None:
         """Garbage: whatever a guard was being asked, this is no allowance."""
@@ -365,7 +407,7 @@ class Child:
             return
         self.fault(kind, text)
         if self.guard and kind != "unknown":
-            self._pending.fail(BadFrame(text), "intercept")
+            self._leave_unanswered(BadFrame(text), "intercept")
 
     def _after(self, seconds: float, action: Any) -> None:
         self._timers.append(asyncio.get_running_loop().call_later(seconds, action))

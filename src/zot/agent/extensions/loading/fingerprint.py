@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from zot.agent.extensions.manifest import read_manifest
+from zot.agent.extensions.loading.manifest import read_manifest
 from zot.errors import ExtensionError
 
 MAX_FILES = 50_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from zot.agent.extensions.log_file import MAX_BYTES, LogFile
+from zot.agent.extensions.process.log import MAX_BYTES, LogFile
 from zot.errors import ExtensionError
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from zot.agent.extensions.discover import Entry
+from zot.agent.extensions.loading.discover import Entry
 from zot.agent.skills.discover import FILE_NAME, SkillFile
 
 

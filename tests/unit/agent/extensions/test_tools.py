@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from zot.agent.extensions.result_view import wire_blocks
-from zot.agent.extensions.tool_results import converted, failed
+from zot.agent.extensions.tools import converted, failed, wire_blocks
 from zot.provider.messages import ImageBlock, TextBlock
 from zot.wire.frames import Content, ToolResult
 

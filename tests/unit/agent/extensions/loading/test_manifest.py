@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.agent.extensions.places import extension
-from zot.agent.extensions.manifest import looks_like_guard, read_manifest
+from tests.unit.agent.extensions.loading.places import extension
+from zot.agent.extensions.loading.manifest import looks_like_guard, read_manifest
 from zot.errors import ExtensionError
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zot.agent.extensions.discover import Discovery, discover
-from zot.agent.extensions.trust import TrustStore
+from zot.agent.extensions.loading.discover import Discovery, discover
+from zot.agent.extensions.loading.trust import TrustStore
 
 
 @dataclass

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.agent.extensions.places import Places, extension
-from zot.agent.extensions import content
-from zot.agent.extensions.trust import TrustStore, undecided
+from tests.unit.agent.extensions.loading.places import Places, extension
+from zot.agent.extensions.loading import fingerprint as content
+from zot.agent.extensions.loading.trust import TrustStore, undecided
 from zot.errors import ConfigError, ExtensionError
 
 

@@ -14,10 +14,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from zot.agent.extensions.frame_writer import FrameWriter
-from zot.agent.extensions.line_reader import LineReader
 from zot.system.processes import ProcessTree, spawn
 from zot.wire import limits
+from zot.wire.frames import MAX_LINE
 
 _READ = 2 * 1024
 _READ_LONG = 256 * 1024
@@ -162,3 +161,151 @@ def start_process(
         os.close(stdin_read)
         os.close(stdout_write)
     return ExtensionProcess(tree, stdin_write, stdout_read, receive)
+
+
+class FrameWriter:
+    """Owns ``fd``, the writing end of a child's stdin, until ``close`` or until ``finish`` has let it drain."""
+
+    def __init__(self, fd: int, on_fault: Callable[[str], None]) -> None:
+        os.set_blocking(fd, False)
+        self._fd: int | None = fd
+        self._on_fault = on_fault
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[bytes] = deque()
+        self._queued_bytes = 0
+        self._in_flight = memoryview(b"")
+        self._deadline: asyncio.TimerHandle | None = None
+        self._finishing = False
+
+    def send(self, line: bytes) -> bool:
+        """Write or queue one line; False when the child cannot get it."""
+        if self._fd is None or self._finishing:
+            return False
+        if not self._in_flight:
+            return self._begin(line)
+        if len(self._queue) >= limits.QUEUE_FRAMES or self._queued_bytes + len(line) > limits.QUEUE_BYTES:
+            self._fault(f"does not read its stdin: {len(self._queue)} frames are waiting")
+            return False
+        self._queue.append(line)
+        self._queued_bytes += len(line)
+        return True
+
+    def finish(self) -> None:
+        """Close as soon as everything queued is out."""
+        self._finishing = True
+        if not self._in_flight:
+            self.close()
+
+    def close(self) -> None:
+        """Close now; what is queued is lost."""
+        if self._fd is None:
+            return
+        self._stop_waiting()
+        os.close(self._fd)
+        self._fd = None
+        self._queue.clear()
+        self._in_flight = memoryview(b"")
+
+    def _begin(self, line: bytes) -> bool:
+        self._in_flight = memoryview(line)
+        self._write()
+        if self._fd is not None and self._in_flight:
+            self._loop.add_writer(self._fd, self._writable)
+            self._wait()
+        return self._fd is not None
+
+    def _writable(self) -> None:
+        self._write()
+        if self._fd is None or self._in_flight:
+            return
+        if self._queue:
+            line = self._queue.popleft()
+            self._queued_bytes -= len(line)
+            self._in_flight = memoryview(line)
+            self._wait()
+        else:
+            self._stop_waiting()
+            if self._finishing:
+                self.close()
+
+    def _write(self) -> None:
+        """One write call; a child that closed its stdin gets nothing any more."""
+        assert self._fd is not None
+        try:
+            self._in_flight = self._in_flight[os.write(self._fd, self._in_flight) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+
+    def _wait(self) -> None:
+        """The frame in flight has 5 s from now."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self._loop.call_later(limits.WRITE_DEADLINE, self._stuck)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if self._fd is not None:
+            self._loop.remove_writer(self._fd)
+
+    def _stuck(self) -> None:
+        self._fault(f"did not read its stdin for {limits.WRITE_DEADLINE:g} s")
+
+    def _fault(self, reason: str) -> None:
+        self.close()
+        self._on_fault(reason)
+
+
+class LineReader:
+    """``feed`` gives complete lines without their line feed; None stands for a line that was too long."""
+
+    def __init__(self, limit: int = MAX_LINE) -> None:
+        self._limit = limit - 1  # the line feed counts
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._skipping = False
+
+    @property
+    def is_inside_a_long_line(self) -> bool:
+        """Worth reading in larger pieces."""
+        return self._skipping or self._size > 65536
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        first, *others = data.split(b"\n")
+        lines = self._add(first)
+        if not others:
+            return lines
+        lines += self._complete()
+        tail = others.pop()
+        lines += [line if len(line) <= self._limit else None for line in others]
+        return lines + self._add(tail)
+
+    def end(self) -> list[bytes | None]:
+        """What is left at the end of the stream: a last line without its line feed counts."""
+        return self._complete() if self._size else []
+
+    def _add(self, piece: bytes) -> list[bytes | None]:
+        if self._skipping or not piece:
+            return []
+        self._parts.append(piece)
+        self._size += len(piece)
+        if self._size <= self._limit:
+            return []
+        self._forget()
+        self._skipping = True
+        return [None]
+
+    def _complete(self) -> list[bytes | None]:
+        if self._skipping:
+            self._skipping = False
+            return []
+        line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._forget()
+        return [line]
+
+    def _forget(self) -> None:
+        self._parts = []
+        self._size = 0

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.plain_user import plain_user
-from tests.unit.agent.extensions.places import Places, extension
-from zot.agent.extensions.known_guards import remember
+from tests.unit.agent.extensions.loading.places import Places, extension
+from zot.agent.extensions.loading.guards_file import remember
 
 
 def test_load_order_is_explicit_then_project_then_global_each_by_directory(places: Places) -> None:

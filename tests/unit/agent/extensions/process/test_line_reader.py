@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.agent.extensions.line_reader import LineReader
+from zot.agent.extensions.process.pipes import LineReader
 
 LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=20)
 

@@ -1,0 +1,1 @@
+"""Which extensions a run has, found on disk without starting any of them."""

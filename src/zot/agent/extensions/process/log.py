@@ -1,0 +1,196 @@
+"""What is written down about one extension: its log file over all its lives, and its faults.
+
+A fault goes into the log, onto the list for ``doctor``, and once per kind before the user's eyes. A flood of them is
+counted, not listed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from zot.agent.extensions.loading.manifest import check_name
+from zot.errors import ExtensionError
+from zot.system.files import make_private_dir
+
+_LISTED = 20  # of one kind in one life
+_SAID = 200  # characters of its last line on stderr
+
+
+class ChildLog:
+    """``path`` is known from the first start on; ``faults`` are those of all lives."""
+
+    def __init__(self, name: str, diagnostics: Diagnostics) -> None:
+        self.path: Path | None = None
+        self.faults: list[str] = []
+        self._name = name
+        self._diagnostics = diagnostics
+        self._file: LogFile | None = None
+        self._counts: dict[str, int] = {}
+
+    def open(self, home: Path, version: str) -> int:
+        """A new life begins: the descriptor for the child's stderr. Without a log it is not started."""
+        self.close()
+        self._counts.clear()
+        self._file = LogFile(home, self._name, version)
+        self.path = self._file.path
+        return self._file.fd
+
+    def write(self, text: str) -> None:
+        if self._file is not None:
+            self._file.write(text)
+
+    def fault(self, kind: str, text: str) -> None:
+        """Something the child did wrong."""
+        count = self._counts[kind] = self._counts.get(kind, 0) + 1
+        if count > _LISTED:
+            return
+        self.write(text if count < _LISTED else f"{text}; more of this kind are not listed")
+        self.faults.append(text)
+        self._diagnostics.fault(self._name, kind, text, self.path)
+
+    def ended(self, text: str) -> None:
+        """How a life ended; shown every time."""
+        self.faults.append(text)
+        self.write(text)
+        self._diagnostics.event(self._name, text, self.path)
+
+    def load_error(self, directory: Path, reason: str, facts: list[str]) -> None:
+        self.faults.append(reason)
+        self.write(f"not loaded: {reason}")
+        facts = [f"extension {self._name}", *facts, *([f"log {self.path}"] if self.path else [])]
+        if self.path and (said := last_words(self.path)):
+            reason += f": {said[-1].strip()[:_SAID]}"
+        self._diagnostics.load_error(directory, f"{reason} ({', '.join(facts)})")
+
+    def trim(self) -> None:
+        if self._file is not None:
+            self._file.trim()
+
+    def close(self) -> None:
+        """Only when nothing more can be said: whoever waited for the child may write last."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+MAX_BYTES = 5 * 1000 * 1000
+_CHUNK = 1024 * 1024
+
+
+def log_path(home: Path, name: str) -> Path:
+    return home / "logs" / f"ext-{check_name(name)}.log"
+
+
+def last_words(log: Path) -> list[str]:
+    """The end of what the child wrote itself in its last life, which usually says why it is not running."""
+    if not log.is_file():  # a pipe in the log's place must not hang us
+        return []
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    start = max((place for place, line in enumerate(lines) if not line), default=0)  # each life begins with a blank
+    return [line for line in lines[start:] if line.strip() and not line.startswith("[zot] ")]
+
+
+class LogFile:
+    """Open for appending while the extension lives; ``fd`` is handed to the child as its stderr."""
+
+    def __init__(self, home: Path, name: str, version: str) -> None:
+        self.path = log_path(home, name)
+        self.fd = _open(self.path)
+        self.trim()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        os.write(self.fd, b"\n")
+        self.write(f"{name} {version or '-'} {stamp}")
+
+    def write(self, text: str) -> None:
+        """One or more host lines. A full disk loses the remark, never the extension."""
+        lines = "".join(f"[zot] {line}\n" for line in text.splitlines() or [""])
+        try:
+            os.write(self.fd, lines.encode("utf-8", "replace"))
+            self.trim()
+        except OSError:
+            return
+
+    def trim(self) -> None:
+        """Rotate a log above its limit. A child may fill it by itself, so the host also calls this now and then."""
+        try:
+            if os.fstat(self.fd).st_size > MAX_BYTES:
+                _rotate(self.path)
+        except OSError:
+            return  # the log keeps growing; nothing else suffers
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _open(path: Path) -> int:
+    try:
+        make_private_dir(path.parent)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        os.set_blocking(fd, True)  # non-blocking only for the open: a pipe in the log's place must not hang us
+        os.fchmod(fd, 0o600)
+    except OSError as error:
+        raise ExtensionError(f"the log {path} cannot be opened: {error.strerror or error}") from error
+    return fd
+
+
+def _rotate(path: Path) -> None:
+    """Under a lock of its own: two runs share the log, and one rotation is enough."""
+    source = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(source, fcntl.LOCK_EX)
+        if os.fstat(source).st_size > MAX_BYTES:
+            _move_content(source, path.with_name(f"{path.name}.1"))
+    finally:
+        os.close(source)
+
+
+def _move_content(source: int, old: Path) -> None:
+    temporary = old.with_name(f".{old.name}.tmp")
+    target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        while chunk := os.read(source, _CHUNK):
+            os.write(target, chunk)
+        os.ftruncate(source, 0)
+        os.replace(temporary, old)
+    finally:
+        os.close(target)
+
+
+class Diagnostics:
+    """``show`` puts one line where the user sees it."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._shown: set[tuple[str, str]] = set()
+        self.load_errors: list[str] = []
+
+    def load_error(self, directory: Path, reason: str) -> None:
+        text = f"extension load: {directory}: {reason}"
+        self.load_errors.append(text)
+        self._show(text)
+
+    def fault(self, extension: str, kind: str, text: str, log: Path | None) -> None:
+        """Shown the first time this extension has this kind of fault."""
+        if (extension, kind) not in self._shown:
+            self._shown.add((extension, kind))
+            self.event(extension, text, log)
+
+    def event(self, extension: str, text: str, log: Path | None = None) -> None:
+        """Shown each time: an extension's end, say."""
+        self._show(f"extension {extension}: {text}" + (f" (log: {log})" if log else ""))
+
+    def note(self, text: str) -> None:
+        self._show(text)
+
+    def forget(self) -> None:
+        """A reload gives everybody a clean sheet."""
+        self._shown.clear()
+        self.load_errors.clear()

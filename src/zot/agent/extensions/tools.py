@@ -1,0 +1,192 @@
+"""A tool that lives in an extension: the call goes over the wire, the answer comes back or its absence is told.
+
+The model always gets a result. An abandoned call is cancelled in the child if it said that it understands that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from zot.agent.extensions import schema_check
+from zot.agent.extensions.process.child import Child, new_id
+from zot.agent.extensions.registry import is_deferred
+from zot.core.tool import ToolContext, ToolResult
+from zot.errors import ExtensionError, ExtensionTimedOut
+from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
+from zot.wire import frames, limits
+from zot.wire.frames import Content
+
+_SLOW_S = 10.0
+
+
+class ToolHost(Protocol):
+    """What a tool needs of the host."""
+
+    tool_timeout_s: float
+
+    @property
+    def interactive(self) -> bool: ...
+
+    def owner_of_tool(self, name: str) -> Child | None: ...
+
+    def call_opened(self, child: Child, id: str, tool: str) -> Callable[[], None]:
+        """Note a running call, so that the child may ask for tools within it; returns what notes its end."""
+        ...
+
+    def activate(self, names: tuple[str, ...]) -> None: ...
+
+
+class ExtensionTool:
+    """Described by the extension that registered it and run by whoever owns the name when it is called."""
+
+    read_only = False
+
+    def __init__(self, child: Child, frame: frames.RegisterTool, host: ToolHost) -> None:
+        self.extension = child.name
+        self.name = frame.name
+        self.description = frame.description
+        self.schema: dict[str, Any] = schema_check.completed(frame.schema)
+        self.deferred = is_deferred(frame)
+        self._interactive = frame.interactive
+        self._host = host
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        child = self._host.owner_of_tool(self.name)
+        if child is None:
+            return self._failed(f"no extension registered for tool {self.name}")
+        if self._interactive and not self._host.interactive:
+            return self._failed("it waits for a person, and in this mode there is none")
+        if wrong := schema_check.misfit(self.schema, args):
+            return self._failed(f"the arguments do not fit its schema: {wrong}")
+        id = new_id()
+        closed = self._host.call_opened(child, id, self.name)
+        try:
+            return await self._call(child, id, args)
+        finally:
+            closed()
+
+    async def _call(self, child: Child, id: str, args: dict[str, Any]) -> ToolResult:
+        began = time.monotonic()
+        seconds = None if self._interactive else self._host.tool_timeout_s
+        try:
+            answer: frames.ToolResult = await child.ask(frames.ToolCall(id=id, name=self.name, args=args), seconds)
+        except asyncio.CancelledError:
+            self._cancel(child, id)
+            raise
+        except ExtensionTimedOut as error:
+            self._cancel(child, id)
+            child.log.write(f"tool {self.name}: {error}")
+            return self._failed(f"timeout: {error}", timed_out=True)
+        except ExtensionError as error:
+            return self._failed(f"the extension {error}")
+        finally:
+            child.slow_calls += time.monotonic() - began > _SLOW_S
+        if answer.activate_tools:
+            self._host.activate(answer.activate_tools)
+        return converted(child.name, self.name, answer)
+
+    def _cancel(self, child: Child, id: str) -> None:
+        if "tool_cancel" in child.capabilities:
+            child.send(frames.ToolCancel(id=id))
+
+    def _failed(self, reason: str, *, timed_out: bool = False) -> ToolResult:
+        return failed(self.extension, self.name, reason, timed_out=timed_out)
+
+
+def converted(extension: str, tool: str, answer: frames.ToolResult) -> ToolResult:
+    """Blocks that cannot be used become text saying so; an image that cannot be decoded makes it an error."""
+    blocks: list[ResultBlock] = []
+    formats: list[str] = []
+    broken = False
+    for content in answer.content:
+        block = _block(extension, tool, content)
+        if block is None:
+            continue
+        broken = broken or (content.type == "image" and isinstance(block, TextBlock))
+        blocks.append(block)
+        formats.append("markdown" if content.format == "markdown" else "")
+    if not blocks:
+        blocks.append(TextBlock(f"(extension {extension}/{tool} returned no content)"))
+    details = {**about(extension, tool), **_extras(answer, formats)}
+    return ToolResult(tuple(blocks), answer.is_error or broken, details)
+
+
+def failed(extension: str, tool: str, reason: str, *, timed_out: bool = False) -> ToolResult:
+    details: dict[str, Any] = about(extension, tool)
+    if timed_out:
+        details["timed_out"] = True
+    return ToolResult((TextBlock(f"extension {extension}/{tool} failed: {reason}"),), True, details)
+
+
+def about(extension: str, tool: str) -> dict[str, Any]:
+    """For screens, observers and the session file; never for the model."""
+    return {"extension": extension, "tool": tool}
+
+
+def _extras(answer: frames.ToolResult, formats: Iterable[str]) -> dict[str, Any]:
+    extras: dict[str, Any] = {}
+    if any(formats):
+        extras["formats"] = list(formats)  # one for each block of the content
+    if answer.structured_content is not None:
+        extras["structured_content"] = answer.structured_content
+    return extras
+
+
+def _block(extension: str, tool: str, content: frames.Content) -> ResultBlock | None:
+    match content.type:
+        case "text":
+            return TextBlock(content.text) if content.text else None
+        case "image":
+            return _image(extension, tool, content)
+        case other:
+            return TextBlock(f"(extension {extension}/{tool} returned a block of unknown type {other[:40]!r})")
+
+
+def _image(extension: str, tool: str, content: frames.Content) -> ResultBlock:
+    from base64 import b64decode  # only for images
+    from binascii import Error
+
+    try:
+        data = b64decode(content.data, validate=True)
+    except (Error, ValueError):
+        data = b""
+    if not data:
+        return TextBlock(f"(extension {extension}/{tool} returned an image that cannot be decoded)")
+    return ImageBlock(content.mime_type or "image/png", data)
+
+
+def wire_blocks(
+    content: Sequence[ResultBlock], budget: int = limits.OBSERVED_RESULT, most: int = limits.OBSERVED_BLOCKS
+) -> tuple[tuple[Content, ...], bool]:
+    """The blocks that fit, and whether anything was cut."""
+    kept: list[Content] = []
+    cut = len(content) > most
+    for block in content[:most]:
+        wire, whole = _fit(block, budget)
+        cut = cut or not whole
+        if wire is not None:
+            kept.append(wire)
+            budget -= _size(wire)
+    return tuple(kept), cut
+
+
+def _fit(block: ResultBlock, room: int) -> tuple[Content | None, bool]:
+    match block:
+        case TextBlock(text):
+            data = text.encode("utf-8", "replace")
+            if len(data) <= room:
+                return Content(type="text", text=text), True
+            return Content(type="text", text=data[: max(0, room)].decode("utf-8", "ignore")), False
+        case ImageBlock(mime_type, data):
+            if len(data) * 4 // 3 + 4 + len(mime_type) > room:
+                return None, False
+            from base64 import b64encode  # only for images
+
+            return Content(type="image", mime_type=mime_type, data=b64encode(data).decode()), True
+
+
+def _size(block: Content) -> int:
+    return len(block.text.encode("utf-8", "replace")) + len(block.data) + len(block.mime_type)
