@@ -1,6 +1,6 @@
 """The interactive mode: a table of contents. Who does what is in the module named after it.
 
-keys → ``keymap`` → ``editor`` → ``Submitted`` → ``busy.Turns`` → agent → events → ``transcript`` → ``screen``.
+keys → ``keymap`` → ``editor`` → ``Submitted`` → ``turns.Turns`` → agent → events → ``transcript`` → ``screen``.
 ``App`` holds the parts and the few facts they share. It opens before the agent exists, so that typing works at once.
 """
 
@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 from zot.agent.modes.interactive import extension_commands, keymap, lifecycle
 from zot.agent.modes.interactive.attendants import Attendants
 from zot.agent.modes.interactive.attention import Attention
-from zot.agent.modes.interactive.busy import Turns
 from zot.agent.modes.interactive.commands import registry
-from zot.agent.modes.interactive.custom_keys import CustomKeys
 from zot.agent.modes.interactive.dialogs.dialog import Dialogs
 from zot.agent.modes.interactive.editor.editor import Editor, Submitted
 from zot.agent.modes.interactive.editor.in_app import AppSurroundings
-from zot.agent.modes.interactive.looks import Looks
-from zot.agent.modes.interactive.notes import InteractiveSurface, Notes
+from zot.agent.modes.interactive.keymap import CustomKeys
 from zot.agent.modes.interactive.panels import Panels
-from zot.agent.modes.interactive.screen import Screen
-from zot.agent.modes.interactive.status import Status
-from zot.agent.modes.interactive.transcript import Transcript
+from zot.agent.modes.interactive.screen.looks import Looks
+from zot.agent.modes.interactive.screen.notes import InteractiveSurface, Notes
+from zot.agent.modes.interactive.screen.screen import Screen
+from zot.agent.modes.interactive.screen.status import Status
+from zot.agent.modes.interactive.screen.transcript import Transcript
+from zot.agent.modes.interactive.turns import Turns
 from zot.agent.modes.interactive.welcome import Welcome
 from zot.errors import ZotError
 from zot.tui.keys import Key, KeyDecoder

@@ -165,7 +165,7 @@ class Attendants:
 
 def _reason(error: Exception) -> str:
     """The category, and what the provider said about it."""
-    from zot.agent.modes.interactive.failure_text import in_words
+    from zot.agent.modes.interactive.screen.failure_text import in_words
     from zot.provider.failures import rescue_reason
 
     label, colon, _ = rescue_reason(error).partition(": ")

@@ -91,7 +91,7 @@ async def _ready_to_show(messages: Sequence[Message]) -> None:
     """A resumed conversation with code needs the highlighter now: import it while keys are still heard."""
     if not messages:
         return
-    from zot.agent.modes.interactive.resumed import coloured
+    from zot.agent.modes.interactive.screen.resumed import coloured
 
     if coloured(messages):
         await asyncio.to_thread(warm_up)

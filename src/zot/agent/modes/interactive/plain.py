@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.agent.console import Stdout, say
-from zot.agent.modes.interactive.failure_text import in_words
+from zot.agent.modes.interactive.screen.failure_text import in_words
 from zot.core import events
 from zot.system.collector import wake
 from zot.tui.sanitize import Sanitizer, one_line

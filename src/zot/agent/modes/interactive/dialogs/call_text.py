@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.modes.interactive.tool_bodies import box_safe, code_rows
+from zot.agent.modes.interactive.screen.tool_bodies import box_safe, code_rows
 from zot.agent.tools.edit_diff import diff_of
 from zot.agent.tools.edit_text import Span
 from zot.tui.markdown import Painter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog, titled_rule
 from zot.agent.modes.interactive.dialogs.pages import Pages
-from zot.agent.modes.interactive.resumed import message_blocks
+from zot.agent.modes.interactive.screen.resumed import message_blocks
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.width import cut

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.modes.interactive import blocks
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.agent.modes.interactive.dialogs.pages import Pages
+from zot.agent.modes.interactive.screen import blocks
 from zot.errors import ZotError
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock, user_message

@@ -14,8 +14,7 @@ from zot.agent.modes.interactive.editor.chips import Chip, ChipMaker, expanded
 from zot.agent.modes.interactive.editor.editing import BINDINGS, Editing
 from zot.agent.modes.interactive.editor.paste import clean, pasted
 from zot.agent.modes.interactive.editor.popups import Popups
-from zot.agent.modes.interactive.editor.submission import submission
-from zot.agent.modes.interactive.editor.submitted import Submitted
+from zot.agent.modes.interactive.editor.submission import Submitted, submission
 from zot.agent.modes.interactive.editor.surroundings import Surroundings
 from zot.errors import ZotError
 from zot.provider.messages import ImageBlock
@@ -25,8 +24,7 @@ from zot.tui.text_layout import Scroll, shown
 from zot.tui.theme import Theme
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.editor.history import History
-    from zot.agent.modes.interactive.editor.history_walk import HistoryWalk
+    from zot.agent.modes.interactive.editor.history import History, HistoryWalk
     from zot.agent.modes.interactive.editor.vi import ViKeys
 
 __all__ = ["Editor", "EditorView", "Submitted"]
@@ -198,7 +196,7 @@ class Editor:
 
     def walk(self) -> HistoryWalk:
         if self._walk is None:
-            from zot.agent.modes.interactive.editor.history_walk import HistoryWalk
+            from zot.agent.modes.interactive.editor.history import HistoryWalk
 
             self._walk = HistoryWalk(self.history, self.buffer)
         return self._walk

@@ -1,20 +1,21 @@
 """Every file below the working directory, listed by a child process and searched in slices: no key ever waits.
 
 The list comes from ripgrep, or from our own worker where it is not installed; both leave out what ignore files name.
-While it grows it can be searched already, and it stays until a newer one is complete.
+While it grows it can be searched already, and it stays until a newer one is complete. Case never counts: paths are
+compared in lower case.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from bisect import insort
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from zot.agent.modes.interactive.editor.path_match import PathMatcher
 from zot.errors import ToolError
 
 LIMIT = 300_000
@@ -22,6 +23,7 @@ FOUND = 100
 FRESH_S = 10.0
 _SLICE_S = 0.002
 _STEP = 200
+_PATH = 1_000  # what a match outside the name costs
 
 
 class FileIndex:
@@ -127,3 +129,33 @@ class _Listing:
             self._add_directories(directory.rpartition("/")[0])
             self._directories.add(directory)
             self._append(f"{directory}/")
+
+
+class PathMatcher:
+    """How well a path answers what was typed; lower is better.
+
+    It ``holds`` what was typed as it stands, or merely has its letters ``in_order``; each has its score."""
+
+    def __init__(self, typed: str) -> None:
+        self._typed = typed.lower()
+        # Possessive: a path is read once from left to right, whether its letters match or not.
+        steps = "".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in self._typed)
+        self._letters = re.compile(steps)
+
+    def holds(self, path: str) -> bool:
+        return self._typed in path
+
+    def in_order(self, path: str) -> bool:
+        return self._letters.match(path) is not None
+
+    def score(self, path: str) -> int:
+        """Of a path that holds it: at the beginning of the name, in the name, elsewhere; short ones first."""
+        at, name = path.rfind(self._typed), path.rfind("/", 0, -1) + 1
+        if at < name:
+            return _PATH + len(path)
+        return len(path) + (0 if at == name else 100)
+
+    def loose_score(self, path: str) -> int:
+        """Letters that stand close to each other are more likely meant."""
+        found = self._letters.match(path)
+        return 20 * (found.end() - path.find(self._typed[:1])) + len(path) if found else _PATH

@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.modes.interactive.editor.file_index import FileIndex
-from zot.agent.modes.interactive.editor.path_match import PathMatcher
-from zot.agent.modes.interactive.editor.popup import ROWS
+from zot.agent.modes.interactive.editor.file_index import FileIndex, PathMatcher
+from zot.agent.modes.interactive.editor.popups import ROWS
 from zot.agent.tools.ignore import listed
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line

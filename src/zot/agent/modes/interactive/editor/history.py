@@ -1,7 +1,8 @@
 """What was said before in this project, for every zot that works in it: ``<home>/history/<hash of the project>.jsonl``.
 
 One record per line, appended by a single write under a lock, private (0600), the newest 500 kept. A line that cannot be
-read is passed over; a history that cannot be written costs nothing but itself. Read when first asked for.
+read is skipped; a history that cannot be written costs nothing but itself. It is read when first asked for.
+``HistoryWalk`` steps through it and comes back to the draft exactly as it was left.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from zot.system.files import locked, make_private_dir, write_atomic
+from zot.tui.text_buffer import Position, TextBuffer, units_of
 
 KEPT = 500
 LONGEST = 256 << 10  # a longer text is remembered by this process alone
@@ -110,3 +112,52 @@ def project_of(directory: str) -> str:
         if os.path.dirname(above) == above:
             return directory
         above = os.path.dirname(above)
+
+
+class HistoryWalk:
+    def __init__(self, history: History, buffer: TextBuffer) -> None:
+        self._history = history
+        self._buffer = buffer
+        self._entries: list[str] = []
+        self._index: int | None = None
+        self._draft: tuple[list[str], Position] = ([], Position(0, 0))
+        self.sideways = False  # begun with left on an empty editor: left and right go on
+
+    @property
+    def under_way(self) -> bool:
+        return self._index is not None
+
+    def older(self) -> bool:
+        """One back; False when there is nothing older."""
+        if self._index is None:
+            self._entries = self._history.entries()
+            self._draft = (self._buffer.units(), self._buffer.cursor)
+        index = len(self._entries) if self._index is None else self._index
+        if not index:
+            return False
+        self._show(index - 1)
+        return True
+
+    def newer(self) -> bool:
+        """One forward, past the newest the draft; False when no walk is under way."""
+        if self._index is None:
+            return False
+        if self._index + 1 < len(self._entries):
+            self._show(self._index + 1)
+            return True
+        units, cursor = self._draft
+        self._put(units)
+        self._buffer.move(cursor)
+        self.leave()
+        return True
+
+    def leave(self) -> None:
+        """What is shown is the draft from now on."""
+        self._index, self.sideways = None, False
+
+    def _show(self, index: int) -> None:
+        self._index = index
+        self._put(units_of(self._entries[index]))
+
+    def _put(self, units: list[str]) -> None:
+        self._buffer.replace(Position(0, 0), self._buffer.end, units)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from zot.agent.modes.interactive.editor.popup import ROWS
+from zot.agent.modes.interactive.editor.popups import ROWS
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme

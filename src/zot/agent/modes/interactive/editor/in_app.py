@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zot.agent.modes.interactive.custom_keys import CustomKeys
 from zot.agent.modes.interactive.editor.surroundings import Surroundings
+from zot.agent.modes.interactive.keymap import CustomKeys
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App

@@ -1,20 +1,39 @@
-"""Which popup is open: at most one, decided by the text after every key."""
+"""What opens above the editor while typing: completions of commands, files, the search of the history.
+
+At most one popup is open, decided by the text after every key: a command being named, or an ``@``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from zot.agent.modes.interactive.editor.trigger import FileMention, file_mention, slash_text
 from zot.tui.keys import Key
-from zot.tui.text_buffer import units_of
+from zot.tui.text_buffer import Position, TextBuffer, Token, units_of
 from zot.tui.theme import Theme
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Editor
     from zot.agent.modes.interactive.editor.file_picker import FilePicker
     from zot.agent.modes.interactive.editor.history_search import HistorySearch
-    from zot.agent.modes.interactive.editor.popup import Popup
     from zot.agent.modes.interactive.editor.slash_popup import SlashPopup
+
+ROWS = 12
+_LONGEST = 256  # nobody names a longer path by hand, and each key looks
+
+
+class Popup(Protocol):
+    """While ``visible``, ``key`` gets keys before anyone else and says whether it used one; ``escape`` is esc."""
+
+    @property
+    def visible(self) -> bool: ...
+
+    def key(self, key: Key) -> bool: ...
+
+    def escape(self) -> None: ...
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        """At most ``height`` rows."""
+        ...
 
 
 class Popups:
@@ -111,3 +130,37 @@ class Popups:
 
     def _end_search(self) -> None:
         self._search = None
+
+
+class FileMention(NamedTuple):
+    """``start`` is where the ``@`` or ``!@`` begins, ``typed`` what stands between it and the cursor."""
+
+    start: Position
+    typed: str
+    content: bool
+
+
+def slash_text(buffer: TextBuffer) -> str:
+    """The text when it is a command being typed; else an empty string."""
+    line = buffer.lines[0]
+    if len(buffer.lines) > 1 or line[:1] != ["/"] or len(line) > _LONGEST or buffer.cursor.column < len(line):
+        return ""
+    return "" if any(isinstance(unit, Token) for unit in line) else "".join(line)
+
+
+def file_mention(buffer: TextBuffer) -> FileMention | None:
+    """The mention the cursor stands at the end of; an ``@`` after a letter, as in an address, is none."""
+    line, end = buffer.line, buffer.cursor.column
+    for column in range(end - 1, max(end - _LONGEST, 0) - 1, -1):
+        unit = line[column]
+        if unit.isspace() or isinstance(unit, Token):
+            return None
+        if unit == "@":
+            break
+    else:
+        return None
+    content = column > 0 and line[column - 1] == "!"
+    start = column - content
+    if start and not line[start - 1].isspace():
+        return None
+    return FileMention(Position(buffer.cursor.line, start), "".join(line[column + 1 : end]), content)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from zot.agent.modes.interactive.editor.popup import ROWS
+from zot.agent.modes.interactive.editor.popups import ROWS
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme

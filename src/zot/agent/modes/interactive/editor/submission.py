@@ -11,8 +11,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from zot.agent.modes.interactive.editor.chips import Chip, expanded, images_of
-from zot.agent.modes.interactive.editor.submitted import Submitted
 from zot.errors import ZotError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
@@ -23,6 +24,13 @@ MAX_BYTES = 1 << 20
 MAX_IMAGE = 20 << 20
 
 _COMMAND = re.compile(r"/[A-Za-z0-9_:-]+(?:\s|\Z)")
+
+
+class Submitted(msgspec.Struct, frozen=True):
+    """What the user said, every chip and paste expanded."""
+
+    text: str
+    images: tuple[ImageBlock, ...] = ()
 
 
 def submission(units: Sequence[str]) -> Submitted | None:

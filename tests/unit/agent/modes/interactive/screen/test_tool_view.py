@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from zot.agent.modes.interactive import tool_bodies
-from zot.agent.modes.interactive.tool_view import ToolView, short_arguments
+from zot.agent.modes.interactive.screen import tool_bodies
+from zot.agent.modes.interactive.screen.tool_view import ToolView, short_arguments
 from zot.core.events import ToolResultEvent
 from zot.core.tool_calls import STOPPED
 from zot.provider.messages import TextBlock

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from zot.agent.modes.interactive import tool_bodies
+from zot.agent.modes.interactive.screen import tool_bodies
 from zot.core.tool_calls import STOPPED
 from zot.tui.markdown import Painter
 from zot.tui.partial_json import string_fields

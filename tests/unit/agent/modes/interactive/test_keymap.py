@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.agent.modes.interactive.custom_keys import CustomKeys, normal_name
+from zot.agent.modes.interactive.keymap import CustomKeys, normal_name
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.agent.modes.interactive.failure_text import in_words
+from zot.agent.modes.interactive.screen.failure_text import in_words
 
 BODY = '{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}'
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive import blocks
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM
-from zot.agent.modes.interactive.failure_text import RETRYING, in_words
-from zot.agent.modes.interactive.tool_view import ToolView
+from zot.agent.modes.interactive.screen import blocks
+from zot.agent.modes.interactive.screen.failure_text import RETRYING, in_words
+from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.core import events
 from zot.provider.messages import ImageBlock, Message, TextBlock
 from zot.tui.markdown import MarkdownStream
@@ -177,7 +177,7 @@ class Transcript:
 
     def show(self, messages: Sequence[Message], *, rows: int = 0) -> None:
         """Settle a resumed conversation: its last screens; older messages stay in the session file."""
-        from zot.agent.modes.interactive.resumed import resumed_blocks
+        from zot.agent.modes.interactive.screen.resumed import resumed_blocks
 
         for block in resumed_blocks(messages, self._app, rows or 3 * self._app.height):
             self._app.screen.settled.add(block)

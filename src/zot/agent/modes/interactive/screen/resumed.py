@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive import blocks
-from zot.agent.modes.interactive.tool_view import ToolView
+from zot.agent.modes.interactive.screen import blocks
+from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.core.events import ToolResultEvent
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
 from zot.tui.widgets.status_bar import tokens
