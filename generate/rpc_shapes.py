@@ -35,7 +35,7 @@ def commands() -> list[Shape]:
 
 
 def events() -> list[Shape]:
-    return [shape_of(struct) for struct in get_args(rpc_frames.Event)]
+    return [shape_of(struct) for struct in get_args(rpc_frames.KnownEvent)]
 
 
 def data() -> dict[str, Shape]:

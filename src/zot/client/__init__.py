@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zot.client.options import ClientOptions
     from zot.client.sync import SyncClient
     from zot.errors import ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
-    from zot.wire.rpc_events import Event, Unknown, decode, text_of
+    from zot.wire.events import text_of
     from zot.wire.rpc_frames import (
         ApprovalRequest,
         AssistantMessage,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         CompactDone,
         Done,
         Error,
+        Event,
         ExtClearNotes,
         ExtDisplay,
         ExtNotify,
@@ -53,9 +54,11 @@ if TYPE_CHECKING:
         ToolUseStart,
         TurnEnd,
         TurnStart,
+        Unknown,
         Usage,
         UsageTotals,
         UserMessage,
+        decode,
     )
 
 __all__ = [
@@ -103,7 +106,7 @@ __all__ = [
 ]
 
 _ROOMS = (
-    ("zot.wire.rpc_events", ("Event", "Unknown", "decode", "text_of")),
+    ("zot.wire.events", ("text_of",)),
     ("zot.client.client", ("Client",)),
     ("zot.client.options", ("ClientOptions",)),
     ("zot.client.sync", ("SyncClient",)),

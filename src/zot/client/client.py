@@ -18,7 +18,8 @@ from zot.errors import CommandFailed, CompactionAborted, CompactionFailed, Proce
 from zot.sdk.approvals import answer_of
 from zot.sdk.images import PromptImage, image_block
 from zot.wire import rpc_frames as rpc
-from zot.wire.rpc_events import Event, text_of
+from zot.wire.events import text_of
+from zot.wire.rpc_frames import Event
 
 
 class Client:

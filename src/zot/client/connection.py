@@ -17,7 +17,7 @@ import msgspec
 from zot.client.child import Child
 from zot.errors import ClientError, CommandFailed, NoAnswer
 from zot.wire import rpc_frames
-from zot.wire.rpc_events import Event, decode
+from zot.wire.rpc_frames import Event, decode
 
 _ENDS = (rpc_frames.Done, rpc_frames.CompactDone)
 _HIGH_WATER = 1000  # events waiting for a reader

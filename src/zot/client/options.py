@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypedDict
 
 from zot.sdk.approvals import Decision
-from zot.wire.rpc_events import Event
-from zot.wire.rpc_frames import ApprovalRequest
+from zot.wire.rpc_frames import ApprovalRequest, Event
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 

@@ -13,7 +13,7 @@ from zot.client.options import ClientOptions
 from zot.sdk.images import PromptImage
 from zot.system.waiting_face import WaitingFace
 from zot.wire import rpc_frames as rpc
-from zot.wire.rpc_events import Event
+from zot.wire.rpc_frames import Event
 
 
 class SyncClient(WaitingFace):

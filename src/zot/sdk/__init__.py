@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from zot.sdk.stream import EventStream
     from zot.sdk.sync import SyncRuntime
     from zot.sdk.tools import tool
-    from zot.wire.rpc_events import Event, Unknown, decode, text_of
+    from zot.wire.events import text_of
     from zot.wire.rpc_frames import (
         AssistantMessage,
         AssistantStart,
         CompactDone,
         Done,
         Error,
+        Event,
         ExtClearNotes,
         ExtDisplay,
         ExtNotify,
@@ -63,9 +64,11 @@ if TYPE_CHECKING:
         ToolUseStart,
         TurnEnd,
         TurnStart,
+        Unknown,
         Usage,
         UsageTotals,
         UserMessage,
+        decode,
     )
 
 __all__ = [
@@ -119,7 +122,7 @@ __all__ = [
 # Looked through in this order; a program that only reads transcripts loads no agent.
 _ROOMS = (
     ("zot.errors", ("AgentBusy", "RuntimeClosed", "ToolError", "ZotError")),
-    ("zot.wire.rpc_events", ("Event", "Unknown", "decode", "text_of")),
+    ("zot.wire.events", ("text_of",)),
     ("zot.core.confirm", ("Answer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),
     ("zot.sdk.approvals", ("Approval",)),

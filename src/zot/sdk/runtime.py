@@ -27,8 +27,7 @@ from zot.sdk.options import Options, check, embedding_of, flags_of
 from zot.sdk.stream import EventStream, Job, Work
 from zot.sdk.surface import EventSurface
 from zot.wire import rpc_frames
-from zot.wire.events import message_fields, usage_fields
-from zot.wire.rpc_events import text_of
+from zot.wire.events import message_of, text_of, totals_of
 
 
 class Runtime:
@@ -218,12 +217,11 @@ class Runtime:
 
     def messages(self) -> tuple[rpc_frames.Message, ...]:
         """The transcript as it is now."""
-        fields = [message_fields(message) for message in self._entered().agent.messages]
-        return msgspec.convert(fields, tuple[rpc_frames.Message, ...])
+        return tuple(map(message_of, self._entered().agent.messages))
 
     def cost(self) -> rpc_frames.UsageTotals:
         """Tokens and money of everything so far."""
-        return rpc_frames.UsageTotals(**usage_fields(self._entered().agent.cost))
+        return totals_of(self._entered().agent.cost)
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The models of the current provider."""

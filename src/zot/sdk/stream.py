@@ -15,7 +15,8 @@ from typing import Any
 from zot.core.events import AgentEvent
 from zot.core.run import Emit
 from zot.wire import rpc_frames
-from zot.wire.rpc_events import Event, of
+from zot.wire.events import of
+from zot.wire.rpc_frames import Event
 
 Job = Callable[[Emit], Coroutine[Any, Any, Any]]
 

@@ -15,7 +15,7 @@ from zot.sdk.runtime import Runtime
 from zot.sdk.stream import EventStream
 from zot.system.waiting_face import WaitingFace
 from zot.wire import rpc_frames
-from zot.wire.rpc_events import Event
+from zot.wire.rpc_frames import Event
 
 
 class SyncRuntime(WaitingFace):

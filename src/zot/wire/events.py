@@ -1,12 +1,13 @@
-"""Agent events as JSON: the one encoder that ``--json`` and ``zot rpc`` share, and what a transcript looks like.
+"""Agent events as structs of the wire: what ``--json`` and ``zot rpc`` print, what the SDK hands out.
 
-Compact JSON, ``type`` first. Image data never leaves (a byte count does), reasoning blocks are left out, and a
-natural end is spelled ``end_turn``.
+``of`` turns an event of the core into its struct and ``encode`` into its line: compact JSON, ``type`` first. Image data
+never leaves (a byte count does), reasoning blocks are left out, and a natural end is spelled ``end_turn``. The structs
+are part of the RPC wire and stay apart from ``rpc_frames`` only so that ``zot --json`` need not load its commands.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,86 +15,297 @@ from zot.core import events as ev
 from zot.provider.messages import (
     Block,
     ImageBlock,
-    Message,
     ReasoningBlock,
+    ResultBlock,
     TextBlock,
     ToolCallBlock,
     ToolResultBlock,
-    Usage,
+)
+from zot.provider.messages import Message as CoreMessage
+from zot.provider.messages import Usage as CoreUsage
+
+# --- objects inside events -------------------------------------------------------------------------------------
+
+
+class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens and cost. ``reasoning`` is null when the provider does not count it."""
+
+    input: int
+    output: int
+    reasoning: int | None
+    cache_read: int
+    cache_write: int
+    cost_usd: float
+
+
+class TextContent(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+    """Text."""
+
+    text: str
+
+
+class ImageContent(msgspec.Struct, frozen=True, kw_only=True, tag="image"):
+    """An image, by its size: the data itself is never sent."""
+
+    mime_type: str
+    bytes: int
+
+
+class ToolCallContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"):
+    """A call the model made."""
+
+    id: str
+    name: str
+    args: Any
+
+
+class ToolResultContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
+    """The answer to a call."""
+
+    call_id: str
+    is_error: bool
+    content: tuple[TextContent | ImageContent, ...]
+
+
+Content = TextContent | ImageContent | ToolCallContent | ToolResultContent
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of the transcript."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: tuple[Content, ...]
+    time: str
+
+
+# --- events ----------------------------------------------------------------------------------------------------
+
+
+class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag="user_message"):
+    """The prompt as it was added to the transcript."""
+
+    content: tuple[Content, ...]
+    time: str
+
+
+class TurnStart(msgspec.Struct, frozen=True, kw_only=True, tag="turn_start"):
+    """A model call begins."""
+
+    step: int
+
+
+class AssistantStart(msgspec.Struct, frozen=True, kw_only=True, tag="assistant_start"):
+    """The model began to answer."""
+
+
+class TextDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="text_delta"):
+    """A piece of the answer. ``merged`` says how many pieces were joined because the client read too slowly."""
+
+    delta: str
+    merged: int = 0
+
+
+class ToolUseStart(msgspec.Struct, frozen=True, kw_only=True, tag="tool_use_start"):
+    """The model begins to write a tool call."""
+
+    id: str
+    name: str
+
+
+class ToolUseArgs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_use_args"):
+    """A piece of the call's arguments, as JSON text. ``merged`` as in ``text_delta``."""
+
+    id: str
+    delta: str
+    merged: int = 0
+
+
+class ToolUseEnd(msgspec.Struct, frozen=True, kw_only=True, tag="tool_use_end"):
+    """The call's arguments are complete."""
+
+    id: str
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="usage"):
+    """What a model call used, once per call, and the running sum."""
+
+    input: int
+    output: int
+    reasoning: int | None
+    cache_read: int
+    cache_write: int
+    cost_usd: float
+    cumulative: UsageTotals
+    auxiliary: bool = False
+
+
+class AssistantMessage(msgspec.Struct, frozen=True, kw_only=True, tag="assistant_message"):
+    """The complete answer, as the user may see it."""
+
+    content: tuple[Content, ...]
+    time: str
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"):
+    """The model wants a tool to run; ``args`` is null when they were empty or invalid."""
+
+    id: str
+    name: str
+    args: Any
+
+
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn_end"):
+    """The model call is over. After ``tool_use`` the tools run, then the next turn begins."""
+
+    stop: Literal["end_turn", "tool_use", "length", "error", "aborted"]
+    error: str = ""
+
+
+class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_progress"):
+    """Output of a running tool. ``merged`` as in ``text_delta``; ``dropped`` counts characters left out before it."""
+
+    id: str
+    text: str
+    merged: int = 0
+    dropped: int = 0
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
+    """A tool finished, failed or was refused."""
+
+    id: str
+    is_error: bool
+    content: tuple[TextContent | ImageContent, ...]
+
+
+class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done"):
+    """A compaction succeeded: its last event, in place of ``done``."""
+
+    summary: str
+
+
+class Error(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="error"):
+    """A prompt or compaction failed; ``done`` follows. Never after an abort."""
+
+    message: str
+    code: str = ""
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
+    """The prompt is over, whatever the outcome; so is a failed compaction. A good one ends in ``compact_done``."""
+
+
+WireEvent = (
+    UserMessage
+    | TurnStart
+    | AssistantStart
+    | TextDelta
+    | ToolUseStart
+    | ToolUseArgs
+    | ToolUseEnd
+    | Usage
+    | AssistantMessage
+    | ToolCall
+    | TurnEnd
+    | ToolProgress
+    | ToolResult
+    | CompactDone
+    | Error
+    | Done
 )
 
-_encoder = msgspec.json.Encoder()
 
-# Events whose fields are the wire's own: encoded as they are, the hot path of a streaming answer.
-_PLAIN = (
-    ev.TextDelta,
-    ev.ToolUseArgs,
-    ev.ToolProgress,
-    ev.TurnStart,
-    ev.AssistantStart,
-    ev.ToolUseStart,
-    ev.ToolUseEnd,
-    ev.Error,
-    ev.Done,
-)
+# --- from the core to the wire ---------------------------------------------------------------------------------
+
+_encode = msgspec.json.Encoder().encode
+
+# The core's fields are the wire's own here, so these are encoded as they are: the hot path of a streaming answer.
+_SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
+    ev.TextDelta: TextDelta,
+    ev.ToolUseArgs: ToolUseArgs,
+    ev.ToolProgress: ToolProgress,
+    ev.TurnStart: TurnStart,
+    ev.AssistantStart: AssistantStart,
+    ev.ToolUseStart: ToolUseStart,
+    ev.ToolUseEnd: ToolUseEnd,
+    ev.Error: Error,
+    ev.Done: Done,
+}
 
 
 def encode(event: ev.AgentEvent) -> bytes | None:
     """One line without its newline, or None for events that are not part of the wire (notices)."""
-    if isinstance(event, _PLAIN):
-        return _encoder.encode(event)
-    fields = _fields(event)
-    return None if fields is None else _encoder.encode(fields)
+    if type(event) in _SAME:
+        return _encode(event)
+    frame = _reshaped(event)
+    return None if frame is None else _encode(frame)
 
 
-def _fields(event: ev.AgentEvent) -> dict[str, Any] | None:
+def of(event: ev.AgentEvent) -> WireEvent | None:
+    """The event as programs see it, or None for those that are not part of the wire."""
+    if isinstance(event, ev.TextDelta):  # most of a streaming answer
+        return TextDelta(delta=event.delta)
+    same = _SAME.get(type(event))
+    return _reshaped(event) if same is None else msgspec.convert(event, same, from_attributes=True)
+
+
+def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
     match event:
         case ev.UserMessage(message):
-            return {"type": "user_message", "content": blocks(message.content), "time": message.time}
+            return UserMessage(content=_contents(message.content), time=message.time)
         case ev.AssistantMessage(message):
-            return {"type": "assistant_message", "content": blocks(message.content), "time": message.time}
+            return AssistantMessage(content=_contents(message.content), time=message.time)
         case ev.ToolCall(call):
-            return {"type": "tool_call", "id": call.id, "name": call.name, "args": call.parsed()}
+            return ToolCall(id=call.id, name=call.name, args=call.parsed())
         case ev.ToolResultEvent(id, is_error, content):
-            return {"type": "tool_result", "id": id, "is_error": is_error, "content": blocks(content)}
+            return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)))
         case ev.UsageEvent(usage, cumulative, auxiliary):
-            fields = {"type": "usage", **usage_fields(usage), "cumulative": usage_fields(cumulative)}
-            return {**fields, "auxiliary": True} if auxiliary else fields
+            sums = msgspec.structs.asdict(totals_of(usage))
+            return Usage(**sums, cumulative=totals_of(cumulative), auxiliary=auxiliary)
         case ev.TurnEnd(stop, error):
-            fields = {"type": "turn_end", "stop": "end_turn" if stop == "end" else stop}
-            return {**fields, "error": error} if error else fields
+            return TurnEnd(stop="end_turn" if stop == "end" else stop, error=error)
         case ev.CompactDone(summary, automatic):
-            return None if automatic else {"type": "compact_done", "summary": summary}
+            return None if automatic else CompactDone(summary=summary)
         case _:
             return None
 
 
-def usage_fields(usage: Usage) -> dict[str, Any]:
-    return {
-        "input": usage.input_tokens,
-        "output": usage.output_tokens,
-        "reasoning": usage.reasoning_tokens,
-        "cache_read": usage.cache_read_tokens,
-        "cache_write": usage.cache_write_tokens,
-        "cost_usd": usage.cost_usd,
-    }
+def message_of(message: CoreMessage) -> Message:
+    """A message of the transcript."""
+    return Message(role=message.role, content=_contents(message.content), time=message.time)
 
 
-def message_fields(message: Message) -> dict[str, Any]:
-    return {"role": message.role, "content": blocks(message.content), "time": message.time}
+def totals_of(usage: CoreUsage) -> UsageTotals:
+    return UsageTotals(
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        reasoning=usage.reasoning_tokens,
+        cache_read=usage.cache_read_tokens,
+        cache_write=usage.cache_write_tokens,
+        cost_usd=usage.cost_usd,
+    )
 
 
-def blocks(content: tuple[Block, ...]) -> list[dict[str, Any]]:
-    return [_block(block) for block in content if not isinstance(block, ReasoningBlock)]
+def text_of(message: Message | UserMessage | AssistantMessage) -> str:
+    """The text blocks joined by newlines; empty when there is none."""
+    return "\n".join(block.text for block in message.content if isinstance(block, TextContent))
 
 
-def _block(block: TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock) -> dict[str, Any]:
+def _contents(blocks: tuple[Block, ...]) -> tuple[Content, ...]:
+    return tuple(_content(block) for block in blocks if not isinstance(block, ReasoningBlock))
+
+
+def _content(block: TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock) -> Content:
     match block:
-        case TextBlock(text):
-            return {"type": "text", "text": text}
-        case ImageBlock(mime_type, data):
-            return {"type": "image", "mime_type": mime_type, "bytes": len(data)}
         case ToolCallBlock(id, name):
-            return {"type": "tool_call", "id": id, "name": name, "args": block.parsed()}
+            return ToolCallContent(id=id, name=name, args=block.parsed())
         case ToolResultBlock(call_id, content, is_error):
-            return {"type": "tool_result", "call_id": call_id, "is_error": is_error, "content": blocks(content)}
+            return ToolResultContent(call_id=call_id, is_error=is_error, content=tuple(map(_result, content)))
+        case _:
+            return _result(block)
+
+
+def _result(block: ResultBlock) -> TextContent | ImageContent:
+    if isinstance(block, TextBlock):
+        return TextContent(text=block.text)
+    return ImageContent(mime_type=block.mime_type, bytes=len(block.data))

@@ -1,15 +1,42 @@
-"""The RPC wire, protocol version 1: every command, response and event as a struct. This file is its single source.
+"""The RPC wire, protocol version 1: every command, response and event as a struct; ``decode`` reads a line of zot's.
 
-``docs/schema/rpc.json``, the reference page and the client libraries' types are generated from it. Events are what
-``extproto.events`` writes, as a client reads them. On the wire ``type`` comes first, ``id`` second, then the keys in
-the order written here. Names are permanent; new fields have defaults, and a reader ignores what it does not know.
+``docs/schema/rpc.json``, the reference page and the client libraries' types are generated from it. The agent's own
+events come from ``wire.events``, which ``--json`` shares. On the wire ``type`` comes first, ``id`` second, then the
+keys in the order written here. Names are permanent; new fields have defaults, and a reader ignores what it does not
+know.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Literal
 
 import msgspec
+
+from zot.wire.events import AssistantMessage as AssistantMessage
+from zot.wire.events import AssistantStart as AssistantStart
+from zot.wire.events import CompactDone as CompactDone
+from zot.wire.events import Content as Content
+from zot.wire.events import Done as Done
+from zot.wire.events import Error as Error
+from zot.wire.events import ImageContent as ImageContent
+from zot.wire.events import Message as Message
+from zot.wire.events import TextContent as TextContent
+from zot.wire.events import TextDelta as TextDelta
+from zot.wire.events import ToolCall as ToolCall
+from zot.wire.events import ToolCallContent as ToolCallContent
+from zot.wire.events import ToolProgress as ToolProgress
+from zot.wire.events import ToolResult as ToolResult
+from zot.wire.events import ToolResultContent as ToolResultContent
+from zot.wire.events import ToolUseArgs as ToolUseArgs
+from zot.wire.events import ToolUseEnd as ToolUseEnd
+from zot.wire.events import ToolUseStart as ToolUseStart
+from zot.wire.events import TurnEnd as TurnEnd
+from zot.wire.events import TurnStart as TurnStart
+from zot.wire.events import Usage as Usage
+from zot.wire.events import UsageTotals as UsageTotals
+from zot.wire.events import UserMessage as UserMessage
+from zot.wire.events import WireEvent as WireEvent
 
 PROTOCOL_VERSION = 1
 MAX_LINE = 16 * 1024 * 1024  # of a command, without its line end
@@ -145,57 +172,6 @@ AnyCommand = (
 # --- objects inside responses and events -----------------------------------------------------------------------
 
 
-class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens and cost. ``reasoning`` is null when the provider does not count it."""
-
-    input: int
-    output: int
-    reasoning: int | None
-    cache_read: int
-    cache_write: int
-    cost_usd: float
-
-
-class TextContent(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
-    """Text."""
-
-    text: str
-
-
-class ImageContent(msgspec.Struct, frozen=True, kw_only=True, tag="image"):
-    """An image, by its size: the data itself is never sent."""
-
-    mime_type: str
-    bytes: int
-
-
-class ToolCallContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """A call the model made."""
-
-    id: str
-    name: str
-    args: Any
-
-
-class ToolResultContent(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
-    """The answer to a call."""
-
-    call_id: str
-    is_error: bool
-    content: tuple[TextContent | ImageContent, ...]
-
-
-Content = TextContent | ImageContent | ToolCallContent | ToolResultContent
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of the transcript."""
-
-    role: Literal["user", "assistant", "tool"]
-    content: tuple[Content, ...]
-    time: str
-
-
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One model of the current provider."""
 
@@ -298,121 +274,7 @@ class CommandRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started: bool = False
 
 
-# --- zot -> client: events -------------------------------------------------------------------------------------
-
-
-class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag="user_message"):
-    """The prompt as it was added to the transcript."""
-
-    content: tuple[Content, ...]
-    time: str
-
-
-class TurnStart(msgspec.Struct, frozen=True, kw_only=True, tag="turn_start"):
-    """A model call begins."""
-
-    step: int
-
-
-class AssistantStart(msgspec.Struct, frozen=True, kw_only=True, tag="assistant_start"):
-    """The model began to answer."""
-
-
-class TextDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="text_delta"):
-    """A piece of the answer. ``merged`` says how many pieces were joined because the client read too slowly."""
-
-    delta: str
-    merged: int = 0
-
-
-class ToolUseStart(msgspec.Struct, frozen=True, kw_only=True, tag="tool_use_start"):
-    """The model begins to write a tool call."""
-
-    id: str
-    name: str
-
-
-class ToolUseArgs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_use_args"):
-    """A piece of the call's arguments, as JSON text. ``merged`` as in ``text_delta``."""
-
-    id: str
-    delta: str
-    merged: int = 0
-
-
-class ToolUseEnd(msgspec.Struct, frozen=True, kw_only=True, tag="tool_use_end"):
-    """The call's arguments are complete."""
-
-    id: str
-
-
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="usage"):
-    """What a model call used, once per call, and the running sum."""
-
-    input: int
-    output: int
-    reasoning: int | None
-    cache_read: int
-    cache_write: int
-    cost_usd: float
-    cumulative: UsageTotals
-    auxiliary: bool = False
-
-
-class AssistantMessage(msgspec.Struct, frozen=True, kw_only=True, tag="assistant_message"):
-    """The complete answer, as the user may see it."""
-
-    content: tuple[Content, ...]
-    time: str
-
-
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """The model wants a tool to run; ``args`` is null when they were empty or invalid."""
-
-    id: str
-    name: str
-    args: Any
-
-
-class TurnEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn_end"):
-    """The model call is over. After ``tool_use`` the tools run, then the next turn begins."""
-
-    stop: Literal["end_turn", "tool_use", "length", "error", "aborted"]
-    error: str = ""
-
-
-class ToolProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool_progress"):
-    """Output of a running tool. ``merged`` as in ``text_delta``; ``dropped`` counts characters left out before it."""
-
-    id: str
-    text: str
-    merged: int = 0
-    dropped: int = 0
-
-
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="tool_result"):
-    """A tool finished, failed or was refused."""
-
-    id: str
-    is_error: bool
-    content: tuple[TextContent | ImageContent, ...]
-
-
-class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done"):
-    """A compaction succeeded: its last event, in place of ``done``."""
-
-    summary: str
-
-
-class Error(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="error"):
-    """A prompt or compaction failed; ``done`` follows. Never after an abort."""
-
-    message: str
-    code: str = ""
-
-
-class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
-    """The prompt is over, whatever the outcome; so is a failed compaction. A good one ends in ``compact_done``."""
+# --- zot -> client: events beside the agent's ------------------------------------------------------------------
 
 
 class ExtNotify(msgspec.Struct, frozen=True, kw_only=True, tag="ext_notify"):
@@ -465,28 +327,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, tag="approval_r
 
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose
 
-Event = (
-    UserMessage
-    | TurnStart
-    | AssistantStart
-    | TextDelta
-    | ToolUseStart
-    | ToolUseArgs
-    | ToolUseEnd
-    | Usage
-    | AssistantMessage
-    | ToolCall
-    | TurnEnd
-    | ToolProgress
-    | ToolResult
-    | CompactDone
-    | Error
-    | Done
-    | ExtensionEvent
-    | ApprovalRequest
-)
-
-ServerLine = Response | Event
+KnownEvent = WireEvent | ExtensionEvent | ApprovalRequest
+ServerLine = Response | KnownEvent
 
 # What the ``data`` of a successful response holds; commands that are not here return none.
 DATA: dict[str, type[msgspec.Struct]] = {
@@ -502,3 +344,31 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "get_commands": Commands,
     "run_command": CommandRun,
 }
+
+
+# --- reading what zot wrote ------------------------------------------------------------------------------------
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """An event this version does not know, as it came; to be passed over."""
+
+    type: str
+    raw: dict[str, Any]
+
+
+Event = KnownEvent | Unknown
+
+
+def decode(line: bytes | str) -> Response | Event:
+    """One line from zot; an unknown type or shape is an Unknown. msgspec.DecodeError for what is no JSON object."""
+    try:
+        return _decoder().decode(line)
+    except msgspec.ValidationError:
+        raw = msgspec.json.decode(line, type=dict[str, Any])
+        return Unknown(str(raw.get("type", "")), raw)
+
+
+@functools.cache
+def _decoder() -> msgspec.json.Decoder[ServerLine]:
+    """Made when the first line is read: zot itself only writes."""
+    return msgspec.json.Decoder(ServerLine)

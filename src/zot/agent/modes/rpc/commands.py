@@ -108,11 +108,11 @@ class Commands:
             cwd=str(self._runtime.workspace.cwd),
             message_count=len(agent.messages),
             busy=self._queue.busy,
-            usage=wire.UsageTotals(**events.usage_fields(agent.cost)),
+            usage=events.totals_of(agent.cost),
         )
 
-    def _get_messages(self, command: wire.GetMessages, reply: Reply) -> dict[str, Any]:
-        return {"messages": [events.message_fields(message) for message in self._runtime.agent.messages]}
+    def _get_messages(self, command: wire.GetMessages, reply: Reply) -> wire.Messages:
+        return wire.Messages(messages=tuple(map(events.message_of, self._runtime.agent.messages)))
 
     def _get_models(self, command: wire.GetModels, reply: Reply) -> wire.Models:
         provider = self._runtime.resolved.provider
