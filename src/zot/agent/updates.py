@@ -94,7 +94,7 @@ async def fetch_release(pool: HttpPool, url: str) -> Release | None:
     request = HttpRequest("GET", url, [("accept", "application/json"), ("user-agent", "zot")], b"")
     try:
         async with asyncio.timeout(_TIMEOUT_S):
-            response = await pool.send(request)
+            response = await pool.dispatch(request)
             body = await response.read(_BODY_MAX)
         return msgspec.json.decode(body, type=Release) if response.status == 200 else None
     except (ProviderError, TimeoutError, msgspec.DecodeError):

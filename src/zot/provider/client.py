@@ -119,7 +119,7 @@ class HttpClient:
         """A response that streams events; everything else is raised."""
         try:
             async with asyncio.timeout(self._endpoint.silence_s):
-                response = await self._pool.send(outgoing, insecure=self._endpoint.insecure)
+                response = await self._pool.dispatch(outgoing, insecure=self._endpoint.insecure)
                 if response.status == 200 and _may_stream(response):
                     return response
                 raise await self._refusal(response)

@@ -176,7 +176,7 @@ async def _get(pool: HttpPool, target: Target, url: str, own: list[tuple[str, st
     theirs = {name.lower(): value for name, value in target.provider.headers.items()}
     ours = [("accept", "application/json"), ("user-agent", f"zot/{__version__}"), *own]
     headers = [pair for pair in ours if pair[0] not in theirs] + list(theirs.items())
-    response = await pool.send(HttpRequest("GET", url, headers, b""), connect_timeout=_REQUEST_S)
+    response = await pool.dispatch(HttpRequest("GET", url, headers, b""), connect_timeout=_REQUEST_S)
     try:
         if response.status != 200:
             return {}

@@ -24,7 +24,7 @@ TURNS = [
 
 async def exchange(url: str, method: str = "POST", body: bytes = b'{"model":"m"}') -> tuple[int, bytes]:
     pool = HttpPool(environ={})
-    response = await pool.send(HttpRequest(method, url, [], body))
+    response = await pool.dispatch(HttpRequest(method, url, [], body))
     answer = response.status, await response.read(1 << 24)
     await pool.aclose()
     return answer

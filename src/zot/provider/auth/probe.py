@@ -47,7 +47,7 @@ async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, base: str
 
 
 async def _check(pool: HttpPool, provider: Provider, endpoint: Endpoint, request: HttpRequest) -> None:
-    response = await pool.send(request, insecure=endpoint.insecure, connect_timeout=_TIMEOUT_S)
+    response = await pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_TIMEOUT_S)
     try:
         # A gateway of one's own may list no models; that says nothing about the key.
         unlisted = response.status in _NO_LIST and endpoint.base_url != provider.base_url

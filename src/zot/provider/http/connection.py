@@ -11,26 +11,14 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import cast
 
 from zot.errors import TransportFailed
-from zot.provider.http.body import cut_off
-from zot.provider.http.head import Head, encode_connect, split_head
-from zot.provider.http.proxy import Proxy
-from zot.provider.http.url import Url
+from zot.provider.http.message import Head, cut_off, encode_connect, split_head
+from zot.provider.http.route import Proxy, Route, Url
 
 _HIGH_WATER = 1024 * 1024  # stop reading the socket while this much waits unread
 _HAPPY_EYEBALLS_S = 0.25
-
-
-class Route(NamedTuple):
-    """What makes two requests fit for the same connection."""
-
-    scheme: str
-    host: str
-    port: int
-    proxy: Proxy | None
-    insecure: bool
 
 
 class Connection(asyncio.Protocol):
@@ -40,7 +28,7 @@ class Connection(asyncio.Protocol):
         self.route = route
         self.loop = loop
         self.idle_since = 0.0
-        self.on_data: Callable[[], None] | None = None  # who drains it when nobody waits in `receive`
+        self.on_data: Callable[[], None] | None = None  # called for each arrival when nobody waits in `receive`
         self.on_lost: Callable[[Connection], None] | None = None
         self._transport: asyncio.Transport | None = None
         self._pieces: list[bytes] = []
@@ -52,7 +40,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Open, and nothing unasked for arrived."""
+        """Open, and nothing has arrived that nobody asked for."""
         return not self._ended and not self._pieces
 
     def send(self, *parts: bytes) -> None:
@@ -159,7 +147,7 @@ class Connection(asyncio.Protocol):
 
 
 class NeverAnswered(TransportFailed):
-    """The connection ended before the first byte of an answer: on a reused one, the request may be sent anew."""
+    """The connection ended before the first byte of an answer: on a reused one, the request may be dispatched again."""
 
 
 async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], timeout: float) -> Connection:

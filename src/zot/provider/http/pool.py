@@ -1,6 +1,6 @@
-"""A small HTTP/1.1 client for streams: keep-alive pool, TLS, proxies, nothing else (decision 002).
+"""A small HTTP/1.1 client for streams: keep-alive connections, TLS, proxies and nothing else (decision 002).
 
-Responses hand out their body in large pieces. A body read to its end gives the connection back to the pool;
+Responses hand out their body in large pieces. A body read to its end returns the connection to the pool;
 anything else closes it. No redirects, no cookies, no compression, no HTTP/2.
 """
 
@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from zot.errors import TransportFailed
 from zot.provider.dialects.dialect import HttpRequest
-from zot.provider.http.body import Body, cut_off
-from zot.provider.http.connection import Connection, NeverAnswered, Route, connect
-from zot.provider.http.head import Head, body_of, encode_head
-from zot.provider.http.proxy import proxy_for
-from zot.provider.http.url import parse_url
+from zot.provider.http.connection import Connection, NeverAnswered, connect
+from zot.provider.http.message import Body, Head, body_of, cut_off, encode_head
+from zot.provider.http.route import Route, parse_url, proxy_for
 
 _IDLE_PER_ROUTE = 4
 _IDLE_S = 60.0  # past this a router may have forgotten the connection without telling us
@@ -35,12 +33,13 @@ class HttpPool:
         self._open: set[Connection] = set()
         self._contexts: dict[bool, ssl.SSLContext] = {}
 
-    async def send(
+    async def dispatch(
         self, request: HttpRequest, *, insecure: bool = False, connect_timeout: float = 30.0
     ) -> HttpResponse:
-        """Send and wait for the response head. Raises TransportFailed, or BadRequest for an unsendable request.
+        """Dispatch the request and wait for the response head.
 
-        A reused connection that dies before the first byte of an answer is replaced and the request sent anew.
+        Raises TransportFailed, or BadRequest for a request that cannot be written. When a reused connection dies
+        before the first byte of an answer, the request is dispatched again on a fresh one.
         """
         url = parse_url(request.url)
         proxy = proxy_for(url, self._environ, self._proxy)
@@ -57,7 +56,7 @@ class HttpPool:
         return await self._exchange(connection, head, request.body)
 
     async def aclose(self) -> None:
-        """Close every connection, also those in use."""
+        """Close every connection, those in use included."""
         self._idle.clear()
         for connection in list(self._open):
             connection.abort()
@@ -79,7 +78,7 @@ class HttpPool:
         while idle:
             connection = idle.pop()
             if connection.loop is not loop:
-                continue  # of an event loop that ended, and its socket with it
+                continue  # belongs to an event loop that has ended, and its socket with it
             if connection.is_usable and loop.time() - connection.idle_since < _IDLE_S:
                 return connection
             connection.abort()
@@ -103,7 +102,7 @@ class HttpPool:
 
 
 class HttpResponse:
-    """A response whose head is here and whose body is on its way. Read it to the end, release it, or close it."""
+    """A response whose head has arrived and whose body is on its way. Read it to its end, release it or abort it."""
 
     def __init__(self, head: Head, body: Body, connection: Connection, pool: HttpPool, rest: bytes) -> None:
         self.status = head.status
@@ -135,10 +134,6 @@ class HttpResponse:
             raise cut_off()
         return b""
 
-    async def chunks(self) -> AsyncGenerator[bytes]:
-        while piece := await self.more():
-            yield piece
-
     async def read(self, limit: int) -> bytes:
         """The body up to ``limit`` bytes; a longer one is cut there and the connection closed."""
         pieces: list[bytes] = []
@@ -150,7 +145,7 @@ class HttpResponse:
         return b"".join(pieces)[:limit]
 
     def release(self) -> None:
-        """Nothing more of the body is wanted, but it is about to end: keep the connection if it does so soon."""
+        """No more of the body is wanted, but its end is near: keep the connection if that end comes soon."""
         if (connection := self._connection) is not None:
             self._timer = connection.loop.call_later(_RELEASE_S, self.abort)
             connection.on_data = self._drain
@@ -160,9 +155,6 @@ class HttpResponse:
         """Close the connection at once unless the body ended; ``more`` then raises in whoever waits for it."""
         if (connection := self._let_go()) is not None:
             connection.abort()
-
-    async def aclose(self) -> None:
-        self.abort()
 
     async def _receive(self, connection: Connection) -> bytes:
         try:

@@ -50,7 +50,7 @@ class SseParser:
         events: list[SseEvent] = []
         self._read_line(b"".join(self._line), events)
         self._line = []
-        self._dispatch(events)
+        self._emit(events)
         return events
 
     def _normalised(self, chunk: bytes) -> bytes:
@@ -85,7 +85,7 @@ class SseParser:
                 continue
             for line in block.split(b"\n"):
                 self._read_line(line, events)
-            self._dispatch(events)
+            self._emit(events)
         if rest:
             for line in rest[:-1].split(b"\n"):
                 self._read_line(line, events)
@@ -103,7 +103,7 @@ class SseParser:
 
     def _read_line(self, line: bytes, events: list[SseEvent]) -> None:
         if not line:
-            self._dispatch(events)
+            self._emit(events)
             return
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -112,7 +112,7 @@ class SseParser:
         elif field == b"event":
             self._event = value
 
-    def _dispatch(self, events: list[SseEvent]) -> None:
+    def _emit(self, events: list[SseEvent]) -> None:
         data = b"\n".join(self._data)
         if data or self._event:
             events.append(SseEvent(self._named(self._event), data))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.fakes.http_server import CERTIFICATE, FakeHttpServer, read_request
 from zot.errors import BadRequest, TransportFailed
 from zot.provider.dialects.dialect import HttpRequest
-from zot.provider.http.body import ChunkedBody
+from zot.provider.http.message import ChunkedBody
 from zot.provider.http.pool import HttpPool
-from zot.provider.http.url import parse_url
+from zot.provider.http.route import parse_url
 
 OK = b"HTTP/1.1 200 OK\r\n"
 SHORT = OK + b"content-length: 2\r\n\r\nok"
@@ -36,7 +36,7 @@ def post(url: str, *headers: tuple[str, str], body: bytes = b"{}") -> HttpReques
 
 async def body_of(pool: HttpPool, answer: bytes) -> bytes:
     async with FakeHttpServer([answer]) as server:
-        return await (await pool.send(post(server.url))).read(1 << 20)
+        return await (await pool.dispatch(post(server.url))).read(1 << 20)
 
 
 # Requests
@@ -44,7 +44,7 @@ async def body_of(pool: HttpPool, answer: bytes) -> bytes:
 
 async def test_the_request_on_the_wire_is_plain_http(pool: HttpPool) -> None:
     async with FakeHttpServer([SHORT]) as server:
-        await (await pool.send(post(f"{server.url}/v1/x?y=1", ("X-Api-Key", "k")))).read(10)
+        await (await pool.dispatch(post(f"{server.url}/v1/x?y=1", ("X-Api-Key", "k")))).read(10)
     assert server.requests == [
         b"POST /v1/x?y=1 HTTP/1.1\r\n"
         + f"host: 127.0.0.1:{server.port}\r\n".encode()
@@ -55,21 +55,21 @@ async def test_the_request_on_the_wire_is_plain_http(pool: HttpPool) -> None:
 async def test_a_large_body_arrives_whole(pool: HttpPool) -> None:
     body = os.urandom(1 << 20) * 3
     async with FakeHttpServer([SHORT]) as server:
-        await (await pool.send(post(server.url, body=body))).read(10)
+        await (await pool.dispatch(post(server.url, body=body))).read(10)
     assert server.requests[0].endswith(body)
 
 
 @pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\n", "a\rb", "a\0b"])
 async def test_a_line_break_in_a_header_is_refused_without_showing_the_value(pool: HttpPool, value: str) -> None:
     with pytest.raises(BadRequest, match="'authorization' holds a line break") as caught:
-        await pool.send(post("http://127.0.0.1:1", ("authorization", f"Bearer secret{value}")))
+        await pool.dispatch(post("http://127.0.0.1:1", ("authorization", f"Bearer secret{value}")))
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["x y", "x:", "", "x\r\n", "é"])
 async def test_a_header_name_must_be_a_token(pool: HttpPool, name: str) -> None:
     with pytest.raises(BadRequest, match="not a header name"):
-        await pool.send(post("http://127.0.0.1:1", (name, "v")))
+        await pool.dispatch(post("http://127.0.0.1:1", (name, "v")))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ async def test_a_header_name_must_be_a_token(pool: HttpPool, name: str) -> None:
 )
 async def test_an_address_that_is_none_is_refused(pool: HttpPool, url: str) -> None:
     with pytest.raises(BadRequest):
-        await pool.send(post(url))
+        await pool.dispatch(post(url))
 
 
 def test_addresses_are_taken_apart() -> None:
@@ -102,7 +102,7 @@ async def test_an_ipv6_host_is_reached(pool: HttpPool) -> None:
         server = await FakeHttpServer([SHORT], host="::1").__aenter__()
     except OSError:
         pytest.skip("this machine has no IPv6 loopback")
-    assert await (await pool.send(post(server.url))).read(10) == b"ok"
+    assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
     assert f"host: [::1]:{server.port}\r\n".encode() in server.requests[0]
     await server.__aexit__()
 
@@ -131,14 +131,14 @@ async def test_a_response_without_content_has_an_empty_body(pool: HttpPool) -> N
 
 async def test_headers_are_lower_case_and_repeated_ones_joined(pool: HttpPool) -> None:
     async with FakeHttpServer([OK + b"X-A: 1\r\nx-a: 2\r\ncontent-length: 0\r\n\r\n"]) as server:
-        response = await pool.send(post(server.url))
+        response = await pool.dispatch(post(server.url))
     assert (response.status, response.reason, response.headers["x-a"]) == (200, "OK", "1, 2")
 
 
 async def test_read_stops_at_its_limit_and_closes(pool: HttpPool) -> None:
     async with FakeHttpServer([OK + b"content-length: 50000\r\n\r\n" + b"x" * 5000, SHORT]) as server:
-        assert await (await pool.send(post(server.url))).read(4096) == b"x" * 4096
-        await (await pool.send(post(server.url))).read(10)
+        assert await (await pool.dispatch(post(server.url))).read(4096) == b"x" * 4096
+        await (await pool.dispatch(post(server.url))).read(10)
         assert server.connections == 2
 
 
@@ -206,7 +206,7 @@ def test_property_chunks_cut_anywhere_give_the_same_body(payloads: list[bytes], 
 async def test_a_connection_is_kept_for_the_next_request(pool: HttpPool) -> None:
     async with FakeHttpServer([SHORT] * 3) as server:
         for _ in range(3):
-            assert await (await pool.send(post(server.url))).read(10) == b"ok"
+            assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
         assert server.connections == 1
 
 
@@ -217,21 +217,21 @@ async def test_a_connection_is_kept_for_the_next_request(pool: HttpPool) -> None
 async def test_a_connection_the_server_will_close_is_not_kept(pool: HttpPool, answer: bytes) -> None:
     async with FakeHttpServer([answer, SHORT]) as server:
         for _ in range(2):
-            await (await pool.send(post(server.url))).read(10)
+            await (await pool.dispatch(post(server.url))).read(10)
         assert server.connections == 2
 
 
 async def test_a_body_not_read_to_its_end_costs_the_connection(pool: HttpPool) -> None:
     async with FakeHttpServer([SHORT, SHORT]) as server:
-        await (await pool.send(post(server.url))).aclose()
-        await (await pool.send(post(server.url))).read(10)
+        (await pool.dispatch(post(server.url))).abort()
+        await (await pool.dispatch(post(server.url))).read(10)
         assert server.connections == 2
 
 
 async def test_unasked_bytes_after_a_body_cost_the_connection(pool: HttpPool) -> None:
     async with FakeHttpServer([SHORT + b"HTTP/1.1 200 OK\r\n", SHORT]) as server:
         for _ in range(2):
-            assert await (await pool.send(post(server.url))).read(10) == b"ok"
+            assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
         assert server.connections == 2
 
 
@@ -246,7 +246,7 @@ async def test_a_kept_connection_that_died_is_replaced_and_the_request_sent_anew
 
     async with FakeHttpServer(handler=once) as server:
         for number in (b"1", b"2", b"3"):
-            assert await (await pool.send(post(server.url, body=number))).read(10) == b"ok"
+            assert await (await pool.dispatch(post(server.url, body=number))).read(10) == b"ok"
         assert server.connections == 3
     assert [request[-1:] for request in seen] == [b"1", b"2", b"2", b"3", b"3"]
 
@@ -257,7 +257,7 @@ async def test_a_fresh_connection_that_dies_is_an_error(pool: HttpPool) -> None:
 
     async with FakeHttpServer(handler=hang_up) as server:
         with pytest.raises(TransportFailed, match="closed before any answer") as caught:
-            await pool.send(post(server.url))
+            await pool.dispatch(post(server.url))
         assert server.connections == 1
     assert caught.value.retryable
 
@@ -274,14 +274,14 @@ async def test_a_released_stream_gives_its_connection_back_when_its_end_arrives(
         writer.write(SHORT)
 
     async with FakeHttpServer(handler=slow_end) as server:
-        response = await pool.send(post(server.url))
+        response = await pool.dispatch(post(server.url))
         assert await response.more() == b"data"
         response.release()
         go_on.set()
         async with asyncio.timeout(5):
             while not response.is_settled:  # noqa: ASYNC110 - nothing but the state shows it
                 await asyncio.sleep(0)
-        assert await (await pool.send(post(server.url))).read(10) == b"ok"
+        assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
         assert server.connections == 1
 
 
@@ -295,7 +295,7 @@ async def test_cancelling_closes_the_connection_at_once(pool: HttpPool) -> None:
         closed.set()
 
     async with FakeHttpServer(handler=never_answer) as server:
-        task = asyncio.ensure_future(pool.send(post(server.url)))
+        task = asyncio.ensure_future(pool.dispatch(post(server.url)))
         await asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -306,7 +306,7 @@ async def test_cancelling_closes_the_connection_at_once(pool: HttpPool) -> None:
 
 async def test_closing_the_pool_ends_a_read_in_progress(pool: HttpPool) -> None:
     async with FakeHttpServer([OK + b"content-length: 10\r\n\r\nab"]) as server:
-        response = await pool.send(post(server.url))
+        response = await pool.dispatch(post(server.url))
         assert await response.more() == b"ab"
         waiting = asyncio.ensure_future(response.more())
         await asyncio.sleep(0)
@@ -321,13 +321,13 @@ async def test_connection_refused_is_named_and_retryable(pool: HttpPool) -> None
         pass
     for host in ("127.0.0.1", "localhost"):
         with pytest.raises(TransportFailed, match="connection refused") as caught:
-            await pool.send(post(f"http://{host}:{server.port}"))
+            await pool.dispatch(post(f"http://{host}:{server.port}"))
         assert caught.value.retryable
 
 
 async def test_an_unknown_host_is_named(pool: HttpPool) -> None:
     with pytest.raises(TransportFailed, match=r"no such host: nowhere\.invalid"):
-        await pool.send(post("http://nowhere.invalid/"))
+        await pool.dispatch(post("http://nowhere.invalid/"))
 
 
 async def test_a_connect_that_hangs_times_out(pool: HttpPool) -> None:
@@ -339,7 +339,7 @@ async def test_a_connect_that_hangs_times_out(pool: HttpPool) -> None:
     async with FakeHttpServer(handler=mute) as proxy:
         slow = HttpPool(environ={"HTTPS_PROXY": f"127.0.0.1:{proxy.port}"})
         with pytest.raises(TransportFailed, match=r"i/o timeout after 0.05 s"):
-            await slow.send(post("https://model.test/"), connect_timeout=0.05)
+            await slow.dispatch(post("https://model.test/"), connect_timeout=0.05)
 
 
 async def test_a_pool_outlives_an_event_loop() -> None:
@@ -348,7 +348,7 @@ async def test_a_pool_outlives_an_event_loop() -> None:
 
     async def once() -> bytes:
         async with FakeHttpServer([SHORT]) as server:
-            return await (await pool.send(post(server.url))).read(10)
+            return await (await pool.dispatch(post(server.url))).read(10)
 
     assert await asyncio.to_thread(asyncio.run, once()) == b"ok"
     assert await once() == b"ok"
@@ -363,7 +363,7 @@ async def test_the_environment_names_the_authorities(variable: str) -> None:
     pool = HttpPool(environ={variable: str(CERTIFICATE)})
     async with FakeHttpServer([SHORT, SHORT], tls=True) as server:
         for _ in range(2):
-            assert await (await pool.send(post(server.url))).read(10) == b"ok"
+            assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
         assert server.connections == 1
         await pool.aclose()
 
@@ -373,22 +373,22 @@ async def test_an_unknown_certificate_is_refused_and_not_retried(pool: HttpPool)
         with pytest.raises(
             TransportFailed, match=r"tls handshake: the certificate of 127\.0\.0\.1 was refused"
         ) as caught:
-            await pool.send(post(server.url))
+            await pool.dispatch(post(server.url))
     assert isinstance(caught.value.__cause__, ssl.SSLCertVerificationError)
     assert not caught.value.retryable
 
 
 async def test_insecure_is_a_choice_for_one_request_not_for_the_pool(pool: HttpPool) -> None:
     async with FakeHttpServer([SHORT], tls=True) as server:
-        assert await (await pool.send(post(server.url), insecure=True)).read(10) == b"ok"
+        assert await (await pool.dispatch(post(server.url), insecure=True)).read(10) == b"ok"
         with pytest.raises(TransportFailed, match="certificate"):
-            await pool.send(post(server.url))
+            await pool.dispatch(post(server.url))
 
 
 async def test_speaking_tls_to_a_plain_server_is_a_handshake_failure(pool: HttpPool) -> None:
     async with FakeHttpServer(handler=lambda _, writer: _shout(writer)) as server:
         with pytest.raises(TransportFailed, match="tls handshake") as caught:
-            await pool.send(post(f"https://127.0.0.1:{server.port}"))
+            await pool.dispatch(post(f"https://127.0.0.1:{server.port}"))
     assert caught.value.retryable
 
 
@@ -401,4 +401,4 @@ async def test_a_variable_naming_no_certificates_is_an_error_that_says_so() -> N
     pool = HttpPool(environ={"SSL_CERT_FILE": "/nowhere/ca.pem"})
     with pytest.raises(BadRequest, match=r"SSL_CERT_FILE=/nowhere/ca\.pem: no usable certificates"):
         async with FakeHttpServer(tls=True) as server:
-            await pool.send(post(server.url))
+            await pool.dispatch(post(server.url))

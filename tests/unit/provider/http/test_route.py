@@ -8,8 +8,7 @@ from tests.fakes.http_server import CERTIFICATE, FakeHttpServer, FakeProxy
 from zot.errors import BadRequest, TransportFailed
 from zot.provider.dialects.dialect import HttpRequest
 from zot.provider.http.pool import HttpPool
-from zot.provider.http.proxy import proxy_for
-from zot.provider.http.url import parse_url
+from zot.provider.http.route import parse_url, proxy_for
 
 PROXY = "http://proxy.example:3128"
 
@@ -106,7 +105,7 @@ def test_a_socks_proxy_is_refused_by_name_without_its_password() -> None:
 async def test_http_goes_through_the_proxy_in_absolute_form_with_its_credentials() -> None:
     async with FakeProxy() as proxy:
         pool = HttpPool(environ={"HTTP_PROXY": f"http://u:p@127.0.0.1:{proxy.port}"})
-        response = await pool.send(HttpRequest("POST", "http://model.test:81/v1?x=1", [], b"{}"))
+        response = await pool.dispatch(HttpRequest("POST", "http://model.test:81/v1?x=1", [], b"{}"))
         assert await response.read(100) == b"proxied"
         await pool.aclose()
     head = proxy.requests[0]
@@ -121,7 +120,7 @@ async def test_https_goes_through_a_tunnel_and_keeps_it_for_the_next_request() -
         pool = HttpPool(environ=environ)
         for _ in range(2):
             request = HttpRequest("POST", "https://model.test/v1/messages", [("x-api-key", "k")], b"{}")
-            assert await (await pool.send(request)).read(100) == b"ok"
+            assert await (await pool.dispatch(request)).read(100) == b"ok"
         await pool.aclose()
     assert len(proxy.requests) == 1
     assert proxy.requests[0].startswith(b"CONNECT model.test:443 HTTP/1.1\r\n")
@@ -137,7 +136,7 @@ async def test_a_refused_tunnel_names_proxy_and_status() -> None:
         with pytest.raises(
             TransportFailed, match=r"proxy 127.0.0.1:\d+ refused a tunnel to model.test:443: http 407"
         ) as caught:
-            await pool.send(HttpRequest("POST", "https://model.test/", [], b""))
+            await pool.dispatch(HttpRequest("POST", "https://model.test/", [], b""))
     assert not caught.value.retryable
     assert "secret" not in str(caught.value)
 
@@ -147,7 +146,7 @@ async def test_a_proxy_may_itself_speak_tls() -> None:
     async with FakeHttpServer([answer], tls=True) as server, FakeProxy(server.port, tls=True) as proxy:
         environ = {"HTTPS_PROXY": f"https://127.0.0.1:{proxy.port}", "SSL_CERT_FILE": str(CERTIFICATE)}
         pool = HttpPool(environ=environ)
-        response = await pool.send(HttpRequest("POST", "https://model.test/v1", [], b"{}"))
+        response = await pool.dispatch(HttpRequest("POST", "https://model.test/v1", [], b"{}"))
         assert await response.read(100) == b"ok"
         await pool.aclose()
     assert proxy.requests[0].startswith(b"CONNECT model.test:443 HTTP/1.1\r\n")

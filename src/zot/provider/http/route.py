@@ -1,0 +1,192 @@
+"""Where a request goes: the address in its parts, and the proxy, if any, that stands on the way there.
+
+Addresses are parsed strictly; anything that could smuggle bytes into a request line is refused. Proxies come from
+the environment (lower case before upper case, as with curl), then from the setting. ``NO_PROXY`` takes names with
+their subdomains, addresses, networks, ports and ``*``. Loopback is never proxied.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from zot.errors import BadRequest
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Url(NamedTuple):
+    scheme: str
+    host: str  # lower case, IPv6 without brackets
+    port: int
+    target: str  # path and query
+    userinfo: str = ""
+
+    @property
+    def address(self) -> str:
+        """``host:port``, IPv6 in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def authority(self) -> str:
+        """What the ``host`` header says: the port only when it is not the scheme's own."""
+        if self.port == _DEFAULT_PORTS[self.scheme]:
+            return self.address.rpartition(":")[0]
+        return self.address
+
+
+class Proxy(NamedTuple):
+    url: Url
+    authorization: str = ""
+
+    @property
+    def name(self) -> str:
+        """Fit to show: no password in it."""
+        return f"proxy {self.url.address}"
+
+
+class Route(NamedTuple):
+    """Two requests may share a connection when their routes are equal."""
+
+    scheme: str
+    host: str
+    port: int
+    proxy: Proxy | None
+    insecure: bool
+
+
+def parse_url(text: str) -> Url:
+    """Raises BadRequest, naming the address without its password."""
+    scheme, found, rest = text.partition("://")
+    scheme = scheme.lower()
+    if not found or scheme not in _DEFAULT_PORTS:
+        raise BadRequest(f"not an http or https address: {redacted(text)!r}")
+    end = min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))
+    userinfo, _, place = rest[:end].rpartition("@")
+    host, port = _host_and_port(place, text)
+    target = rest[end:].partition("#")[0]
+    if not target.startswith("/"):
+        target = "/" + target
+    if any(c <= " " or c == "\x7f" for c in target):
+        raise BadRequest(f"spaces or control characters in the address {redacted(text)!r}")
+    if not target.isascii():
+        target = "".join(c if c.isascii() else "".join(f"%{b:02X}" for b in c.encode()) for c in target)
+    return Url(scheme, host, port or _DEFAULT_PORTS[scheme], target, userinfo)
+
+
+def _host_and_port(place: str, text: str) -> tuple[str, int]:
+    if place.startswith("["):
+        host, _, port = place[1:].partition("]")
+        port = port.removeprefix(":")
+    else:
+        host, _, port = place.partition(":")
+    if not host.isascii():
+        host = host.encode("idna").decode("ascii")
+    if not host or any(c <= " " or c in "\x7f/\\@" for c in host) or (port and not port.isdecimal()):
+        raise BadRequest(f"not a usable address: {redacted(text)!r}")
+    number = int(port or 0)
+    if number > 65535:
+        raise BadRequest(f"port {number} does not exist: {redacted(text)!r}")
+    return host.lower(), number
+
+
+def redacted(text: str) -> str:
+    """The address with a password replaced: fit to show."""
+    scheme, found, rest = text.partition("://")
+    if not found:
+        scheme, rest = "", text
+    authority, slash, path = rest.partition("/")
+    userinfo, at, place = authority.rpartition("@")
+    return f"{scheme}{found}{'***' if userinfo else ''}{at}{place}{slash}{path}"
+
+
+def basic_auth(userinfo: str) -> str:
+    """The value of an authorization header for the ``user:password`` of an address."""
+    if "%" in userinfo:
+        from urllib.parse import unquote  # only for odd passwords; its import costs milliseconds
+
+        userinfo = unquote(userinfo)
+    if ":" not in userinfo:
+        userinfo += ":"
+    return "Basic " + binascii.b2a_base64(userinfo.encode(), newline=False).decode("ascii")
+
+
+def proxy_for(url: Url, environ: Mapping[str, str], setting: str = "") -> Proxy | None:
+    """The proxy to use for ``url``; ``setting`` counts where the environment names none."""
+    if url.host in ("localhost", "::1") or (url.host.startswith("127.") and url.host.replace(".", "").isdecimal()):
+        return None
+    named = _variable(f"{url.scheme}_proxy", environ) or _variable("all_proxy", environ)
+    address = named or setting.strip()
+    if not address or _bypassed(url, _variable("no_proxy", environ) or ""):
+        return None
+    if "://" not in address:
+        address = f"http://{address}"
+    if not address.lower().startswith(("http://", "https://")):
+        raise BadRequest(f"{redacted(address)}: only http and https proxies are supported; set HTTPS_PROXY to one")
+    parts = parse_url(address)
+    return Proxy(parts._replace(userinfo="", target="/"), basic_auth(parts.userinfo) if parts.userinfo else "")
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> str | None:
+    """The lower-case variable wins even when it is empty: that is how a proxy is switched off."""
+    if name in environ:
+        return environ[name].strip()
+    if name == "http_proxy" and "REQUEST_METHOD" in environ:
+        return None  # under CGI a visitor's `Proxy:` header becomes HTTP_PROXY
+    return environ.get(name.upper(), "").strip()
+
+
+def _bypassed(url: Url, no_proxy: str) -> bool:
+    entries = no_proxy.replace(",", " ").lower().split()
+    if not entries:
+        return False
+    ip = _ip(url.host)
+    return any(_matches(url, ip, entry) for entry in entries)
+
+
+def _matches(url: Url, ip: IPv4Address | IPv6Address | None, entry: str) -> bool:
+    if entry == "*":
+        return True
+    if "/" in entry:
+        return ip is not None and _in_network(ip, entry)
+    name, port = _split_port(entry)
+    if port and port != str(url.port):
+        return False
+    if ip is not None:
+        return _ip(name) == ip
+    name = name.removeprefix("*").removeprefix(".")
+    return bool(name) and (url.host == name or url.host.endswith(f".{name}"))
+
+
+def _split_port(entry: str) -> tuple[str, str]:
+    if entry.startswith("["):
+        name, _, port = entry[1:].partition("]")
+        return name, port.removeprefix(":")
+    if entry.count(":") == 1:
+        name, _, port = entry.partition(":")
+        return name, port
+    return entry, ""
+
+
+def _ip(text: str) -> IPv4Address | IPv6Address | None:
+    if not (text[-1:].isdecimal() or ":" in text):
+        return None
+    import ipaddress  # only needed where NO_PROXY meets an address
+
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _in_network(ip: IPv4Address | IPv6Address, entry: str) -> bool:
+    import ipaddress
+
+    try:
+        return ip in ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        return False
