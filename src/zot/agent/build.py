@@ -39,7 +39,7 @@ from zot.provider.messages import Usage
 from zot.provider.model import Reasoning
 from zot.provider.model_call import Client
 from zot.provider.providers import credential_variables
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost

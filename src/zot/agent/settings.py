@@ -17,8 +17,7 @@ from zot.errors import ConfigError
 from zot.nearest import nearest
 from zot.provider.auth.store import KeyCommand
 from zot.provider.model import REASONING_LEVELS, Reasoning
-from zot.system.files import locked, move_aside, write_atomic
-from zot.system.json_file import decode_object, encode_pretty, read_bytes
+from zot.system.files import decode_object, encode_pretty, locked, move_aside, read_bytes, write_atomic
 
 _Seconds = Annotated[float, Meta(gt=0)]
 _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.system.user_files import open_regular
+from zot.system.files import open_regular
 
 
 class TextFile(msgspec.Struct, frozen=True):

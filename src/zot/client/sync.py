@@ -11,12 +11,12 @@ from typing import Unpack
 from zot.client.client import Client
 from zot.client.options import ClientOptions
 from zot.sdk.images import PromptImage
-from zot.system.waiting_face import WaitingFace
+from zot.system.blocking import BlockingFace
 from zot.wire import rpc_frames as rpc
 from zot.wire.rpc_frames import Event
 
 
-class SyncClient(WaitingFace):
+class SyncClient(BlockingFace):
     """``with SyncClient(model=…) as zot: for event in zot.prompt("…"): …``"""
 
     def __init__(self, **options: Unpack[ClientOptions]) -> None:

@@ -24,7 +24,7 @@ from zot.provider.providers import (
     is_url,
     key_variable,
 )
-from zot.system.json_file import decode_object, read_bytes
+from zot.system.files import decode_object, read_bytes
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Price = Annotated[float, msgspec.Meta(ge=0)]

@@ -13,12 +13,12 @@ from zot.sdk.images import PromptImage
 from zot.sdk.options import Options
 from zot.sdk.runtime import Runtime
 from zot.sdk.stream import EventStream
-from zot.system.waiting_face import WaitingFace
+from zot.system.blocking import BlockingFace
 from zot.wire import rpc_frames
 from zot.wire.rpc_frames import Event
 
 
-class SyncRuntime(WaitingFace):
+class SyncRuntime(BlockingFace):
     """``with SyncRuntime(model=…) as zot: for event in zot.prompt("…"): …``"""
 
     def __init__(self, **options: Unpack[Options]) -> None:

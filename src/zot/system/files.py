@@ -1,15 +1,56 @@
-"""How zot writes files so that nothing is lost: a temporary file beside the target, fsync, rename.
+"""Files, written so that nothing is lost: the whole new content appears under the name at once, or nothing changes.
 
-Private files are 0600 in directories 0700; read-modify-write happens under ``locked``.
+zot's own files are private, 0600 in directories 0700, and are read and changed under ``locked``. The user's files
+keep mode, owner, extended attributes and symlinks; a mistake in one that zot reads is told with its line and column.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
+import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from zot.errors import ConfigError
+
+_IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
+_LONGEST_NAME = 200  # leaves room for what the temporary name adds, within the usual 255 bytes
+
+
+def zot_home() -> Path:
+    """Where zot keeps its files: ``ZOT_HOME``, else ``$XDG_STATE_HOME/zot``, else the platform's place.
+
+    The path is absolute and the directory is not created; whoever writes there makes it 0700.
+    """
+    if explicit := os.environ.get("ZOT_HOME"):
+        return Path(explicit).expanduser().absolute()
+    if state := os.environ.get("XDG_STATE_HOME"):
+        return Path(state).absolute() / "zot"
+    home = os.path.expanduser("~")
+    if home == "~":
+        return Path(".zot").absolute()
+    if sys.platform == "darwin":
+        return Path(home) / "Library" / "Application Support" / "zot"
+    return Path(home) / ".local" / "state" / "zot"
+
+
+def find_program(name: str) -> str | None:
+    """The absolute path of a program on PATH; entries that are not absolute, such as ``.``, are passed over."""
+    for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        candidate = os.path.join(directory, name)
+        if os.path.isabs(directory) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+# zot's own files.
 
 
 def make_private_dir(path: Path) -> None:
@@ -76,3 +117,131 @@ def move_aside(path: Path) -> Path:
         number += 1
     path.rename(target)
     return target
+
+
+# JSON files that people edit.
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """The file's bytes; None when there is no such file. Other failures are a ConfigError."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def decode_object(path: Path, data: bytes) -> dict[str, Any]:
+    """The JSON object in ``data``; a blank file counts as an empty one."""
+    if not data.strip():
+        return {}
+    try:
+        value = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: {_place(data, str(error))}") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: the file must hold one JSON object, {{…}}")
+    return cast("dict[str, Any]", value)
+
+
+def _place(data: bytes, text: str) -> str:
+    """msgspec counts bytes; people count lines."""
+    reason, found, byte = text.rpartition(" (byte ")
+    if not found:
+        return "the JSON ends too early: a bracket, brace or quote is not closed" if "truncated" in text else text
+    before = data[: int(byte.removesuffix(")"))]
+    line = before.count(b"\n") + 1
+    column = len(before) - (before.rfind(b"\n") + 1) + 1
+    return f"line {line}, column {column}: {reason}"
+
+
+def encode_pretty(value: dict[str, Any]) -> bytes:
+    """Indented by two spaces, as people and the reference write it."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+# The user's own files.
+
+
+def open_regular(path: Path) -> int:
+    """A read-only descriptor of a regular file; directories, pipes and devices raise OSError, never hang."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    raise _not_regular(mode, str(path))
+
+
+def replace_file(path: Path, data: bytes) -> bool:
+    """Give ``path`` the content ``data``; its directory must exist. Returns whether the file was created.
+
+    A temporary file beside it is renamed over it. Where the directory does not allow that (not writable, or the file
+    is a mount point) it is written in place.
+    """
+    target = os.path.realpath(path)
+    before = _existing(target)
+    try:
+        _replace(target, data, before)
+    except OSError as error:
+        if before is None or error.errno not in _IN_PLACE:
+            raise
+        with open(os.open(target, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+            file.write(data)
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
+    return before is None
+
+
+def _existing(target: str) -> os.stat_result | None:
+    try:
+        before = os.stat(target)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(before.st_mode):
+        raise _not_regular(before.st_mode, target)
+    if not os.access(target, os.W_OK):  # a rename would not ask
+        raise PermissionError(errno.EACCES, "is write-protected", target)
+    return before
+
+
+def _not_regular(mode: int, path: str) -> OSError:
+    if stat.S_ISDIR(mode):
+        return IsADirectoryError(errno.EISDIR, "is a directory", path)
+    return OSError(errno.EINVAL, "is not a regular file (a pipe, socket or device)", path)
+
+
+def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
+    directory, name = os.path.split(target)
+    temporary = os.path.join(directory, f".{name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o666 if before is None else 0o600)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            if before is not None:
+                _take_after(fd, target, before)
+            file.flush()
+            os.fsync(fd)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def _take_after(fd: int, target: str, before: os.stat_result) -> None:
+    """Owner first: changing it clears the set-id bits of the mode."""
+    made = os.fstat(fd)
+    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+        with suppress(OSError):
+            os.fchown(fd, -1, before.st_gid)
+        with suppress(OSError):
+            os.fchown(fd, before.st_uid, -1)
+    os.fchmod(fd, stat.S_IMODE(before.st_mode))
+    if sys.platform == "linux":
+        with suppress(OSError):
+            for attribute in os.listxattr(target):
+                os.setxattr(fd, attribute, os.getxattr(target, attribute))

@@ -2,7 +2,7 @@
 
 A ``ProcessTree`` is one child and all it starts. It ends in one of three ways: it is over, it is stopped (SIGTERM,
 then SIGKILL after a grace), or it is left in the background, where it lives on until zot ends. Nothing survives
-zot: ``kill_all`` runs at exit, and ``process_watch`` does its work when zot could not. Children are started
+zot: ``kill_all`` runs at exit, and a watching shell does its work when zot could not. Children are started
 without a ``preexec_fn``, which keeps ``subprocess`` on its quick vfork path; that is why no parent-death signal is
 used, which would reach the shell alone anyway.
 """
@@ -20,7 +20,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from zot.system.process_table import MARK_VARIABLE, Process, members
-from zot.system.process_watch import Watch
 
 STOP_GRACE = 3.0
 EXIT_GRACE = 0.3
@@ -154,7 +153,7 @@ class _Children:
         self.owner = os.getpid()
         self._mark = f"{outer}/{run}" if outer else run
         self._trees: dict[int, ProcessTree] = {}
-        self._watch = Watch(f"{MARK_VARIABLE}={self._mark}")
+        self._watch = _Watch(f"{MARK_VARIABLE}={self._mark}")
         self._count = 0
         atexit.register(kill_all)
 
@@ -218,6 +217,79 @@ def _children() -> _Children:
     if _state is None or _state.owner != os.getpid():
         _state = _Children()
     return _state
+
+
+_WATCH_SCRIPT = """
+trap '' INT TERM HUP QUIT PIPE
+groups=
+while read -r line; do groups=$line; done
+for group in $groups; do kill -s KILL -- "-$group"; done
+for round in 1 2 3; do
+  found=$(grep -lsF "$1" /proc/[0-9]*/environ)
+  [ -n "$found" ] || exit 0
+  for file in $found; do
+    pid=${file#/proc/}
+    kill -s KILL "${pid%/environ}"
+  done
+done
+"""
+_MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
+
+
+class _Watch:
+    """A tiny shell that outlives zot by one moment: when zot is gone, however it went, it kills what zot left.
+
+    It sleeps on a pipe whose other end only zot holds, so the kernel wakes it even after SIGKILL. Each line zot writes
+    is the whole list of its living process groups; at the end of the pipe the last list is killed, and on Linux every
+    process that still carries ``mark`` in its environment. It is started a moment after the first command, so that a
+    short command never waits for it.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._pipe: int | None = None
+        self._shell: subprocess.Popen[bytes] | None = None
+        self._told: list[int] | None = None
+
+    def publish(self, groups: list[int]) -> None:
+        """Tell the shell which groups live now, starting it the first time."""
+        if self._pipe is None:
+            self._start()
+        if self._pipe is None or groups == self._told:
+            return
+        line = " ".join(str(group) for group in groups[:_MOST_GROUPS])
+        try:
+            os.write(self._pipe, f"{line}\n".encode())
+            self._told = groups
+        except OSError:
+            self.stop()  # somebody killed it; the next command starts another
+
+    def stop(self) -> None:
+        """Let the shell go; it kills what is left in its last list and on the machine with our mark."""
+        if self._pipe is not None:
+            os.close(self._pipe)
+        if self._shell is not None and self._shell.poll() is None:
+            self._shell.returncode = 0  # it ends by itself in a moment; do not warn that it still runs
+        self._pipe = self._shell = self._told = None
+
+    def _start(self) -> None:
+        """Without a shell, zot still kills its children whenever it ends by itself."""
+        read_end, write_end = os.pipe()
+        try:
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", _WATCH_SCRIPT, "zot-watch", self._mark],
+                stdin=read_end,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+                cwd="/",
+                start_new_session=True,
+            )
+            self._pipe = write_end
+        except OSError:
+            os.close(write_end)
+        finally:
+            os.close(read_end)
 
 
 def _signal_all(find: Callable[[], list[Process]], number: int) -> list[Process]:

@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.plain_user import plain_user
 from zot.agent.settings import Settings, Values, parse_reasoning, settings_page
 from zot.errors import ConfigError
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 
 def write(home: Path, value: Any) -> Path:

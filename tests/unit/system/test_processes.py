@@ -14,9 +14,9 @@ import pytest
 
 from tests.fakes.extension_host import until
 from tests.unit.system.living import gone_within, is_alive
+from zot.system.files import find_program
 from zot.system.process_table import MARK_VARIABLE, Process, _parse_stat, command_of, marked, members, snapshot
 from zot.system.processes import ProcessTree, background, kill_all, spawn
-from zot.system.programs import find_program
 
 ROOT = Path("/")
 

@@ -23,7 +23,7 @@ from zot.errors import UsageError, ZotError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, credential_variables
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 
 def run(argv: list[str]) -> int:

@@ -6,7 +6,7 @@ import sys
 
 from zot.provider.catalog import Catalog
 from zot.provider.model import Model
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 # title, width in cells, right-aligned; the last column takes what is left.
 _COLUMNS = (

@@ -16,7 +16,7 @@ from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary
 from zot.errors import SessionError, UsageError, ZotError
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 USAGE = """\
 Usage: zot sessions [command] [options]

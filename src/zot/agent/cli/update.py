@@ -12,7 +12,7 @@ from zot.agent.settings import Settings
 from zot.agent.updates import Update, UpdateCheck
 from zot.errors import UsageError, ZotError
 from zot.provider.http.pool import HttpPool
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 NEWER = 10  # the exit code of --check when there is an update
 

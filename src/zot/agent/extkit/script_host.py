@@ -26,7 +26,7 @@ from zot.agent.tools.workspace import Workspace
 from zot.errors import ExtensionError
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 from zot.system.process_table import command_of
 from zot.system.processes import ProcessTree, spawn
 from zot.wire.codec import encode

@@ -21,9 +21,9 @@ from zot.agent.tools.limits import Limits
 from zot.agent.tools.workspace import Workspace
 from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.system.files import find_program
 from zot.system.process_table import Process, command_of
 from zot.system.processes import ProcessTree
-from zot.system.programs import find_program
 
 BACKGROUND_GRACE = 1.0
 _MOST_NAMED = 5

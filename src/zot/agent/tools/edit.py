@@ -20,7 +20,7 @@ from zot.agent.tools.specs import EDIT
 from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.system.user_files import open_regular, replace_file
+from zot.system.files import open_regular, replace_file
 
 
 class EditTool(WorkspaceTool):

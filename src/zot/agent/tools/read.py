@@ -19,7 +19,7 @@ from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.provider.messages import ImageBlock
-from zot.system.user_files import open_regular
+from zot.system.files import open_regular
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 _BINARY_TEST_BYTES = 8192

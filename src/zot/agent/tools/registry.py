@@ -13,7 +13,7 @@ from zot.agent.tools import specs
 from zot.agent.tools.limits import Limits
 from zot.agent.tools.specs import Spec
 from zot.core.events import AgentEvent, ToolUseStart
-from zot.system.programs import find_program
+from zot.system.files import find_program
 
 if TYPE_CHECKING:
     from zot.agent.tools.workspace import Workspace

@@ -19,7 +19,7 @@ from zot.agent.tools.child_output import start_with_output
 from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
 from zot.agent.tools.workspace import Workspace
 from zot.errors import ToolError
-from zot.system.programs import find_program
+from zot.system.files import find_program
 
 SEARCH_TIMEOUT = 60
 

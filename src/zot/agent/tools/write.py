@@ -12,7 +12,7 @@ from zot.agent.tools.specs import WRITE
 from zot.agent.tools.workspace_tool import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.system.user_files import replace_file
+from zot.system.files import replace_file
 
 
 class WriteTool(WorkspaceTool):

@@ -16,8 +16,7 @@ import msgspec
 
 from zot.errors import ConfigError, UsageError
 from zot.provider.providers import PROVIDERS
-from zot.system.files import locked, write_atomic
-from zot.system.json_file import decode_object, encode_pretty, read_bytes
+from zot.system.files import decode_object, encode_pretty, locked, read_bytes, write_atomic
 
 Method = Literal["", "apikey", "oauth"]
 

@@ -19,9 +19,9 @@ from zot.agent.tools.grep import GrepTool
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext
 from zot.errors import ToolError
+from zot.system.files import find_program
 from zot.system.process_table import members
 from zot.system.processes import background
-from zot.system.programs import find_program
 
 
 @pytest.fixture(params=["ripgrep", "own walk"])

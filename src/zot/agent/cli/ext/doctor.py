@@ -27,7 +27,7 @@ from zot.agent.tools.registry import DEFAULT_TOOLS
 from zot.agent.tools.workspace import Workspace
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 from zot.tui.sanitize import one_line
 
 _READY = {"frame": "ready", "idle": "assumed ready: it sent no `ready`", "grace": "timed out: not ready after 3 s"}

@@ -11,8 +11,7 @@ from zot.agent.extensions.loading.guards_file import forget
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ZotError
-from zot.system.files import write_atomic
-from zot.system.home import zot_home
+from zot.system.files import write_atomic, zot_home
 
 
 def enable(argv: list[str]) -> int:

@@ -22,8 +22,7 @@ from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
-from zot.system.files import make_private_dir, sync_dir
-from zot.system.home import zot_home
+from zot.system.files import make_private_dir, sync_dir, zot_home
 
 
 def run(argv: list[str]) -> int:

@@ -10,7 +10,7 @@ import msgspec
 from zot.agent.extensions.loading.discover import Scope, candidates, global_dir, project_dir
 from zot.agent.extensions.loading.manifest import Manifest, check_name, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 from zot.tui.sanitize import one_line
 
 

@@ -15,7 +15,7 @@ from zot.agent.cli.ext.installed import typed_name
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.process.log import log_path
 from zot.errors import ZotError
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 from zot.tui.sanitize import Sanitizer
 
 POLL_S = 0.1

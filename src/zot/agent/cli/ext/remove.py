@@ -13,7 +13,7 @@ from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.guards_file import forget, known_guards
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ZotError
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 
 def run(argv: list[str]) -> int:

@@ -14,7 +14,7 @@ from zot.agent.extensions.loading.discover import candidates, project_dir
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ExtensionError, ZotError
-from zot.system.home import zot_home
+from zot.system.files import zot_home
 
 
 def trust(argv: list[str]) -> int:

@@ -12,8 +12,7 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import ConfigError
-from zot.system.files import locked, write_atomic
-from zot.system.json_file import read_bytes
+from zot.system.files import locked, read_bytes, write_atomic
 
 FILE = "guards.json"
 

@@ -15,7 +15,7 @@ import msgspec
 
 from zot.errors import ConfigError, ExtensionError
 from zot.system import strict_json
-from zot.system.json_file import decode_object
+from zot.system.files import decode_object
 
 FILE = "extension.json"
 MAX_BYTES = 1024 * 1024

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zot.system.files import make_private_dir
-from zot.system.home import zot_home
+from zot.system.files import make_private_dir, zot_home
 
 _LARGEST = 1_000_000
 

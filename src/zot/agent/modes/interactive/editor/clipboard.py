@@ -12,7 +12,7 @@ from zot.agent.modes.interactive.editor.submission import MAX_IMAGE
 from zot.errors import ZotError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.programs import find_program
+from zot.system.files import find_program
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Editor

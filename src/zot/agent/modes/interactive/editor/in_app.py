@@ -52,7 +52,7 @@ class AppSurroundings(Surroundings):
 
     def history(self) -> History:
         from zot.agent.modes.interactive.editor.history import History, history_file
-        from zot.system.home import zot_home
+        from zot.system.files import zot_home
 
         if self._app.flags.no_session:
             return History()

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 from zot.agent.modes.interactive.editor.chips import Chip, recognised
 from zot.agent.modes.interactive.editor.paste import clean
 from zot.errors import ZotError
-from zot.system.files import make_private_dir
-from zot.system.home import zot_home
-from zot.system.programs import find_program
+from zot.system.files import find_program, make_private_dir, zot_home
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Editor

@@ -17,7 +17,7 @@ from zot.agent.modes.interactive.editor.chips import Chip, expanded, images_of
 from zot.errors import ZotError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.user_files import open_regular
+from zot.system.files import open_regular
 
 MAX_FILES = 16
 MAX_BYTES = 1 << 20

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from zot.system import user_files
-from zot.system.user_files import open_regular, replace_file
+from zot.system import files
+from zot.system.files import open_regular, replace_file
 
 
 def mode_of(path: Path) -> int:
@@ -70,7 +70,7 @@ def test_a_failed_replacement_leaves_the_file_and_no_rubbish(tmp_path: Path, mon
     def full(fd: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(user_files.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         replace_file(file, b"new")
     assert file.read_bytes() == b"old"
@@ -86,7 +86,7 @@ def test_a_mount_point_is_written_in_place(tmp_path: Path, monkeypatch: pytest.M
     def busy(source: str, target: str) -> None:
         raise OSError(16, "Device or resource busy")
 
-    monkeypatch.setattr(user_files.os, "replace", busy)
+    monkeypatch.setattr(files.os, "replace", busy)
     assert not replace_file(file, b"new")
     assert (file.read_bytes(), file.stat().st_ino) == (b"new", inode)
     assert os.listdir(tmp_path) == ["f"]
