@@ -114,7 +114,7 @@ async def test_a_changed_project_extension_is_not_started_again(tmp_path: Path) 
 
 
 def _pid(kit: Kit) -> int:
-    return kit.host._children[0]._process.tree.pid  # pyright: ignore  # the test kills the child by its number
+    return next(iter(kit.host._children))._process.tree.pid  # pyright: ignore  # the test kills the child by its number
 
 
 async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
@@ -230,7 +230,7 @@ async def test_a_path_typed_by_hand_is_waited_for_longer_and_that_is_said(
 ) -> None:
     """ext-039: ten seconds in print and JSON mode, with one line after the first."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.1)
-    monkeypatch.setattr("zot.agent.extensions.host._SAY_WAITING_S", 0.2)
+    monkeypatch.setattr("zot.agent.extensions.process.children._SAY_WAITING_S", 0.2)
     async with hosting(tmp_path, explicit_grace_s=10.0) as kit:
         kit.add("slow", "time.sleep(0.6); hello(); ready(); serve()")
         host = await kit.start()

@@ -5,7 +5,7 @@ Queuing never waits and keeps each child's order. Text deltas, progress and usag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from zot.agent.extensions.process.child import Child
@@ -19,7 +19,7 @@ _Fields = dict[str, Any]
 
 
 class Fanout:
-    def __init__(self, children: Callable[[], Sequence[Child]], session_id: Callable[[], str], cwd: str) -> None:
+    def __init__(self, children: Iterable[Child], session_id: Callable[[], str], cwd: str) -> None:
         self._children = children
         self._session_id = session_id
         self._cwd = cwd
@@ -34,7 +34,7 @@ class Fanout:
 
     def emit(self, name: str, fields: Callable[[], _Fields] = dict) -> None:
         self._sequence += 1
-        listening = [child for child in self._children() if name in child.events and child.alive]
+        listening = [child for child in self._children if name in child.events and child.alive]
         if not listening:
             return
         common: _Fields = {"session_id": self._session_id(), "cwd": self._cwd, "sequence": self._sequence}

@@ -23,6 +23,7 @@ from zot.agent.extensions.loading.guards_file import remember
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extensions.nested_calls import NestedCalls, RunTool
 from zot.agent.extensions.process.child import Child
+from zot.agent.extensions.process.children import BackgroundTasks, Children
 from zot.agent.extensions.process.log import Diagnostics
 from zot.agent.extensions.registry import (
     BUILTIN_COMMANDS,
@@ -33,18 +34,13 @@ from zot.agent.extensions.registry import (
     status_of,
 )
 from zot.agent.extensions.surface import Surface
-from zot.agent.extensions.tasks import Tasks
 from zot.agent.extensions.tools import ExtensionTool
 from zot.core.tool import Tool
 from zot.system.files import make_private_dir
-from zot.system.processes import expect_children
 from zot.wire import frames, limits
 
 if TYPE_CHECKING:
     from zot.agent.extensions.trace import Direction, FrameTap
-
-_TRIM_LOGS_S = 2.0
-_SAY_WAITING_S = 1.0
 
 
 class ReloadStats(msgspec.Struct, frozen=True):
@@ -107,23 +103,21 @@ class ExtensionHost:
         self.session_id = session_id
         self._explicit_grace_s = explicit_grace_s
         self._remember_guards = remember_guards
-        self._children: list[Child] = []
         self._missing_guards: list[LoadProblem] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
         self._tools_stale = False
         self._open_session: str | None = None
-        self._tasks = Tasks(self._on_bug)
-        self._log_keeper: asyncio.Task[None] | None = None
-        self._lives: dict[Child, asyncio.Task[None]] = {}
+        self._tasks = BackgroundTasks(self._on_bug)
+        self._children = Children(self, self._tasks)
         self._registry = Registry(builtin_commands)
-        self._panels = Panels(surface, self._find)
+        self._panels = Panels(surface, self._children.find)
         self._nested = NestedCalls(self._tasks)
         self._commands = Commands(self._registry, self._panels, surface)
         self._requests = Requests(surface, self._registry, self._panels, self._nested, self._tools_changed)
-        self._fanout = Fanout(lambda: self._children, lambda: self.session_id(), str(cwd))
+        self._fanout = Fanout(self._children, lambda: self.session_id(), str(cwd))
         self.observe = self._fanout.observe
-        self.interceptor = Interception(lambda: self._children, lambda: self._missing_guards, self._warn)
+        self.interceptor = Interception(self._children, lambda: self._missing_guards, self._warn)
 
     # --- the life of all
 
@@ -150,25 +144,15 @@ class ExtensionHost:
         if self._remember_guards:
             self._keep_guards_known(found)
         self._missing_guards = [problem for problem in found.problems if problem.guard]
-        guards = {child.name for child in self._children if child.guard}
-        self._children = [
-            Child(entry, self, presumed_guard=entry.manifest.name in guards)
-            for entry in found.entries
-            if entry.manifest.has_process
-        ]
-        if self._children:
-            expect_children()
-        self._lives = {child: self._tasks.start(child.live()) for child in self._children}
-        if self._children and self._log_keeper is None:
-            self._log_keeper = self._tasks.start(self._keep_logs_short())
-        await self._wait_until_ready()
+        self._children.start(found.entries)
+        await self._children.wait_until_ready(self._explicit_grace_s)
         self._registry.settle(self._children)
         self._tell_tools_changed()
 
     async def stop(self) -> None:
         """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; nothing of ours is left."""
         self.session_ended("shutdown")
-        await self._stop_children()
+        await self._children.stop()
         await self._tasks.aclose()
 
     async def reload(self) -> ReloadStats:
@@ -177,7 +161,7 @@ class ExtensionHost:
         self._registry.clear()
         self._activated.clear()
         self._tell_tools_changed()
-        await self._stop_children()
+        await self._children.stop()
         self.diagnostics.forget()
         self.discovery = None
         await self.start()
@@ -297,9 +281,6 @@ class ExtensionHost:
     def received(self, child: Child, frame: frames.ChildFrame) -> None:
         self._requests.heed(child, frame)
 
-    def became_ready(self, child: Child) -> None:
-        """Its registrations were taken as they came; nothing waits for this but the start."""
-
     def ended(self, child: Child) -> None:
         self._registry.release(child)
         self._panels.child_ended(child)
@@ -340,9 +321,6 @@ class ExtensionHost:
         except OSError as error:
             self.diagnostics.note(f"guards cannot be remembered in {self.home}: {error.strerror or error}")
 
-    def _find(self, name: str) -> Child | None:
-        return next((child for child in self._children if child.name == name), None)
-
     def _tools_changed(self) -> None:
         """Told once per turn of the loop, however many tools come and go in it."""
         if not self._tools_stale:
@@ -353,58 +331,8 @@ class ExtensionHost:
         self._tools_stale = False
         self.on_tools_changed()
 
-    async def _wait_until_ready(self) -> None:
-        explicit = [child for child in self._children if child.entry.scope == "explicit"]
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_settled(self._children, limits.READY_GRACE))
-            if self._explicit_grace_s > limits.READY_GRACE and explicit:
-                group.create_task(self._wait_patiently(explicit))
-        for child in self._children:
-            if not child.settled.is_set():
-                child.give_up_waiting()
-
-    async def _wait_patiently(self, explicit: Sequence[Child]) -> None:
-        """A path typed by hand is wanted: wait longer for it, and say so."""
-        await _settled(explicit, _SAY_WAITING_S)
-        waiting = [child.name for child in explicit if not child.settled.is_set()]
-        if waiting:
-            self.diagnostics.note(f"waiting for extension {', '.join(waiting)}")
-            await _settled(explicit, self._explicit_grace_s - _SAY_WAITING_S)
-
-    async def _stop_children(self) -> None:
-        for child in self._children:
-            child.ask_to_stop()
-        lives = set(self._lives.values())
-        if lives:
-            await asyncio.wait(lives, timeout=limits.SHUTDOWN_TOTAL)
-        stubborn = [child for child, life in self._lives.items() if not life.done()]
-        await asyncio.gather(*(child.force_to_stop() for child in stubborn))
-        for child in stubborn:
-            self._lives[child].cancel()
-        await asyncio.gather(*self._lives.values(), return_exceptions=True)
-        self._lives = {}
-        for child in self._children:
-            child.log.close()
-
-    async def _keep_logs_short(self) -> None:
-        """Children write to their logs themselves; somebody has to look at the size."""
-        while True:
-            await asyncio.sleep(_TRIM_LOGS_S)
-            for child in self._children:
-                child.log.trim()
-
     def _warn(self, extension: str, text: str) -> None:
         self._surface.notify(extension, "warn", text)
 
     def _on_bug(self, error: BaseException) -> None:
         self.diagnostics.note(f"extension host: {type(error).__name__}: {error}")
-
-
-async def _settled(children: Sequence[Child], seconds: float) -> None:
-    """Until all are ready or have failed, or the time is over."""
-    try:
-        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
-            for child in children:
-                group.create_task(child.settled.wait())
-    except TimeoutError:
-        return

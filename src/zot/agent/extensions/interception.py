@@ -8,7 +8,7 @@ no. Nobody can block the system prompt; whatever goes wrong there leaves the tex
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -53,7 +53,7 @@ class Interception:
 
     def __init__(
         self,
-        children: Callable[[], Sequence[Child]],
+        children: Iterable[Child],
         missing_guards: Callable[[], Sequence[LoadProblem]],
         warn: Callable[[str, str], None],
     ) -> None:
@@ -63,7 +63,7 @@ class Interception:
 
     @property
     def watches_text(self) -> bool:
-        return any(child.intercepting("assistant_message") for child in self._children())
+        return any(child.intercepting("assistant_message") for child in self._children)
 
     async def before_turn(self, step: int) -> TurnVerdict:
         try:
@@ -108,7 +108,7 @@ class Interception:
     async def edit_system_prompt(self, question: EventIntercept) -> str:
         """The prompt of a ``before_agent_start`` question as the extensions leave it."""
         text = question.system_prompt or ""
-        for child in self._children():
+        for child in self._children:
             if not (child.alive and "before_agent_start" in child.intercepts):
                 continue
             try:
@@ -121,7 +121,7 @@ class Interception:
 
     def _chain(self, event: str) -> Iterator[Child]:
         """Who is asked, in load order; a guard that cannot be asked blocks here."""
-        for child in self._children():
+        for child in self._children:
             if not child.intercepting(event):
                 continue
             if child.guard and child.state != "ready":

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.agent.extensions.process.child import Child
-from zot.agent.extensions.tasks import Tasks
+from zot.agent.extensions.process.children import BackgroundTasks
 from zot.agent.extensions.tools import wire_blocks
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
@@ -37,7 +37,7 @@ class _Open(msgspec.Struct):
 class NestedCalls:
     """``run_tool`` is set when there is an agent."""
 
-    def __init__(self, tasks: Tasks) -> None:
+    def __init__(self, tasks: BackgroundTasks) -> None:
         self.run_tool: RunTool | None = None
         self._tasks = tasks
         self._open: dict[tuple[str, str], _Open] = {}

@@ -64,8 +64,6 @@ class Owner(Protocol):
 
     def received(self, child: Child, frame: frames.ChildFrame) -> None: ...
 
-    def became_ready(self, child: Child) -> None: ...
-
     def ended(self, child: Child) -> None: ...
 
     def tap(self, name: str, direction: Direction, line: bytes) -> None: ...
@@ -325,7 +323,6 @@ class Child:
             self.state = "ready"
             self.ready_how = how
             self.settled.set()
-            self._owner.became_ready(self)
 
     def give_up_waiting(self) -> None:
         """The start goes on without its ``ready``; one that has not said hello may join late."""
