@@ -39,7 +39,7 @@ GIF = b"GIF89a" + struct.pack("<HH", 3, 2) + b"not a real image"
     ],
 )
 def test_the_protocol_is_the_terminals(environ: dict[str, str], expected: str) -> None:
-    """iface-118, iface-119"""
+    """iface-118, iface-119: the protocol follows the terminal and `ZOT_INLINE_IMAGES`; VS Code's gets none."""
     assert protocol(environ) == expected
 
 
@@ -51,28 +51,28 @@ def test_the_setting_can_only_take_away() -> None:
 @pytest.mark.parametrize("size", [(10, 10), (4000, 3000), (100, 9000), (9000, 100), (1, 1)])
 @pytest.mark.parametrize("columns", [20, 80, 300])
 def test_an_image_never_exceeds_60_columns_or_20_rows(size: tuple[int, int], columns: int) -> None:
-    """iface-120"""
+    """iface-120: an image never takes more than 60 columns or 20 rows."""
     wide, rows = size_in_cells(*size, columns, 2.0)
     assert 1 <= wide <= min(MOST_COLUMNS, max(10, columns - 4))
     assert 1 <= rows <= MOST_ROWS
 
 
 def test_an_absurd_aspect_is_ignored() -> None:
-    """iface-121"""
+    """iface-121: an aspect outside the sensible range is ignored."""
     assert cell_aspect({"ZOT_CELL_ASPECT": "9"}) == 2.0
     assert cell_aspect({"ZOT_CELL_ASPECT": "x"}) == 2.0
     assert cell_aspect({"ZOT_CELL_ASPECT": "1.5"}) == 1.5
 
 
 def test_a_non_png_is_never_sent_raw_to_kitty() -> None:
-    """iface-122"""
+    """iface-122: an image that is no PNG is never sent to kitty as one."""
     made = picture(GIF, "image/gif", 80, "kitty")
     assert made.drawing == ""
     assert len(made.rows) == 1
 
 
 def test_kitty_gets_the_picture_in_chunks_over_reserved_rows() -> None:
-    """iface-118, iface-120"""
+    """iface-118, iface-120: kitty gets the image in chunks, drawn over rows kept free for it."""
     import random
 
     noise = png(2, 2) + random.Random(1).randbytes(9000)
@@ -86,7 +86,7 @@ def test_kitty_gets_the_picture_in_chunks_over_reserved_rows() -> None:
 
 
 def test_without_a_protocol_there_is_the_caption_alone() -> None:
-    """iface-118"""
+    """iface-118: without a protocol an image is shown as its caption alone."""
     assert picture(png(640, 480), "image/png", 80, "").rows == [
         f"[image/png, 640×480 px, {len(png(640, 480)) / 1024:.1f} KB]"
     ]

@@ -48,18 +48,18 @@ def test_a_key_has_one_name_in_every_encoding(data: bytes, name: str) -> None:
 
 @pytest.mark.parametrize("data", [b"\x1b[1~", b"\x1b[7~", b"\x1b[H", b"\x1bOH"])
 def test_home_works_in_xterm_rxvt_vt_and_ss3_encodings(data: bytes) -> None:
-    """iface-130"""
+    """iface-130: home is recognised in xterm, rxvt, VT and SS3 encodings."""
     assert names(data) == ["home"]
 
 
 @pytest.mark.parametrize("data", [b"\x1b[4~", b"\x1b[8~", b"\x1b[F", b"\x1bOF"])
 def test_end_works_in_xterm_rxvt_vt_and_ss3_encodings(data: bytes) -> None:
-    """iface-130"""
+    """iface-130: end is recognised in xterm, rxvt, VT and SS3 encodings."""
     assert names(data) == ["end"]
 
 
 def test_a_lone_escape_is_known_after_50_ms_and_an_arrow_is_never_taken_for_one() -> None:
-    """iface-131"""
+    """iface-131: a lone escape is known within 100 ms, and an arrow key is never taken for one."""
     decoder = KeyDecoder()
     assert decoder.feed(b"\x1b") == []
     assert decoder.waiting <= 0.1
@@ -70,7 +70,7 @@ def test_a_lone_escape_is_known_after_50_ms_and_an_arrow_is_never_taken_for_one(
 
 @pytest.mark.parametrize("end", [b"\x1b\\", b"\x07"])
 def test_a_reply_of_the_terminal_is_not_typed(end: bytes) -> None:
-    """iface-132"""
+    """iface-132: a late reply of the terminal, even in two pieces, types nothing."""
     decoder = KeyDecoder()
     keys = [*decoder.feed(b"x\x1b]11;rgb:ffff/ff"), *decoder.feed(b"ff/ffff" + end + b"y")]
     assert [key.name for key in keys] == ["x", "reply", "y"]
@@ -81,12 +81,12 @@ def test_a_reply_of_the_terminal_is_not_typed(end: bytes) -> None:
     "data", [b"\x1b[99;99;99z", b"\x1b[?1;2c", b"\x1bP1$r0m\x1b\\", b"\x1bOz", b"\x1b[<0;1;2M", b"\x1b[I"]
 )
 def test_an_unknown_sequence_inserts_nothing(data: bytes) -> None:
-    """iface-133"""
+    """iface-133: an unknown escape sequence types nothing."""
     assert [name for name in names(data + b"z") if name != "reply"] == ["z"]
 
 
 def test_invalid_utf8_does_not_lose_the_next_key() -> None:
-    """iface-134"""
+    """iface-134: invalid UTF-8 does not swallow the next key."""
     assert names(b"\xff\xc3\x28a") == ["\ufffd", "\ufffd", "(", "a"]
 
 

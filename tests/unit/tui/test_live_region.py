@@ -38,7 +38,7 @@ class Emulator:
 def test_property_the_screen_shows_all_settled_rows_once_and_then_the_region(
     frames: list[tuple[list[str], list[str]]],
 ) -> None:
-    """iface-077, iface-078"""
+    """iface-077, iface-078: after any frames the screen shows every settled row once and the live region below."""
     emulator = Emulator()
     settled: list[str] = []
     live: list[str] = []
@@ -53,7 +53,9 @@ def test_property_the_screen_shows_all_settled_rows_once_and_then_the_region(
 def test_property_no_frame_erases_scrollback_or_leaves_the_main_screen(
     frames: list[tuple[list[str], list[str]]],
 ) -> None:
-    """iface-070, iface-074, iface-075"""
+    """iface-070, iface-074, iface-075: no frame erases scrollback, leaves the main screen or asks for the mouse; all
+    are synchronised.
+    """
     emulator = Emulator()
     for new, live in frames:
         data = emulator.frame(new, live)
@@ -62,14 +64,14 @@ def test_property_no_frame_erases_scrollback_or_leaves_the_main_screen(
 
 
 def test_a_frame_without_a_change_writes_nothing() -> None:
-    """iface-087"""
+    """iface-087: a frame in which nothing changed writes nothing."""
     emulator = Emulator()
     emulator.frame([], ["one", "two"])
     assert emulator.frame([], ["one", "two"]) == ""
 
 
 def test_a_change_rewrites_its_row_alone() -> None:
-    """iface-087"""
+    """iface-087: a change rewrites its own row and no other."""
     emulator = Emulator()
     emulator.frame(["settled"], ["one", "two", "three"])
     data = emulator.frame([], ["one", "TWO", "three"])
@@ -80,7 +82,7 @@ def test_a_change_rewrites_its_row_alone() -> None:
 
 
 def test_a_shrinking_region_leaves_no_stale_rows() -> None:
-    """iface-078"""
+    """iface-078: a region that shrinks leaves no stale rows behind."""
     emulator = Emulator()
     emulator.frame(["above"], ["a", "b", "c", "d"])
     emulator.frame([], ["x"])
@@ -94,7 +96,7 @@ def test_the_cursor_stands_where_it_was_put() -> None:
 
 
 def test_a_region_taller_than_the_screen_keeps_its_end() -> None:
-    """iface-080"""
+    """iface-080: of a region taller than the screen the end is shown."""
     emulator = Emulator(rows=5)
     emulator.frame([], [f"row {i}" for i in range(20)])
     assert emulator.lines[-5:][:4] == ["row 16", "row 17", "row 18", "row 19"]

@@ -66,7 +66,7 @@ end"""
 @settings(max_examples=60)
 @given(st.lists(st.integers(1, 30), max_size=60))
 def test_property_streamed_rows_are_those_of_the_finished_text(sizes: list[int]) -> None:
-    """iface-084"""
+    """iface-084: however a message is cut into deltas, its rows are those of the finished text."""
     assert streamed(SAMPLE, sizes) == render(SAMPLE, DARK, 60)
 
 
@@ -91,20 +91,20 @@ BLOCKS = st.sampled_from(
 
 @given(st.lists(BLOCKS, max_size=14).map("".join), st.integers(1, 7))
 def test_property_any_text_streams_to_the_rows_it_ends_with(text: str, size: int) -> None:
-    """iface-084"""
+    """iface-084: any text streams to the rows it has when finished."""
     pieces = [size] * (len(text) // size)
     assert [visible(row) for row in streamed(text, pieces)] == [visible(row) for row in render(text, DARK, 60)]
 
 
 @given(st.text(alphabet="ab*_`~[]()#|-> \n日👩", max_size=80), st.integers(4, 30))
 def test_property_no_row_is_wider_than_asked(text: str, width: int) -> None:
-    """iface-076"""
+    """iface-076: no row is wider than asked, with wide characters and emoji too."""
     if "|" not in text:  # a table has a narrowest width of its own
         assert all(cells(row) <= width for row in render(text, DARK, width))
 
 
 def test_nothing_that_is_settled_is_rendered_again() -> None:
-    """iface-086"""
+    """iface-086: rows that are settled are never drawn again."""
     stream = MarkdownStream()
     stream.feed("one\n\ntwo\n\nthree")
     first = stream.advance(DARK, 60)
@@ -114,7 +114,7 @@ def test_nothing_that_is_settled_is_rendered_again() -> None:
 
 
 def test_an_unfinished_fence_is_code_while_it_streams() -> None:
-    """iface-088"""
+    """iface-088: a code fence that is still open is drawn as code."""
     stream = MarkdownStream()
     stream.feed("```python\nreturn *x*")
     assert [visible(row) for row in stream.live(DARK, 60)] == ["return *x*"]
@@ -132,7 +132,7 @@ def test_a_long_open_fence_settles_line_by_line() -> None:
 
 
 def test_a_table_wider_than_the_screen_wraps_its_cells_and_keeps_its_pipes_aligned() -> None:
-    """iface-089"""
+    """iface-089: a table too wide for the screen wraps its cells and keeps its pipes aligned."""
     rows = plain("| name | what it is |\n|---|---|\n| a | " + "long words here " * 6 + "|", 40)
     assert all(len(row) <= 40 for row in rows)
     pipes = {tuple(i for i, c in enumerate(row) if c in "│├┼┤") for row in rows}
@@ -145,13 +145,13 @@ def test_a_pipe_in_code_does_not_split_a_cell() -> None:
 
 
 def test_inline_code_with_asterisks_is_unchanged() -> None:
-    """iface-090"""
+    """iface-090: asterisks inside inline code stay as they are."""
     assert plain("see `a *b* **c**` ok") == ["see a *b* **c** ok"]
 
 
 @pytest.mark.parametrize("text", ["snake_case_name", "a snake_case_name b", "__init__.py_x"])
 def test_snake_case_is_never_italic(text: str) -> None:
-    """iface-091"""
+    """iface-091: underscores inside a name never make it italic."""
     assert "\x1b[3m" not in "".join(render(text, DARK, 60))
 
 
@@ -162,13 +162,13 @@ def test_underscores_at_word_boundaries_emphasise() -> None:
 
 @pytest.mark.parametrize("painter", [DARK, LIGHT])
 def test_highlighted_code_has_no_background(painter: Painter) -> None:
-    """iface-092"""
+    """iface-092: highlighted code sets no background colour."""
     rows = render("```python\ndef f(): return 'x' # c\n```\n```diff\n+a\n-b\n```", painter, 60)
     assert not re.search(r"48;[25];|\x1b\[(?:\d;)?4[0-7]m", "".join(rows))
 
 
 def test_code_on_a_light_theme_has_contrast_against_white() -> None:
-    """iface-093"""
+    """iface-093: every code colour of the light theme has a contrast of at least 4.5 to 1 on white."""
     for role in SYNTAX:
         for word in role.light.split():
             parsed = colour.parse(word)

@@ -63,7 +63,7 @@ def _walked(buffer: TextBuffer, width: int, at: Position | None, step: Step) -> 
 
 
 def test_a_long_unbroken_path_starts_where_it_stands() -> None:
-    """iface-137"""
+    """iface-137: a long unbroken path begins on the row it stands in and is not moved to the next."""
     line = written("see /a/very/long/path/without/a/space").lines[0]
     assert rows_of(line, 10)[0] == (0, 10)
 

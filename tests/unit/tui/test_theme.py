@@ -28,7 +28,7 @@ def theme(raw: dict[str, Any], ground: Background = "dark") -> Theme:
 
 @pytest.mark.parametrize("raw", [{"accent": 5}, {"colors": {"accent": 5}}, {"colors": {"dark": {"accent": 5}}}])
 def test_overriding_one_colour_keeps_all_others(raw: dict[str, Any]) -> None:
-    """iface-219"""
+    """iface-219: a theme that sets only `accent`, in whichever place, keeps all other colours."""
     made, plain = theme(raw), built_in("dark", "true")
     assert made.colour_of("accent") == Colour(index=5)
     others = [role.key for role in palette.ROLES if role.key != "accent"]
@@ -36,25 +36,25 @@ def test_overriding_one_colour_keeps_all_others(raw: dict[str, Any]) -> None:
 
 
 def test_a_theme_with_only_a_dark_section_applies_it_on_light_too() -> None:
-    """iface-220"""
+    """iface-220: a theme with only a dark section applies it on a light terminal too."""
     made = theme({"colors": {"dark": {"accent": 5}}}, "light")
     assert made.colour_of("accent") == Colour(index=5)
     assert made.colour_of("fg") == built_in("light").colour_of("fg")
 
 
 def test_an_explicit_base_chooses_the_palette() -> None:
-    """iface-220"""
+    """iface-220: `base` chooses the palette, whatever the terminal's background."""
     assert theme({"base": "light"}, "dark").colour_of("fg") == built_in("light").colour_of("fg")
     assert theme({"base": "auto"}, "dark").colour_of("fg") == built_in("dark").colour_of("fg")
 
 
 def test_without_base_the_background_decides() -> None:
-    """iface-221"""
+    """iface-221: without `base` the detected background chooses the palette."""
     assert theme({"accent": 5}, "light").colour_of("fg") == built_in("light").colour_of("fg")
 
 
 def test_a_light_section_alone_applies_on_dark() -> None:
-    """iface-293"""
+    """iface-293: a theme with only a light section applies it on a dark terminal too."""
     assert theme({"colors": {"light": {"accent": 9}}}, "dark").colour_of("accent") == Colour(index=9)
 
 
@@ -65,7 +65,7 @@ def test_the_section_of_the_background_wins_over_the_shared_sets() -> None:
 
 
 def test_malformed_json_is_a_problem_and_nothing_more(tmp_path: Path) -> None:
-    """iface-225"""
+    """iface-225: a malformed theme file is reported and does no other harm."""
     path = tmp_path / "bad.json"
     path.write_text("{ not json")
     assert "not JSON" in read(path).problem
@@ -78,7 +78,7 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_bad_value_affects_only_its_own_key() -> None:
-    """iface-226"""
+    """iface-226: a bad value affects its own key and no other."""
     made, problems = applied({"accent": "nonsense", "error": 9, "muted": 999, "tool": True})
     plain = built_in("dark", "true")
     assert made.colour_of("accent") == plain.colour_of("accent")
@@ -113,7 +113,7 @@ def test_a_key_nobody_knows_is_named_with_the_nearest_one() -> None:
 
 
 def test_spelling_is_compared_without_case_and_separators() -> None:
-    """iface-227"""
+    """iface-227: `userBubbleBG` and `user_bubble_bg` are one key."""
     assert theme({"userBubbleBG": 7}).colour_of("user_bubble_bg") == Colour(index=7)
     assert theme({"user-bubble-bg": 7, "user_bubble_bg": 8}).colour_of("user_bubble_bg") == Colour(index=8)
     assert theme({"thinkingMax": 7}).colour_of("thinking_max") == Colour(index=7)
@@ -137,18 +137,18 @@ def test_spelling_is_compared_without_case_and_separators() -> None:
     ],
 )
 def test_every_form_of_a_colour_works(value: Any, expected: Colour) -> None:
-    """iface-228"""
+    """iface-228: hex, index, ANSI name, `default` and `$var` are all accepted as colours."""
     assert theme({"vars": {"sea": 42}, "accent": value}).colour_of("accent") == expected
 
 
 def test_rgb_as_an_object_and_as_hex_are_the_same() -> None:
-    """iface-294"""
+    """iface-294: an RGB object and its hex form give the same colour."""
     one = theme({"accent": {"mode": "rgb", "r": 1, "g": 2, "b": 3}})
     assert one.colour_of("accent") == theme({"accent": "#010203"}).colour_of("accent")
 
 
 def test_spinner_keys_are_used_and_empty_ones_change_nothing() -> None:
-    """iface-229"""
+    """iface-229: the spinner's frames, messages and interval are used, and empty ones change nothing."""
     made = theme({"spinner_frames": ["a", "bb"], "spinner_messages": ["hm"], "spinner_interval_ms": 5})
     assert (made.spinner.frames, made.spinner.messages, made.spinner.interval_ms) == (("a", "bb"), ("hm",), 20)
     same = theme({"spinner_frames": [], "spinner_messages": [], "spinner_interval_ms": 0})
@@ -160,7 +160,7 @@ def test_spinner_keys_are_used_and_empty_ones_change_nothing() -> None:
 
 
 def test_syntax_overrides_change_code_and_constants_follow_keywords() -> None:
-    """iface-230"""
+    """iface-230: `syntax` changes the colours of code, and constants follow keywords."""
     made = theme({"syntax": {"name_function": "underline #010203", "keyword": "#040506", "string": "#070809"}})
     (row,) = Highlighter(made).lines("def f(): return None, 'x'", "python")
     assert "\x1b[4;38;2;1;2;3mf" in row
@@ -182,7 +182,7 @@ def test_derived_keys_follow_until_they_are_named() -> None:
 
 
 def test_no_color_removes_colours_and_a_selected_row_is_still_seen() -> None:
-    """iface-235"""
+    """iface-235: `NO_COLOR` removes all colours, and a selected row can still be told apart."""
     made = built_in("dark", colour.depth_of({"NO_COLOR": "1", "TERM": "xterm"}))
     assert made.paint("accent", "x") == "x"
     assert made.paint("accent", "x", bold=True) == "\x1b[1mx\x1b[0m"
@@ -217,7 +217,7 @@ def test_property_an_entry_of_the_256_is_nearest_to_itself(index: int) -> None:
     )
 )
 def test_property_no_theme_file_can_raise(value: Any) -> None:
-    """iface-225"""
+    """iface-225: no theme file, whatever it holds, raises."""
     apply(ThemeFile(Path("t.json"), value if isinstance(value, dict) else {"accent": value}), "dark", "256")
 
 
@@ -236,7 +236,7 @@ def test_the_background_is_read_from_the_terminals_reply(body: str, found: str |
 
 
 def test_without_a_reply_colorfgbg_decides_and_else_it_is_dark() -> None:
-    """iface-237"""
+    """iface-237: without a reply `COLORFGBG` decides, and failing that the background is dark."""
     assert background.from_environment({"COLORFGBG": "0;15"}) == "light"
     assert background.from_environment({"COLORFGBG": "15;0"}) == "dark"
     assert background.from_environment({}) == "dark"

@@ -23,19 +23,19 @@ def field(text: str, key: str) -> str | None:
 
 
 def test_partial_json_shows_the_text_before_an_incomplete_escape() -> None:
-    """iface-108"""
+    """iface-108: text before an unfinished escape is shown while the JSON is still arriving."""
     assert field('{"content":"abc\\u00', "content") == "abc"
     assert field('{"content":"abc\\', "content") == "abc"
 
 
 def test_surrogate_pairs_are_combined_and_half_of_one_waits() -> None:
-    """iface-108"""
+    """iface-108: surrogate pairs are joined, and half of one waits for its other half."""
     assert field('{"content":"a\\ud83d\\ude00', "content") == "a😀"
     assert field('{"content":"a\\ud83d', "content") == "a"
 
 
 def test_a_key_name_inside_another_value_is_only_text() -> None:
-    """iface-108"""
+    """iface-108: the name of a key inside another value is taken for text."""
     assert field('{"note":"\\"path\\": \\"wrong\\"","path":"right', "path") == "right"
 
 
@@ -48,7 +48,7 @@ def test_property_any_prefix_gives_a_prefix_of_the_value(path: str, content: str
 
 
 def test_a_numbered_diff_counts_each_side() -> None:
-    """iface-102"""
+    """iface-102: a numbered diff counts old and new lines separately and restarts at each hunk."""
     rows = [" a", "-b", "+B", "+C", " d", "...", "-x", " y"]
     lines = diff.numbered(rows, [(40, 40), (90, 91)])
     assert [(line.sign, line.number) for line in lines] == [
@@ -58,7 +58,7 @@ def test_a_numbered_diff_counts_each_side() -> None:
 
 
 def test_added_rows_are_green_and_removed_rows_red() -> None:
-    """iface-102"""
+    """iface-102: added rows are green and removed rows red, with their line numbers."""
     rows = diff.render(diff.numbered(["-b", "+B"], [(7, 7)]), THEME, Highlighter(THEME), "", 30)
     assert rows[0].startswith("\x1b[38;5;203m-  7 ")
     assert rows[1].startswith("\x1b[38;5;114m+  7 ")
@@ -73,7 +73,7 @@ def test_a_unified_diff_is_numbered_from_its_hunk_headers() -> None:
 
 @given(st.lists(st.text(alphabet="ab日é ", max_size=60), max_size=5), st.integers(8, 100))
 def test_property_the_right_edge_of_a_box_is_straight(body: list[str], width: int) -> None:
-    """iface-106"""
+    """iface-106: the right edge of a tool's box stays straight, whatever its body holds."""
     from zot.tui.width import cut
 
     rows = tool_box(THEME, "bash", " some label that is long", [cut(row, inner_width(width)) for row in body], width)
@@ -84,7 +84,7 @@ def test_property_the_right_edge_of_a_box_is_straight(body: list[str], width: in
 
 @pytest.mark.parametrize(("count", "shown"), [(12, 12), (13, 11), (100, 11)])
 def test_a_long_body_shows_ten_rows_and_says_how_many_are_hidden(count: int, shown: int) -> None:
-    """iface-099"""
+    """iface-099: a body of more than twelve rows shows ten and says how many are hidden."""
     rows = collapsed(THEME, [f"row {i}" for i in range(count)])
     assert len(rows) == shown
     if count > 12:
@@ -93,7 +93,7 @@ def test_a_long_body_shows_ten_rows_and_says_how_many_are_hidden(count: int, sho
 
 
 def test_where_the_end_matters_the_last_rows_are_kept() -> None:
-    """iface-099"""
+    """iface-099: where the end matters the last rows are kept and the first hidden."""
     rows = collapsed(THEME, [f"row {i}" for i in range(40)], tail=True)
     assert "30 of 40" in visible(rows[0])
     assert rows[-1] == "row 39"

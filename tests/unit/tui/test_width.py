@@ -33,13 +33,13 @@ LINES = st.lists(st.one_of(WORDS, st.sampled_from(STYLES)), max_size=12).map("".
     ],
 )
 def test_a_text_takes_the_cells_a_terminal_gives_it(text: str, width: int) -> None:
-    """iface-076"""
+    """iface-076: a text takes as many cells as a terminal gives it."""
     assert cells(text) == width
 
 
 @given(LINES, st.integers(1, 20))
 def test_property_no_row_of_a_wrapped_line_is_wider_than_asked(text: str, width: int) -> None:
-    """iface-076"""
+    """iface-076: no row of a wrapped line is wider than asked."""
     assert all(cells(row) <= width for row in wrap(text, width))
 
 
@@ -58,13 +58,13 @@ def test_property_every_row_closes_what_it_opens(text: str, width: int) -> None:
 
 @given(LINES, st.integers(0, 20))
 def test_property_a_cut_line_fits_and_a_padded_one_fills(text: str, width: int) -> None:
-    """iface-279"""
+    """iface-279: a text cut to a width fits it, and a padded one fills it."""
     assert cells(cut(text, width)) <= width
     assert cells(pad(text, width)) == width
 
 
 def test_a_cut_never_breaks_a_character() -> None:
-    """iface-279"""
+    """iface-279: a cut never breaks a character in two."""
     assert cut("日本語", 4) == "日…"
     assert cut("ab👩🏽‍💻cd", 3) == "ab…"
 

@@ -17,13 +17,13 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_without_a_topic_the_index_is_printed(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """iface-315"""
+    """iface-315: `zot docs` prints the index."""
     assert docs.run([]) == 0
     assert capfdbinary.readouterr() == (docs.index_path().read_bytes(), b"")
 
 
 def test_each_topic_prints_its_page(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """iface-315"""
+    """iface-315: `zot docs TOPIC` prints that page, byte for byte."""
     assert len(docs.pages()) >= 5
     for page in docs.pages():
         assert docs.run([page.topic]) == 0
@@ -37,7 +37,7 @@ def test_a_topic_may_be_named_by_its_file_and_in_capitals(capfdbinary: pytest.Ca
 
 
 def test_an_unknown_topic_is_an_error_that_names_the_topics(capfd: pytest.CaptureFixture[str]) -> None:
-    """iface-315"""
+    """iface-315: an unknown topic exits 1, prints nothing on stdout and names the topics there are."""
     assert docs.run(["sklls"]) == 1
     out, err = capfd.readouterr()
     assert out == "" and err.startswith("zot: ") and "'sklls'" in err
@@ -45,14 +45,14 @@ def test_an_unknown_topic_is_an_error_that_names_the_topics(capfd: pytest.Captur
 
 
 def test_index_and_pages_agree() -> None:
-    """engine-255"""
+    """engine-255: every page is in the index, and every entry of the index has its page."""
     assert docs.check_index() == []
 
 
 def test_the_check_finds_a_page_without_an_entry_an_entry_without_a_page_and_doubles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """engine-255"""
+    """engine-255: the check finds a page without an entry, an entry without a page, and anything listed twice."""
     (tmp_path / "guides").mkdir()
     (tmp_path / "decisions").mkdir()
     (tmp_path / "guides/new.md").write_text("x")
@@ -97,7 +97,7 @@ def from_wheel(wheel: Path, code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_wheel_holds_every_page_and_prints_them_outside_the_repository(wheel: Path) -> None:
-    """engine-255"""
+    """engine-255: from an installed wheel, outside the repository, every page is printed."""
     for topic, file in [("", "index.md"), *((page.topic, page.file) for page in docs.pages())]:
         arguments = [topic] if topic else []
         run = from_wheel(wheel, f"from zot.agent.cli.docs import run; sys.exit(run({arguments!r}))")
@@ -106,19 +106,19 @@ def test_the_wheel_holds_every_page_and_prints_them_outside_the_repository(wheel
 
 
 def test_the_wheels_own_index_is_complete_and_lies_in_the_package(wheel: Path) -> None:
-    """engine-255, engine-256"""
+    """engine-255, engine-256: the wheel's own index is complete and lies inside the package."""
     run = from_wheel(wheel, "from zot.agent.cli import docs; print(docs.index_path(), docs.check_index())")
     assert run.stdout == f"{wheel / 'zot/docs/index.md'} []\n"
 
 
 def test_an_unknown_topic_fails_from_the_wheel_too(wheel: Path) -> None:
-    """iface-315"""
+    """iface-315: an unknown topic fails from the wheel as it does from the source tree."""
     run = from_wheel(wheel, "from zot.agent.cli.docs import run; sys.exit(run(['nothing']))")
     assert run.returncode == 1 and "first-steps" in run.stderr
 
 
 def test_the_wheel_holds_the_built_in_skills(wheel: Path) -> None:
-    """engine-231"""
+    """engine-231: the built-in skills are found in an installed wheel."""
     code = (
         "from pathlib import Path; from zot.agent.skills.discover import discover; "
         "here = Path('.').absolute(); print(*(s.name for s in discover(here, here, here).all if s.body()))"

@@ -33,7 +33,7 @@ def listed(home: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_works_without_network_and_credential(tmp_path: Path) -> None:
-    """engine-112, iface-026"""
+    """engine-112, iface-026: `--list-models` prints its table with neither network nor credential and exits 0."""
     done = listed(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -43,7 +43,7 @@ def test_it_works_without_network_and_credential(tmp_path: Path) -> None:
 
 
 def test_a_stale_cache_is_shown_and_not_refreshed(tmp_path: Path) -> None:
-    """engine-112, engine-252"""
+    """engine-112, engine-252: a stale cache is listed as it is, and no request is sent."""
     cache = {"fetched_at": "2020-01-01T00:00:00Z", "models": [{"provider": "openai", "id": "gpt-9"}]}
     (tmp_path / "models-cache.json").write_text(json.dumps(cache))
     (tmp_path / "auth.json").write_text('{"openai": {"api_key": "k"}}')
@@ -54,7 +54,7 @@ def test_a_stale_cache_is_shown_and_not_refreshed(tmp_path: Path) -> None:
 
 
 def test_a_model_from_models_json_shows_source_user(tmp_path: Path) -> None:
-    """iface-027"""
+    """iface-027: a model added in models.json is listed with source `user`."""
     entry = {"providers": {"openai": {"models": [{"id": "gpt-mine", "name": "Mine"}]}}}
     (tmp_path / "models.json").write_text(json.dumps(entry))
     (row,) = [line for line in listed(tmp_path).stdout.splitlines() if "gpt-mine" in line]
@@ -98,7 +98,7 @@ def test_long_ids_are_cut_on_a_terminal_and_whole_in_a_pipe() -> None:
     ],
 )
 def test_fields_are_cut_by_cells_between_characters(text: str, width: int, expected: str) -> None:
-    """iface-279"""
+    """iface-279: a field too long for its column is cut by cells, between characters."""
     assert fit(text, width) == expected
 
 

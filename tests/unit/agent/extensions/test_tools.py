@@ -25,14 +25,14 @@ def test_there_are_no_more_than_128_blocks() -> None:
 
 
 def test_failures_say_whose_they_are() -> None:
-    """ext-144"""
+    """ext-144: a failed result names the extension and its tool, in the text and in the details."""
     result = failed("e", "t", "gone", timed_out=True)
     assert result.is_error and result.content == (TextBlock("extension e/t failed: gone"),)
     assert result.details == {"extension": "e", "tool": "t", "timed_out": True}
 
 
 def test_good_blocks_stay_beside_a_broken_image() -> None:
-    """ext-061"""
+    """ext-061: a broken image becomes an error text, and the blocks beside it stay."""
     answer = ToolResult(id="1", content=(Content(type="image", data="?"), Content(type="text", text="kept")))
     result = converted("e", "t", answer)
     assert result.is_error and result.content[1] == TextBlock("kept")

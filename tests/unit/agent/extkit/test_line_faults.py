@@ -31,7 +31,7 @@ from zot.agent.extkit.line_faults import read_line
     ],
 )
 def test_a_bad_line_is_told_by_the_check_meant_for_it(line: bytes, check: str) -> None:
-    """ext-006, ext-007, ext-008"""
+    """ext-006, ext-007, ext-008: each malformed line is reported by the check that is meant for it."""
     _, fault = read_line(line)
     assert fault is not None and fault.check == check
 
@@ -46,6 +46,6 @@ def test_a_bad_line_is_told_by_the_check_meant_for_it(line: bytes, check: str) -
     ],
 )
 def test_a_sound_line_has_no_fault(line: bytes) -> None:
-    """ext-005, ext-009"""
+    """ext-005, ext-009: CRLF line ends and `null` for an optional key are no faults."""
     frame, fault = read_line(line)
     assert frame is not None and fault is None

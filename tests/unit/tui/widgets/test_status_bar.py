@@ -26,7 +26,7 @@ THEME = built_in("dark")
     ],
 )
 def test_token_counts_are_short(count: int, shown: str) -> None:
-    """iface-110"""
+    """iface-110: 1234 tokens are shown as 1.2k, 35,400 as 35k and 1,100,000 as 1.1M."""
     assert tokens(count) == shown
 
 
@@ -36,7 +36,7 @@ def test_a_bar_that_fits_has_two_lines() -> None:
 
 
 def test_a_bar_too_wide_splits_into_lines() -> None:
-    """iface-116"""
+    """iface-116: a status bar too wide for the terminal is split into lines."""
     bar = StatusBar(
         busy="⠋ thinking - 1s", model="(provider) model", stats=(Stat("↑100k"), Stat("$1.234")), place="~/x"
     )
@@ -51,7 +51,7 @@ def test_tags_stand_before_the_place() -> None:
 
 
 def test_the_phrase_stays_for_the_turn() -> None:
-    """iface-117"""
+    """iface-117: the spinner's phrase does not change during a turn."""
     spinner = Spinner()
     spinner.start()
     phrases = {visible(spinner.text(THEME))[2:] for _ in range(50)}
@@ -59,7 +59,7 @@ def test_the_phrase_stays_for_the_turn() -> None:
 
 
 def test_frames_of_unequal_width_do_not_shift_the_line() -> None:
-    """iface-229"""
+    """iface-229: frames of unequal width do not shift the text behind them."""
     theme = built_in("dark")
     theme.spinner = Frames(("a", "bbb"), ("hm",), 1)
     spinner = Spinner()

@@ -27,7 +27,7 @@ def test_load_order_is_explicit_then_project_then_global_each_by_directory(place
 
 
 def test_a_broken_extension_concerns_only_itself(places: Places) -> None:
-    """ext-012"""
+    """ext-012: a manifest without a name is reported, and the other extensions load."""
     places.own("a", name="")
     places.own("b")
     found = places.discover()
@@ -41,7 +41,7 @@ def test_nothing_installed_is_no_error(places: Places) -> None:
 
 
 def test_a_disabled_one_is_skipped_quietly_when_discovered_and_with_a_line_when_named(places: Places) -> None:
-    """ext-014"""
+    """ext-014: a disabled extension is skipped quietly, unless `--ext` names it: then one line says so."""
     named = places.explicit("x", enabled=False)
     places.own("y", enabled=False)
     found = places.discover(named)
@@ -53,7 +53,7 @@ def test_a_disabled_one_is_skipped_quietly_when_discovered_and_with_a_line_when_
 
 
 def test_a_trusted_project_copy_hides_the_global_one_by_directory_name(places: Places) -> None:
-    """ext-022"""
+    """ext-022: a trusted project extension hides a global one whose directory has the same name."""
     places.own("x", name="theirs")
     places.project("x", name="ours")
     assert places.names() == [("project", "ours")]
@@ -61,14 +61,14 @@ def test_a_trusted_project_copy_hides_the_global_one_by_directory_name(places: P
 
 
 def test_a_global_guard_is_never_hidden_by_directory_name(places: Places) -> None:
-    """ext-022"""
+    """ext-022: a global guard is never hidden, not even by a trusted project extension."""
     places.own("x", name="theirs", guard=True)
     places.project("x", name="ours")
     assert places.names() == [("project", "ours"), ("global", "theirs")]
 
 
 def test_a_global_guard_wins_over_a_project_entry_of_its_name(places: Places) -> None:
-    """ext-022"""
+    """ext-022: a global guard wins over a project extension of the same manifest name."""
     places.own("x", name="guard", guard=True)
     places.project("y", name="guard")
     assert places.names() == [("global", "guard")]
@@ -126,7 +126,7 @@ def test_a_project_guard_damaged_under_trust_project_fails_closed(places: Places
 
 
 def test_an_untrusted_project_entry_does_not_run_and_hides_nothing(places: Places) -> None:
-    """ext-022"""
+    """ext-022: an untrusted project extension does not run, hides nothing, and is named in one note."""
     places.own("x")
     places.project("x", trusted=False)
     assert places.names() == [("global", "x")]
@@ -143,7 +143,7 @@ def test_trust_project_runs_it_for_once(places: Places) -> None:
 
 
 def test_a_disabled_trusted_project_copy_still_hides_the_global_one_unless_that_is_a_guard(places: Places) -> None:
-    """ext-023"""
+    """ext-023: a disabled trusted copy still hides the global extension, but not a global guard."""
     places.own("x")
     places.project("x", enabled=False)
     places.own("y", guard=True)
@@ -158,7 +158,7 @@ def test_a_disabled_global_guard_protects_nothing(places: Places) -> None:
 
 
 def test_an_explicit_path_wins_over_installed_ones_of_the_same_name(places: Places) -> None:
-    """ext-024"""
+    """ext-024: `--ext` wins over installed extensions of the same manifest name."""
     mine = places.explicit("dev", name="x")
     places.project("x")
     places.own("x")
@@ -167,7 +167,7 @@ def test_an_explicit_path_wins_over_installed_ones_of_the_same_name(places: Plac
 
 
 def test_without_a_scan_only_explicit_paths_load(places: Places) -> None:
-    """ext-025"""
+    """ext-025: `--no-ext` skips discovery and still loads what `--ext` names."""
     mine = places.explicit("mine")
     places.project("p")
     places.own("g")
@@ -178,7 +178,7 @@ def test_without_a_scan_only_explicit_paths_load(places: Places) -> None:
 def test_a_relative_explicit_path_belongs_to_the_process_directory(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ext-026"""
+    """ext-026: `--ext .` means the directory the process was started in."""
     mine = places.explicit("mine")
     monkeypatch.chdir(mine)
     assert [entry.manifest.directory for entry in places.discover(Path(".")).entries] == [mine]
@@ -194,7 +194,7 @@ def test_an_explicit_path_without_a_manifest_is_an_error(places: Places, present
 
 
 def test_a_directory_without_a_manifest_is_ignored_and_hides_nothing(places: Places) -> None:
-    """ext-105"""
+    """ext-105: a directory without extension.json is ignored and hides nothing."""
     (places.cwd / ".zot" / "extensions" / "x").mkdir(parents=True)
     places.own("x")
     found = places.discover()
@@ -203,7 +203,7 @@ def test_a_directory_without_a_manifest_is_ignored_and_hides_nothing(places: Pla
 
 
 def test_links_to_directories_load_and_dangling_ones_and_files_are_skipped(places: Places) -> None:
-    """ext-106"""
+    """ext-106: a link to an extension's directory loads; dangling links and plain files are skipped."""
     target = places.explicit("real")
     parent = places.home / "extensions"
     parent.mkdir()
@@ -221,7 +221,7 @@ def test_what_an_install_builds_is_not_an_extension(places: Places) -> None:
 
 
 def test_bundles_without_a_process_need_no_trust(places: Places) -> None:
-    """ext-098 ext-109"""
+    """ext-098, ext-109: extensions with only a theme or skills start no process and so need no trust."""
     theme = places.project("theme", trusted=False, exec=None)
     (theme / "theme.json").write_text("{}")
     places.project("skills", trusted=False, exec=None, skills=["s"])
@@ -246,7 +246,7 @@ def test_what_needed_no_trust_does_not_take_the_name_of_something_that_runs(plac
 
 
 def test_state_lives_beside_the_manifest_but_outside_a_project(places: Places) -> None:
-    """ext-031"""
+    """ext-031: `data_dir` is the extension's own directory, but lies outside the project for a project extension."""
     mine, own = places.explicit("mine"), places.own("own")
     project = places.project("ours")
     by_name = {entry.manifest.name: entry for entry in places.discover(mine).entries}

@@ -43,23 +43,23 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [None, "", "  "])
 def test_a_missing_or_empty_name_is_an_error(tmp_path: Path, name: str | None) -> None:
-    """ext-012"""
+    """ext-012: a manifest whose name is missing or empty is refused."""
     assert '"name" is missing' in refusal(extension(tmp_path / "x", name=name))
 
 
 def test_a_missing_exec_without_theme_or_skills_is_an_error(tmp_path: Path) -> None:
-    """ext-013"""
+    """ext-013: a manifest with neither `exec` nor a theme or skills is refused."""
     assert '"exec" is missing' in refusal(extension(tmp_path / "x", exec=None))
 
 
 @pytest.mark.parametrize(("value", "enabled"), [(None, True), (True, True), (False, False)])
 def test_enabled_defaults_to_yes(tmp_path: Path, value: bool | None, enabled: bool) -> None:
-    """ext-014 ext-015"""
+    """ext-014, ext-015: an extension is enabled unless its manifest says `false`."""
     assert read_manifest(extension(tmp_path / "x", enabled=value)).enabled is enabled
 
 
 def test_enabled_null_means_enabled(tmp_path: Path) -> None:
-    """ext-015"""
+    """ext-015: `enabled: null` means enabled."""
     assert read_manifest(write(tmp_path, '{"name":"x","exec":"sh","enabled":null,"args":null}')).enabled
 
 
@@ -83,7 +83,7 @@ def test_exec_and_theme_together_start_a_process_and_offer_the_theme(tmp_path: P
 
 
 def test_skills_alone_need_no_process(tmp_path: Path) -> None:
-    """ext-109"""
+    """ext-109: a manifest with skills alone has no process."""
     manifest = read_manifest(extension(tmp_path / "x", exec=None, skills=["skills"]))
     assert (manifest.has_process, manifest.kind) == (False, "skills")
 
@@ -142,18 +142,18 @@ def argv(directory: Path, exec_: str, path: str = "", **fields: Any) -> list[str
 
 
 def test_an_absolute_exec_is_used_as_it_is(tmp_path: Path) -> None:
-    """ext-016"""
+    """ext-016: an absolute `exec` is run as it stands, and its arguments are not expanded."""
     assert argv(tmp_path / "x", "/opt/../bin/true", args=["$HOME", "*"]) == ["/opt/../bin/true", "$HOME", "*"]
 
 
 @pytest.mark.parametrize(("exec_", "place"), [("./run", "x/run"), ("../run", "run"), ("bin/run", "x/bin/run")])
 def test_a_path_belongs_to_the_manifest_directory(tmp_path: Path, exec_: str, place: str) -> None:
-    """ext-017"""
+    """ext-017: a relative path in `exec` is resolved against the manifest's directory."""
     assert argv(tmp_path / "x", exec_) == [str(tmp_path / place)]
 
 
 def test_a_bare_name_is_found_on_path_and_never_beside_the_manifest(tmp_path: Path) -> None:
-    """ext-018"""
+    """ext-018: a bare `exec` is looked up on PATH, never beside the manifest."""
     executable(tmp_path / "x" / "run")
     found = executable(tmp_path / "bin" / "run")
     assert argv(tmp_path / "x", "run", path=f"/nowhere:{found.parent}") == [str(found)]
@@ -165,7 +165,7 @@ def test_a_bare_name_is_found_on_path_and_never_beside_the_manifest(tmp_path: Pa
 def test_a_hit_through_a_relative_path_entry_is_refused(
     tmp_path: Path, entry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ext-018"""
+    """ext-018: a hit through a relative entry of PATH is refused."""
     executable(tmp_path / entry / "run")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ExtensionError, match="relative PATH entry"):

@@ -48,7 +48,7 @@ def test_running_it_does_not_end_the_trust(places: Places, trusted: Path) -> Non
 
 @pytest.mark.parametrize("name", ["main.py", "extension.json", "lib/words.txt"])
 def test_a_changed_file_ends_the_trust_and_is_named(places: Places, trusted: Path, name: str) -> None:
-    """ext-138"""
+    """ext-138: changing a file ends the trust, and the file is named."""
     with (trusted / name).open("a") as file:
         file.write(" ")
     assert not places.trust.is_trusted(trusted)
@@ -56,7 +56,7 @@ def test_a_changed_file_ends_the_trust_and_is_named(places: Places, trusted: Pat
 
 
 def test_a_missing_file_ends_the_trust(places: Places, trusted: Path) -> None:
-    """ext-138"""
+    """ext-138: removing a file ends the trust."""
     (trusted / "lib" / "words.txt").unlink()
     assert places.trust.changed(trusted) == ["lib/words.txt is gone"]
 
@@ -77,7 +77,7 @@ def test_a_missing_file_ends_the_trust(places: Places, trusted: Path) -> None:
 def test_a_new_file_that_could_run_ends_the_trust(
     places: Places, trusted: Path, name: str, content: str, mode: int
 ) -> None:
-    """ext-150"""
+    """ext-150: a new file that could run ends the trust."""
     path = trusted / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
@@ -87,7 +87,7 @@ def test_a_new_file_that_could_run_ends_the_trust(
 
 @pytest.mark.parametrize("name", ["notes.txt", "data/x.json", "plain"])
 def test_a_new_data_file_does_not(places: Places, trusted: Path, name: str) -> None:
-    """ext-150"""
+    """ext-150: a new data file does not end the trust."""
     (trusted / name).parent.mkdir(exist_ok=True)
     (trusted / name).write_text("data")
     assert places.trust.is_trusted(trusted)

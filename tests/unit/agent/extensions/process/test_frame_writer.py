@@ -58,7 +58,7 @@ async def test_a_full_pipe_queues_and_then_delivers_everything_in_order() -> Non
 
 
 async def test_more_frames_than_the_queue_holds_disconnect() -> None:
-    """ext-133"""
+    """ext-133: a child that stops reading is disconnected once 256 frames are queued."""
     pipe = Pipe()
     sent = 0
     while pipe.writer.send(LINE):
@@ -67,7 +67,7 @@ async def test_more_frames_than_the_queue_holds_disconnect() -> None:
 
 
 async def test_more_bytes_than_the_queue_holds_disconnect() -> None:
-    """ext-133"""
+    """ext-133: a child that stops reading is disconnected once 16 MiB are queued."""
     pipe = Pipe()
     big = b"x" * (4 << 20) + b"\n"
     assert [pipe.writer.send(big) for _ in range(5)] == [True, True, True, True, False] and len(pipe.faults) == 1

@@ -31,7 +31,7 @@ def test_a_long_line_is_reported_once_and_not_kept() -> None:
 
 
 def test_the_limit_counts_the_line_feed() -> None:
-    """ext-010"""
+    """ext-010: the line feed counts towards the limit of a line."""
     reader = LineReader(limit=10)
     assert reader.feed(b"x" * 9) == [] and reader.feed(b"\n") == [b"x" * 9]
     assert reader.feed(b"x" * 10) == [None]

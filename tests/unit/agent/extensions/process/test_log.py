@@ -25,7 +25,7 @@ def old(log: LogFile) -> Path:
 
 
 def test_it_is_private_and_begins_with_an_empty_line_name_version_and_time(log: LogFile, tmp_path: Path) -> None:
-    """ext-101"""
+    """ext-101: the log is private, and a run begins with an empty line, name, version and time."""
     assert log.path == tmp_path / "logs" / "ext-x.log"
     assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(log.path.parent.stat().st_mode) == 0o700
@@ -33,7 +33,7 @@ def test_it_is_private_and_begins_with_an_empty_line_name_version_and_time(log: 
 
 
 def test_the_childs_stderr_is_kept_byte_for_byte_beside_host_lines(log: LogFile) -> None:
-    """ext-101"""
+    """ext-101: the child's stderr is kept byte for byte between the host's own lines."""
     log.write("one\ntwo")
     subprocess.run(["sh", "-c", r"printf '\377raw' >&2"], stderr=log.fd, check=True)
     log.write("three")
@@ -41,7 +41,7 @@ def test_the_childs_stderr_is_kept_byte_for_byte_beside_host_lines(log: LogFile)
 
 
 def test_a_second_run_appends(log: LogFile, tmp_path: Path) -> None:
-    """ext-101"""
+    """ext-101: a second run appends to the log of the first."""
     log.write("first")
     again = LogFile(tmp_path, "x", "")
     again.close()

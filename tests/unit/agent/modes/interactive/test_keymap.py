@@ -28,7 +28,7 @@ def test_chords_are_read_as_people_write_them(chord: str, name: str) -> None:
 
 
 def test_a_key_runs_its_command() -> None:
-    """iface-291"""
+    """iface-291: a key bound in `keymap` runs its command and appears in the help."""
     keys = CustomKeys({"ctrl+s": "/settings"})
     assert keys.command("ctrl+s") == "/settings"
     assert keys.command("ctrl+t") == ""
@@ -38,14 +38,14 @@ def test_a_key_runs_its_command() -> None:
 
 @pytest.mark.parametrize("chord", ["ctrl+c", "ctrl+d", "esc", "escape", "Control+C"])
 def test_what_leaves_or_cancels_cannot_be_bound(chord: str) -> None:
-    """iface-291"""
+    """iface-291: keys that leave or cancel, such as ctrl+c, cannot be bound."""
     keys = CustomKeys({chord: "/settings"})
     assert keys.command(normal_name(chord)) == ""
     assert repr(chord) in keys.problems[0]
 
 
 def test_bare_keys_and_values_that_are_no_commands_are_told() -> None:
-    """iface-291"""
+    """iface-291: a bare letter and a value that is no command are reported, not bound."""
     keys = CustomKeys({"x": "/help", "ctrl+x": "help", "ctrl+y": "/"})
     assert len(keys.problems) == 3 and keys.help() == []
 

@@ -53,7 +53,7 @@ async def test_a_key_that_comes_before_the_dialog_was_drawn_is_ignored() -> None
 
 @pytest.mark.parametrize(("key", "decision"), [("1", "once"), ("2", "tool"), ("3", "all"), ("4", "deny")])
 async def test_each_digit_is_an_answer(monkeypatch: pytest.MonkeyPatch, key: str, decision: str) -> None:
-    """iface-198"""
+    """iface-198: each of the keys 1 to 4 gives its own answer."""
     monkeypatch.setattr(confirm, "DEAF_S", 0.0)
     asked = dialog({"command": "ls"})
     shown(asked)
@@ -92,7 +92,7 @@ def rows(tool: str, args: Any) -> str:
 
 
 def test_an_edit_shows_what_goes_and_what_comes() -> None:
-    """iface-201"""
+    """iface-201: the question about an edit shows the old and the new text in full."""
     edits = [{"oldText": "a\nb", "newText": "c"}, {"oldText": "x", "newText": "y"}]
     text = rows("edit", {"path": "f.py", "edits": edits})
     assert text.splitlines() == ["f.py", "edit 1 of 2", "- a", "- b", "+ c", "edit 2 of 2", "- x", "+ y"]
@@ -108,7 +108,7 @@ def test_the_newline_at_the_end_of_a_file_is_no_line_of_its_own() -> None:
 
 
 def test_a_long_line_is_wrapped_and_never_cut() -> None:
-    """iface-201"""
+    """iface-201: a long line is wrapped, so that its end can be read before approving."""
     content = "x" * 200 + "END"
     assert "END" in rows("write", {"path": "f.txt", "content": content}).replace("\n", "").replace(" ", "")
 

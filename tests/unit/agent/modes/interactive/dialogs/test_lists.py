@@ -36,7 +36,7 @@ def keys(*names: str) -> list[Key]:
     ],
 )
 def test_models_are_filtered_with_punctuation_ignored(query: str, id: str, found: bool) -> None:
-    """iface-181"""
+    """iface-181: `opus46` finds the ids that contain `opus-4-6`."""
     row = model_row(Model(id=id, provider="anthropic"))
     assert (by_text(query, row) is not None) is found
 
@@ -61,7 +61,7 @@ async def test_a_dialog_moves_stops_at_the_ends_and_ends_with_the_row() -> None:
 
 
 async def test_rows_are_cut_by_cells_and_the_window_says_how_many_more() -> None:
-    """iface-279"""
+    """iface-279: rows of a list are cut by cells, and the list says how many more there are."""
     picker = Picker("p", [Choice(str(n), f"日本語のタイトル👩‍👩‍👧 {n}" * 3) for n in range(30)])
     lines = picker.lines(THEME, 21, 12)
     assert all(cells(line) <= 21 for line in lines)

@@ -49,7 +49,7 @@ def test_undo_leads_back_to_the_empty_editor(keys: list[Key]) -> None:
 
 
 def test_words_are_letters_digits_underscores_and_whatever_is_not_ascii() -> None:
-    """iface-127"""
+    """iface-127: alt+b and alt+f move by word; `_` and non-ASCII letters belong to words."""
     board = Keyboard().type("foo_1 größe.x")
     for expected in (12, 6, 0):
         board.press("alt+b")
@@ -60,7 +60,7 @@ def test_words_are_letters_digits_underscores_and_whatever_is_not_ascii() -> Non
 
 
 def test_word_motion_goes_on_over_the_ends_of_lines() -> None:
-    """iface-127"""
+    """iface-127: moving by word crosses the ends of lines."""
     board = Keyboard().type("one").press("alt+enter").type("two").press("home", "alt+left")
     assert board.editor.buffer.cursor == Position(0, 0)
     board.press("alt+f", "alt+f")
@@ -69,7 +69,7 @@ def test_word_motion_goes_on_over_the_ends_of_lines() -> None:
 
 @pytest.mark.parametrize("key", ["ctrl+w", "alt+backspace"])
 def test_the_previous_word_is_cut_and_at_the_start_of_a_line_the_lines_join(key: str) -> None:
-    """iface-128"""
+    """iface-128: ctrl+w and alt+backspace delete the previous word, and join lines at column 0."""
     board = Keyboard().type("one two").press("alt+enter").type("three four")
     assert board.press(key).text == "one two\nthree "
     assert board.press(key).text == "one two\n"
@@ -78,7 +78,7 @@ def test_the_previous_word_is_cut_and_at_the_start_of_a_line_the_lines_join(key:
 
 
 def test_a_line_is_cut_from_the_cursor_to_either_end_and_put_back() -> None:
-    """iface-129"""
+    """iface-129: ctrl+k and ctrl+u delete to the end and to the start of the line; ctrl+y puts it back."""
     board = Keyboard().type("left right").press("alt+b", "ctrl+k")
     assert board.text == "left "
     assert board.press("ctrl+u").text == ""
@@ -94,7 +94,7 @@ def test_cuts_separated_by_another_key_are_kept_apart_and_rotated() -> None:
     "sequence", ["\x1b[H", "\x1b[1~", "\x1b[7~", "\x1bOH", "\x01"], ids=["xterm", "vt", "rxvt", "ss3", "ctrl+a"]
 )
 def test_every_encoding_of_home_goes_to_the_start_of_the_line(sequence: str) -> None:
-    """iface-130"""
+    """iface-130: home moves to the start of the line in every encoding a terminal sends."""
     board = Keyboard().type("text")
     board.press(*(key.name for key in KeyDecoder().feed(sequence.encode())))
     assert board.editor.buffer.cursor == Position(0, 0)
@@ -104,7 +104,7 @@ def test_every_encoding_of_home_goes_to_the_start_of_the_line(sequence: str) -> 
     "sequence", ["\x1b[F", "\x1b[4~", "\x1b[8~", "\x1bOF", "\x05"], ids=["xterm", "vt", "rxvt", "ss3", "ctrl+e"]
 )
 def test_every_encoding_of_end_goes_to_the_end_of_the_line(sequence: str) -> None:
-    """iface-130"""
+    """iface-130: end moves to the end of the line in every encoding a terminal sends."""
     board = Keyboard().type("text").press("home")
     board.press(*(key.name for key in KeyDecoder().feed(sequence.encode())))
     assert board.editor.buffer.cursor == Position(0, 4)
@@ -112,12 +112,12 @@ def test_every_encoding_of_end_goes_to_the_end_of_the_line(sequence: str) -> Non
 
 @pytest.mark.parametrize("emoji", ["👍🏽", "👩‍💻", "🇩🇪", "e\u0301"])
 def test_backspace_takes_a_whole_character(emoji: str) -> None:
-    """iface-135"""
+    """iface-135: backspace removes an emoji with its modifier as one character."""
     assert Keyboard().type(f"a{emoji}").press("backspace").text == "a"
 
 
 def test_the_cursor_stands_behind_wide_characters_and_wrapped_words() -> None:
-    """iface-136"""
+    """iface-136: the cursor's column is right behind wide characters and behind wrapped words."""
     assert Keyboard().type("漢字").cursor == (0, 6)
     board = Keyboard(width=13).type("hello brave new")
     assert board.screen == ["hello", "brave new"]
@@ -125,7 +125,7 @@ def test_the_cursor_stands_behind_wide_characters_and_wrapped_words() -> None:
 
 
 def test_up_and_down_move_by_the_rows_as_they_are_shown() -> None:
-    """iface-125"""
+    """iface-125: up and down move by the rows shown, not by the lines of the text."""
     board = Keyboard(width=13).type("0123456789abcdefghij").press("alt+enter").type("xy").press("up")
     assert board.cursor == (1, 4)
     board.press("up")
@@ -152,7 +152,7 @@ def test_only_rows_around_the_cursor_are_shown_of_a_long_text() -> None:
 
 @pytest.mark.parametrize("key", ["alt+enter", "shift+enter", "ctrl+j"])
 def test_a_newline_is_typed_with_a_modifier(key: str) -> None:
-    """iface-123"""
+    """iface-123: enter with a modifier inserts a newline, and enter alone then sends the text."""
     board = Keyboard().type("a").press(key).type("b")
     assert board.text == "a\nb"
     assert board.send() == "a\nb"
@@ -164,7 +164,7 @@ def test_a_backslash_before_enter_is_a_newline() -> None:
 
 
 def test_enter_on_an_empty_editor_does_nothing() -> None:
-    """iface-124"""
+    """iface-124: enter sends nothing while the editor is empty or holds only white space."""
     board = Keyboard().press("enter", "alt+enter", "enter").type("  ").press("enter")
     assert board.sent == []
 

@@ -25,7 +25,7 @@ def rows(board: Keyboard) -> list[str]:
 
 
 async def test_an_at_sign_after_nothing_or_a_space_opens_and_in_an_address_does_not(tree: Path) -> None:
-    """iface-148"""
+    """iface-148: `@` opens the picker at the start and after a space, not inside an address."""
     assert Keyboard(Desk(tree)).type("@").popup
     assert Keyboard(Desk(tree)).type("see @").popup
     assert Keyboard(Desk(tree)).type("see").press("alt+enter").type("@").popup
@@ -35,17 +35,17 @@ async def test_an_at_sign_after_nothing_or_a_space_opens_and_in_an_address_does_
 
 
 async def test_directories_come_first_then_names_ignoring_case_without_what_is_ignored(tree: Path) -> None:
-    """iface-149"""
+    """iface-149: directories come first, names are sorted without regard to case, ignored files are missing."""
     assert rows(Keyboard(Desk(tree)).type("@")) == ["src/", "Zoo/", ".gitignore", "A.md", "b.txt"]
 
 
 async def test_the_filter_is_a_part_of_the_name_ignoring_case(tree: Path) -> None:
-    """iface-149"""
+    """iface-149: the filter matches any part of a name, whatever the case."""
     assert rows(Keyboard(Desk(tree)).type("@a.M")) == ["A.md"]
 
 
 async def test_what_is_deeper_is_found_by_its_letters(tree: Path) -> None:
-    """iface-149"""
+    """iface-149: files in deeper folders are found by the letters of their path."""
     desk = Desk(tree)
     board = Keyboard(desk).type("@edi")
     await desk.settle()
@@ -56,7 +56,7 @@ async def test_what_is_deeper_is_found_by_its_letters(tree: Path) -> None:
 
 
 async def test_right_enters_a_directory_and_left_leaves_it_but_never_the_working_directory(tree: Path) -> None:
-    """iface-150"""
+    """iface-150: right enters a directory and left leaves it, but never the working directory."""
     board = Keyboard(Desk(tree)).type("@").press("right")
     assert rows(board) == ["src/", "src/deep/", "src/main.py"]
     board.press("left")
@@ -68,21 +68,21 @@ async def test_right_enters_a_directory_and_left_leaves_it_but_never_the_working
 
 
 async def test_a_chosen_file_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
-    """iface-151"""
+    """iface-151: a file chosen with `@` is sent as an absolute path."""
     board = Keyboard(Desk(tree)).type("read @b.t").press("enter").type("now")
     assert board.text == "read [file:b.txt] now"
     assert board.send() == f"read {tree}/b.txt now"
 
 
 async def test_a_chosen_directory_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
-    """iface-151"""
+    """iface-151: a directory chosen with `@` is sent as an absolute path."""
     board = Keyboard(Desk(tree)).type("@Zo").press("enter")
     assert board.text == "[dir:Zoo/] "
     assert board.send() == f"{tree}/Zoo "
 
 
 async def test_choosing_a_file_loses_no_paste(tree: Path) -> None:
-    """iface-152"""
+    """iface-152: choosing a file keeps an earlier paste that was collapsed."""
     board = Keyboard(Desk(tree)).paste("x" * 2000).type(" @b.t").press("enter")
     assert board.send() == f"{'x' * 2000} {tree}/b.txt "
 

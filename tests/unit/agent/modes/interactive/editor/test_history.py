@@ -18,7 +18,7 @@ def board_with(*texts: str) -> Keyboard:
 
 
 def test_up_walks_back_and_down_returns_to_the_draft_as_it_was() -> None:
-    """iface-126"""
+    """iface-126: up walks back through the history, and down returns to the draft untouched."""
     board = board_with("first", "second").type("draft ").paste("x" * 2000).press("left")
     shown, cursor = board.text, board.editor.buffer.cursor
     assert board.press("up").text == "second"
@@ -30,7 +30,7 @@ def test_up_walks_back_and_down_returns_to_the_draft_as_it_was() -> None:
 
 
 def test_left_and_right_walk_from_an_empty_editor_until_another_key() -> None:
-    """iface-126"""
+    """iface-126: from an empty editor left and right walk the history until another key is pressed."""
     board = board_with("first", "second")
     assert board.press("left").text == "second"
     assert board.press("left").text == "first"
@@ -40,7 +40,7 @@ def test_left_and_right_walk_from_an_empty_editor_until_another_key() -> None:
 
 
 def test_right_past_the_newest_is_the_empty_editor_again() -> None:
-    """iface-126"""
+    """iface-126: right past the newest entry gives the empty editor again."""
     assert board_with("only").press("left", "right").text == ""
 
 

@@ -12,36 +12,36 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 def test_every_kind_of_newline_becomes_one() -> None:
-    """iface-138"""
+    """iface-138: CRLF and CR in a paste become newlines."""
     assert Keyboard().paste("a\r\nb\rc\nd").text == "a\nb\nc\nd"
 
 
 def test_eleven_lines_become_a_chip_and_ten_stay() -> None:
-    """iface-139"""
+    """iface-139: a paste of eleven lines is collapsed into a token; ten lines stay as text."""
     assert Keyboard().paste("x\n" * 11).text == "[pasted text #1 +11 lines]"
     assert Keyboard().paste("x\n" * 10).text == "x\n" * 10
 
 
 def test_a_long_single_line_becomes_a_chip() -> None:
-    """iface-140"""
+    """iface-140: a single line of 1500 characters is collapsed; one of 1000 stays as text."""
     assert Keyboard().paste("x" * 1500).text == "[pasted text #1 1500 chars]"
     assert Keyboard().paste("x" * 1000).text == "x" * 1000
 
 
 def test_what_is_sent_is_the_pasted_text_and_typed_tokens_stay_text() -> None:
-    """iface-141"""
+    """iface-141: the pasted text is sent in full, and text typed like a token stays as typed."""
     board = Keyboard().type("[pasted text #1 +11 lines] ").paste("y\n" * 11)
     assert board.send() == "[pasted text #1 +11 lines] " + ("y\n" * 11).rstrip("\n")
 
 
 def test_a_pasted_body_that_names_a_token_is_not_expanded_again() -> None:
-    """iface-141"""
+    """iface-141: a token that occurs inside a pasted text is not expanded again."""
     first, second = "[pasted text #2 +11 lines]\n" * 11, "z\n" * 11
     assert Keyboard().paste(first).paste(second).type("!").send() == first + second + "!"
 
 
 def test_numbers_begin_again_with_an_empty_editor() -> None:
-    """iface-142"""
+    """iface-142: the numbers of tokens begin again when the editor is cleared."""
     board = Keyboard().paste("x" * 2000).paste("y" * 2000)
     assert board.text.endswith("[pasted text #2 2000 chars]")
     board.editor.clear()
@@ -64,7 +64,7 @@ def test_control_characters_of_a_paste_are_gone_and_tabs_stay() -> None:
 
 
 def test_a_dropped_file_becomes_a_chip_and_is_sent_quoted(tmp_path: Path) -> None:
-    """iface-143"""
+    """iface-143: a dropped file is shown as `[file:1:name]` and sent as its quoted path."""
     path = tmp_path / "notes.txt"
     path.write_text("n")
     board = Keyboard().paste(str(path))
@@ -73,13 +73,13 @@ def test_a_dropped_file_becomes_a_chip_and_is_sent_quoted(tmp_path: Path) -> Non
 
 
 def test_a_dropped_directory_becomes_a_chip(tmp_path: Path) -> None:
-    """iface-144"""
+    """iface-144: a dropped directory is shown as `[dir:1:name/]`."""
     (tmp_path / "folder").mkdir()
     assert Keyboard().paste(f"{tmp_path}/folder").text == "[dir:1:folder/]"
 
 
 def test_escaped_spaces_quotes_and_file_addresses_name_the_same_file(tmp_path: Path) -> None:
-    """iface-143"""
+    """iface-143: escaped spaces, quotes and file URLs all name the same dropped file."""
     path = tmp_path / "two words.txt"
     path.write_text("n")
     escaped = str(path).replace(" ", "\\ ")
@@ -89,18 +89,18 @@ def test_escaped_spaces_quotes_and_file_addresses_name_the_same_file(tmp_path: P
 
 @pytest.mark.parametrize("text", ["/no/such/file.txt", "https://example.com/a.txt", "~/nothing/here", "just words"])
 def test_what_is_not_there_stays_as_it_is(text: str) -> None:
-    """iface-145"""
+    """iface-145: a pasted path that does not exist, and a URL, stay as they are."""
     assert Keyboard().paste(text).text == text
 
 
 @pytest.mark.parametrize("text", ["/x;rm -rf /", "/etc/passwd;rm", "/etc/$(id)", "/etc/../`id`"])
 def test_a_shell_line_is_left_untouched(text: str) -> None:
-    """iface-146"""
+    """iface-146: a pasted line of shell is left untouched."""
     assert Keyboard().paste(text).text == text
 
 
 def test_two_dropped_paths_are_quoted_and_an_apostrophe_is_escaped(tmp_path: Path) -> None:
-    """iface-147"""
+    """iface-147: two dropped paths are each quoted, and an apostrophe is escaped."""
     one, other = tmp_path / "it's", tmp_path / "b.txt"
     one.write_text("")
     other.write_text("")

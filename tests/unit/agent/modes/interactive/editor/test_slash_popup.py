@@ -32,7 +32,7 @@ def names(board: Keyboard) -> list[str]:
 
 
 def test_a_slash_lists_built_ins_in_order_and_extensions_by_name_under_a_divider() -> None:
-    """iface-153"""
+    """iface-153: `/` lists the built-in commands in their order, then those of extensions by name."""
     assert names(board().type("/")) == [
         *("/help", "/login", "/logout", "/sessions", "/session", "/exit"),
         *("──", "/apple", "/zebra"),
@@ -40,12 +40,12 @@ def test_a_slash_lists_built_ins_in_order_and_extensions_by_name_under_a_divider
 
 
 def test_an_exact_name_is_preferred_to_a_longer_one() -> None:
-    """iface-154"""
+    """iface-154: `/session` and enter runs `/session`, not the longer `/sessions`."""
     assert board().type("/session").send() == "/session"
 
 
 def test_enter_runs_the_highlighted_command_and_empties_the_editor() -> None:
-    """iface-155"""
+    """iface-155: enter runs the command that is highlighted and empties the editor."""
     fingers = board().type("/lo")
     assert fingers.send() == "/login"
     assert fingers.text == "" and fingers.popup == []
@@ -53,12 +53,12 @@ def test_enter_runs_the_highlighted_command_and_empties_the_editor() -> None:
 
 
 def test_down_steps_over_the_divider() -> None:
-    """iface-153"""
+    """iface-153: the down key steps over the divider to the first command of an extension."""
     assert board().type("/").press(*["down"] * 6).send() == "/apple"
 
 
 def test_upper_case_finds_the_same_commands() -> None:
-    """iface-288"""
+    """iface-288: commands are found whatever the case that is typed."""
     assert board().type("/HEL").send() == "/help"
 
 
@@ -72,13 +72,13 @@ def test_escape_empties_the_editor() -> None:
 
 
 def test_a_path_opens_nothing() -> None:
-    """iface-156"""
+    """iface-156: text that begins like a path opens no popup and is sent as it is."""
     fingers = board().type("/usr/bin is what")
     assert fingers.popup == [] and fingers.send() == "/usr/bin is what"
 
 
 def test_an_unknown_name_is_sent_as_it_is_for_the_application_to_refuse() -> None:
-    """iface-157"""
+    """iface-157: an unknown command leaves the editor as typed, and the application refuses it."""
     assert board().type("/nope").send() == "/nope"
 
 
@@ -99,5 +99,5 @@ def test_enter_sends_arguments_as_typed_unless_one_was_chosen() -> None:
 
 
 def test_arguments_keep_their_case() -> None:
-    """iface-288"""
+    """iface-288: the argument of a command keeps its case."""
     assert board().type("/logout GPT-x").send() == "/logout GPT-x"

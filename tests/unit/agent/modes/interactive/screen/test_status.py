@@ -24,7 +24,7 @@ def texts(*args: Any, **options: Any) -> list[str]:
 
 
 def test_nothing_spent_shows_nothing() -> None:
-    """iface-109"""
+    """iface-109: a fresh session shows no figures."""
     assert texts(Usage()) == []
 
 
@@ -33,24 +33,24 @@ def test_only_what_is_not_zero_is_shown() -> None:
 
 
 def test_a_subscription_is_marked_also_at_no_cost() -> None:
-    """iface-112"""
+    """iface-112: a subscription's cost carries `(sub)`, even when it is zero."""
     assert texts(Usage(1, 2), subscription=True) == ["↑1", "↓2", "$0.000 (sub)"]
 
 
 @pytest.mark.parametrize(("used", "role"), [(140_000, "muted"), (142_000, "ctx_warn"), (182_000, "ctx_high")])
 def test_a_filling_context_changes_its_role(used: int, role: str) -> None:
-    """iface-111"""
+    """iface-111: the context figure turns to warning above 70 % and to error above 90 %."""
     assert stats_of(agent(Usage(), used))[-1].role == role
 
 
 def test_an_unknown_window_shows_the_count_and_compacting_is_marked() -> None:
-    """iface-170"""
+    """iface-170: an unknown window shows the bare count, and a compaction in progress shows `(auto)`."""
     assert texts(Usage(), 1234, 0) == ["1.2k"]
     assert texts(Usage(), 100_000, compacting=True) == ["50.0%/200k (auto)"]
 
 
 def test_home_becomes_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
-    """iface-113"""
+    """iface-113: the home directory is shown as `~`, and one that only begins alike is not."""
     monkeypatch.setenv("HOME", "/home/me")
     assert [home_as_tilde(p) for p in ("/home/me", "/home/me/x", "/home/melon")] == ["~", "~/x", "/home/melon"]
 

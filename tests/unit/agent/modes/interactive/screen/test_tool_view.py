@@ -35,12 +35,12 @@ def body(name: str, args: dict[str, Any], text: str, **more: Any) -> list[str]:
     ],
 )
 def test_a_label_says_what_the_call_is_about(name: str, args: dict[str, Any], label: str) -> None:
-    """iface-104, iface-105"""
+    """iface-104, iface-105: each tool's label names its path, range or command."""
     assert short_arguments(name, args, "{}") == label
 
 
 def test_a_long_label_is_cut_and_keeps_its_range() -> None:
-    """iface-105"""
+    """iface-105: a long label is cut to 60 characters and keeps its range."""
     label = short_arguments("read", {"path": "x" * 200, "offset": 3}, "")
     assert len(label) == 60
     assert label.endswith("...:3-")
@@ -70,12 +70,12 @@ def test_an_edit_whose_numbers_are_lost_shows_none() -> None:
 
 
 def test_an_error_begins_with_the_word() -> None:
-    """iface-107"""
+    """iface-107: the box of a failed result begins with the word `error`."""
     assert body("write", {"path": "x"}, "no such place", is_error=True) == ["error", "no such place"]
 
 
 def test_live_output_is_the_last_rows_however_much_comes() -> None:
-    """iface-098"""
+    """iface-098: live output shows the last rows, however much there is."""
     view = ToolView("1", "bash")
     view.called('{"command": "x"}')
     view.its_turn()
@@ -95,7 +95,7 @@ def test_a_call_behind_another_waits() -> None:
 
 @pytest.mark.parametrize("width", [1, 5, 12, 20, 37, 300])
 def test_a_box_fits_any_width(width: int) -> None:
-    """iface-080"""
+    """iface-080: a tool's box fits every width, with wide characters too."""
     view = ToolView("1", "bash", extension="a-long-extension-name")
     view.called('{"command": "日本語 ' + "x" * 100 + '"}')
     view.ends(ToolResultEvent("1", False, (TextBlock("$ x\nwide 日本語 text\n[exit 0]  Took 0.1s"),)))
@@ -105,7 +105,7 @@ def test_a_box_fits_any_width(width: int) -> None:
 
 
 def test_the_extensions_name_survives_a_long_label() -> None:
-    """iface-310"""
+    """iface-310: the extension's name stays visible beside a long label."""
     view = ToolView("1", "lookup", extension="dict")
     view.called('{"path": "' + "p" * 300 + '"}')
     assert "lookup [dict] ppp" in visible(view.lines(PAINTER, 60)[0])
