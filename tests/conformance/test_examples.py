@@ -269,7 +269,7 @@ def test_dice_are_rolled_in_a_language_without_an_sdk(example: Example) -> None:
 
 
 def test_midnight_starts_nothing() -> None:
-    """ext-098"""
+    """ext-098: an extension with only a theme loads, starts no process and offers its theme."""
     manifest = read_manifest(EXAMPLES / "midnight")
     assert manifest.kind == "theme"
     assert json.loads(manifest.themes[0].read_text())["name"] == "midnight"

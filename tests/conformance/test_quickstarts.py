@@ -39,7 +39,7 @@ class FakeScreen(SilentSurface):
 async def test_a_published_quick_start_installs_starts_and_prompts(
     zot: Zot, script: str, prompt: str, ready: str
 ) -> None:
-    """ext-148"""
+    """ext-148: the published quick-starts install and start verbatim, and their command prompts the model."""
     assert zot("ext", "install", str(QUICKSTARTS / script / "hello-py")).code == 0
     report = zot("ext", "doctor").out
     assert f"hello-py 1.0.0 (global process): {ready}" in report

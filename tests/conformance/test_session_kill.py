@@ -187,7 +187,7 @@ def verify(store: SessionStore, path: Path, acknowledged: list[str]) -> int:
 
 
 def test_nothing_acknowledged_is_lost_when_writers_are_killed(store: SessionStore) -> None:
-    """iface-275"""
+    """iface-275: killing writers again and again loses no record that was acknowledged."""
     tally = kill_many(store, SHORT)
     assert tally.records > SHORT and tally.idle < SHORT / 3  # the kills hit writers at work
 

@@ -46,7 +46,7 @@ def test_golden_frames_cover_every_frame_of_both_directions() -> None:
 
 
 def test_a_shell_script_can_match_a_frame_as_text() -> None:
-    """ext-003"""
+    """ext-003: a shell script can match a frame as text and cut out its id with sed."""
     script = r"""
         read -r line
         case "$line" in
@@ -59,7 +59,7 @@ def test_a_shell_script_can_match_a_frame_as_text() -> None:
 
 
 def test_text_goes_out_as_raw_utf8_and_lone_surrogates_do_not_crash() -> None:
-    """ext-004"""
+    """ext-004: text is sent as raw UTF-8, and unpaired surrogates do not crash the encoder."""
     frame = frames.ToolCall(id="1", name="x", args={"k\ud800": ["é", "\udc00", "\ud83d\ude00", "\u2028"]})
     assert codec.encode(frame) == (
         '{"type":"tool_call","id":"1","name":"x","args":{"k\ufffd":["é","\ufffd","😀","\u2028"]}}\n'.encode()
@@ -68,7 +68,7 @@ def test_text_goes_out_as_raw_utf8_and_lone_surrogates_do_not_crash() -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
 def test_any_line_end_is_accepted(end: bytes) -> None:
-    """ext-005 ext-011"""
+    """ext-005, ext-011: a line may end in LF, CRLF or nothing."""
     assert codec.decode_child(b'{"type":"ready"}' + end) == frames.Ready()
 
 
@@ -99,7 +99,7 @@ def test_any_line_end_is_accepted(end: bytes) -> None:
     ],
 )
 def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
-    """ext-006 ext-008"""
+    """ext-006, ext-008: a line that is not JSON or has a numeric id is refused with a reason."""
     with pytest.raises(BadFrame, match=reason):
         codec.decode_child(line)
 
@@ -114,7 +114,7 @@ def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
     ],
 )
 def test_an_unknown_type_is_told_apart(line: bytes, type: str) -> None:
-    """ext-007"""
+    """ext-007: a frame of unknown type raises an error of its own that names the type."""
     with pytest.raises(codec.UnknownFrame) as caught:
         codec.decode_child(line)
     assert caught.value.type == type
@@ -122,14 +122,14 @@ def test_an_unknown_type_is_told_apart(line: bytes, type: str) -> None:
 
 @pytest.mark.parametrize("struct", [*get_args(frames.ChildFrame)])
 def test_null_is_the_same_as_absent_at_every_key(struct: Any) -> None:
-    """ext-009"""
+    """ext-009: for every frame `null` at any optional key equals leaving the key out."""
     bare = {"type": struct.__struct_config__.tag}
     nulls = bare | dict.fromkeys(struct.__struct_fields__)
     assert codec.decode_child(msgspec.json.encode(nulls)) == codec.decode_child(msgspec.json.encode(bare))
 
 
 def test_null_inside_panels_and_blocks_is_absent_and_inside_free_values_is_kept() -> None:
-    """ext-009"""
+    """ext-009: `null` counts as absent inside panels and blocks and is kept inside free values."""
     line = (
         b'{"type":"tool_result","id":"1","content":[{"type":"text","text":"a","format":null},{"text":"b"}],'
         b'"structured_content":{"n":null}}'
@@ -158,7 +158,7 @@ def test_unknown_keys_are_ignored_however_the_frame_is_spelled() -> None:
 
 
 def test_a_frame_close_to_the_limit_is_decoded() -> None:
-    """ext-010"""
+    """ext-010: a frame just below 8 MiB is decoded."""
     result = frames.ToolResult(
         id="1", content=(frames.Content(type="image", mime_type="image/png", data="A1" * 4_100_000),)
     )

@@ -36,7 +36,7 @@ async def results(kit: Kit, *frames: dict[str, Any], count: int = 1, **options: 
 
 
 async def test_a_child_has_a_tool_run_and_nothing_enters_the_transcript(kit: Kit) -> None:
-    """ext-124"""
+    """ext-124: a tool called by a child runs, interceptors see who asked, and the transcript stays as it was."""
     watcher = kit.add("w", 'hello(); subscribe(["tool_result"], ["tool_call"]); ready(); serve(event_intercept=answer)')
     tool = FakeTool("bash")
     (result,) = await results(kit, {"id": "r1", "name": "bash", "args": {"a": 1}}, tools=[tool])
@@ -96,7 +96,7 @@ async def test_a_repeated_and_an_empty_id_are_dropped(kit: Kit) -> None:
 
 
 async def test_a_result_above_256_kib_is_cut(kit: Kit) -> None:
-    """ext-126"""
+    """ext-126: a result of more than 256 KiB arrives cut, with `truncated: true`."""
 
     async def long(args: dict[str, Any], context: Any) -> Any:
         return text_result("x" * 300_000)
@@ -152,7 +152,7 @@ async def test_a_tool_may_use_another_within_itself(kit: Kit) -> None:
 
 
 async def test_a_chain_of_five_is_refused(kit: Kit) -> None:
-    """ext-125"""
+    """ext-125: a chain of five tools is refused; four are allowed."""
     assert await nested(kit, {}) == "t1>t2>t3>t4>call_tool: more than 4 tools in a chain"
 
 
@@ -162,7 +162,7 @@ async def test_a_tool_does_not_come_twice_in_a_chain(kit: Kit) -> None:
 
 
 async def test_without_a_parent_nothing_runs_while_a_tool_of_that_child_does(kit: Kit) -> None:
-    """ext-125"""
+    """ext-125: without `parent_id` a child's call is refused while one of its own tools runs."""
     assert "without parent_id" in await nested(kit, {"orphan": True})
 
 
@@ -235,7 +235,7 @@ async def system_prompts(kit: Kit, *, prompts: int = 1) -> list[str]:
 
 
 async def test_the_system_prompt_is_rewritten_in_load_order_once_per_conversation(kit: Kit) -> None:
-    """ext-127, ext-128"""
+    """ext-127, ext-128: extensions rewrite the system prompt in load order, once for each conversation."""
     first = kit.add("a", rewriting('answer(f, system_prompt=f["system_prompt"] + " a", block=True)'))
     kit.add("b", rewriting('answer(f, system_prompt=f["system_prompt"] + " b")'))
     assert await system_prompts(kit, prompts=2) == ["base prompt a b"] * 2
@@ -260,7 +260,7 @@ async def test_the_system_prompt_is_rewritten_in_load_order_once_per_conversatio
 async def test_only_a_string_of_reasonable_size_replaces_the_prompt(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, answer: str, prompt: str, warned: bool
 ) -> None:
-    """ext-127"""
+    """ext-127: only a string of sensible size replaces the prompt; anything else warns, and silence changes nothing."""
     monkeypatch.setattr(limits, "INTERCEPT_REPLY", 0.3)
     kit.add("a", rewriting(answer))
     assert await system_prompts(kit) == [prompt]

@@ -29,7 +29,7 @@ serve(command_invoked=invoked)
 
 
 async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit: Kit) -> None:
-    """ext-048, ext-049"""
+    """ext-048, ext-049: arguments are trimmed, keep their inner spacing, and are absent when there are none."""
     directory = kit.add("x", commanding("respond()"))
     host = await kit.start()
     for args in ("", "  a   b \t"):
@@ -55,7 +55,7 @@ async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit:
     ],
 )
 async def test_each_action_does_its_thing_through_the_surface(kit: Kit, answer: str, calls: list[Any]) -> None:
-    """ext-050, ext-052, ext-053"""
+    """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` each reach the surface, and do nothing else."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
     assert await host.run_command("c", "") == CommandResult()
@@ -74,7 +74,7 @@ async def test_each_action_does_its_thing_through_the_surface(kit: Kit, answer: 
     ],
 )
 async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit, answer: str, error: str) -> None:
-    """ext-054, ext-055"""
+    """ext-054, ext-055: an error or an unknown action comes back to the caller, and no action is taken."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
     assert (await host.run_command("c", "")).error == error and kit.surface.calls == []
@@ -83,7 +83,7 @@ async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit,
 async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ext-056"""
+    """ext-056: a command that gets no reply in time is an error, and a late reply has no effect."""
     monkeypatch.setattr(limits, "COMMAND_REPLY", 0.2)
     kit.add("x", commanding('time.sleep(0.5); respond(action="display", display="late")'))
     host = await kit.start()
@@ -93,7 +93,7 @@ async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
 
 
 async def test_two_invocations_answered_in_reverse_are_told_apart(kit: Kit) -> None:
-    """ext-057"""
+    """ext-057: two invocations answered in reverse order are matched by their ids."""
     kit.add(
         "x",
         """
@@ -129,7 +129,7 @@ serve()
 
 
 async def test_a_tool_prompt_leaves_one_message_one_call_and_one_result_before_the_answer(kit: Kit) -> None:
-    """ext-123"""
+    """ext-123: a `tool_prompt` leaves one message, one call and one result in front of the answer."""
     kit.add("x", commanding('respond(action="tool_prompt", prompt="and push", tool_name="bash", tool_args={"a": 1})'))
     host = await kit.start()
     result = await host.run_command("c", "")

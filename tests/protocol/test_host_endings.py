@@ -29,7 +29,7 @@ def gone(pid: int) -> bool:
 
 
 async def test_each_child_gets_shutdown_and_then_the_end_of_its_stdin(kit: Kit) -> None:
-    """ext-095"""
+    """ext-095: on exit every child is sent `shutdown`, and then its stdin ends."""
     directory = kit.add(
         "polite",
         """
@@ -123,7 +123,7 @@ while True: time.sleep(60)
 async def test_a_crash_is_restarted_with_growing_pauses_and_then_left(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ext-066"""
+    """ext-066: a child that crashes is restarted after growing pauses and then given up."""
     monkeypatch.setattr(limits, "RESTART_DELAYS", (0.05, 0.1, 0.2))
     directory = kit.add(
         "c", 'open(HERE + "/lives", "a").write("x"); hello(); subscribe(["session_start"]); ready(); sys.exit(1)'
@@ -159,7 +159,7 @@ async def test_a_long_life_resets_the_count_of_restarts() -> None:
 
 
 async def test_logs_are_private_and_appended_across_runs(kit: Kit) -> None:
-    """ext-101"""
+    """ext-101: logs are private files to which every run appends."""
     kit.add("l", 'sys.stderr.write("from the child\\n"); sys.stderr.flush(); hello(); ready(); serve()', version="1.2")
     for _ in range(2):
         await kit.start()

@@ -40,7 +40,7 @@ async def heard(kit: Kit, directory: Any) -> list[dict[str, Any]]:
 
 
 async def test_session_start_comes_once_after_readiness_and_not_again_after_a_reload(kit: Kit) -> None:
-    """ext-067"""
+    """ext-067: `session_start` arrives once, after readiness, and not again after a reload."""
     directory = await watched(kit, ("session_start",))
     kit.host.session_started()
     kit.host.session_started()
@@ -49,7 +49,9 @@ async def test_session_start_comes_once_after_readiness_and_not_again_after_a_re
 
 
 async def test_only_subscribed_events_are_delivered_and_in_order(kit: Kit) -> None:
-    """ext-068, ext-069, ext-070, ext-071"""
+    """ext-068, ext-069, ext-070, ext-071: a child hears what it subscribed to, in order and with the original
+    arguments.
+    """
     directory = await watched(kit, frames.CLASSIC_EVENTS)
     agent, _ = kit.agent(
         calls(("bash", {"command": "ls"}), ("nope", {}), text="Let me."),
@@ -95,7 +97,7 @@ async def test_an_aborted_turn_ends_as_aborted(kit: Kit) -> None:
 
 
 async def test_sequence_grows_and_the_session_is_named(kit: Kit) -> None:
-    """ext-129"""
+    """ext-129: `sequence` grows strictly, and every event names the same session."""
     directory = await watched(kit)
     kit.host.session_started()
     agent, _ = kit.agent(calls(("bash", {})), says("ok"), tools=[FakeTool("bash")])
@@ -155,7 +157,7 @@ async def test_a_long_result_is_cut_for_observers_only(kit: Kit) -> None:
 
 
 async def test_a_refused_call_is_denied_by_policy_and_blocked(kit: Kit) -> None:
-    """ext-130"""
+    """ext-130: a refused call is told as `denied` by policy and as `blocked`, not executed."""
     directory = await watched(kit, ("permission_decision", "tool_result"))
     agent, _ = kit.agent(calls(("bash", {})), says("ok"), tools=[FakeTool("bash")])
     agent.interceptors.append(FakeInterceptor(tool=ToolVerdict(False, "no")))
@@ -207,7 +209,7 @@ async def test_a_prompt_is_announced_once_even_when_it_was_queued(kit: Kit) -> N
 
 @pytest.mark.parametrize(("answer", "status"), [(says("summary"), "completed"), (says(""), "failed")])
 async def test_every_compaction_that_begins_ends(kit: Kit, answer: Any, status: str) -> None:
-    """ext-131"""
+    """ext-131: each `pre_compact` has one `post_compact` with its id, even when compaction fails."""
     directory = await watched(kit, ("pre_compact", "post_compact"))
     agent, _ = kit.agent(
         answer, messages=[Message("user", (TextBlock("x" * 400),)), Message("assistant", (TextBlock("y"),))]
@@ -223,7 +225,7 @@ async def test_every_compaction_that_begins_ends(kit: Kit, answer: Any, status: 
 
 
 async def test_session_end_is_delivered_before_shutdown(kit: Kit) -> None:
-    """ext-132"""
+    """ext-132: `session_end` arrives before `shutdown`."""
     directory = await watched(kit, ("session_start", "session_end"))
     kit.host.session_started()
     await kit.host.stop()
@@ -254,7 +256,7 @@ async def test_a_switch_of_session_ends_one_and_starts_another(kit: Kit) -> None
 
 
 async def test_a_child_that_does_not_read_slows_nobody_and_is_disconnected(kit: Kit) -> None:
-    """ext-072, ext-133"""
+    """ext-072, ext-133: a child that does not read slows nobody down and is disconnected in the end."""
     kit.add("deaf", 'hello(); subscribe(["turn_start", "assistant_message"]); ready(); time.sleep(60)')
     reader = kit.add("reader", watching(("turn_start",)))
     host = await kit.start()

@@ -17,7 +17,7 @@ ALL_EVENTS = '["session_start","turn_start","tool_call","assistant_message","tur
 
 
 async def test_every_host_frame_is_one_compact_line_with_type_and_id_first(kit: Kit) -> None:
-    """ext-001, ext-002"""
+    """ext-001, ext-002: every host frame is one compact line with `type` first and `id` second."""
     directory = kit.add(
         "all",
         f"""
@@ -42,7 +42,7 @@ serve(event_intercept=answer, tool_call=lambda f: text(f["id"], "sunny"),
 
 
 async def test_a_shell_script_that_matches_text_and_cuts_ids_with_sed_works(kit: Kit) -> None:
-    """ext-003"""
+    """ext-003: an extension written as a shell script that matches text and cuts ids with sed works."""
     kit.add(
         "shell",
         """
@@ -65,7 +65,7 @@ done
 
 
 async def test_text_beyond_ascii_travels_raw_and_lone_surrogates_do_no_harm(kit: Kit) -> None:
-    """ext-004"""
+    """ext-004: text beyond ASCII travels as raw UTF-8, and unpaired surrogates do no harm."""
     directory = kit.add("uni", 'hello(); subscribe(["user_prompt_submit"]); ready(); serve()')
     host = await kit.start()
     agent, _ = kit.agent(says("ok"))
@@ -76,7 +76,7 @@ async def test_text_beyond_ascii_travels_raw_and_lone_surrogates_do_no_harm(kit:
 
 
 async def test_a_line_may_end_in_crlf(kit: Kit) -> None:
-    """ext-005"""
+    """ext-005: a child may end its lines in CRLF."""
     kit.add("crlf", """raw(b'{"type":"hello","name":"crlf"}\\r\\n{"type":"ready"}\\r\\n'); serve()""")
     host = await kit.start()
     assert host.statuses()[0].ready_how == "frame" and kit.surface.faults == []
@@ -102,7 +102,7 @@ async def test_a_line_may_end_in_crlf(kit: Kit) -> None:
     ],
 )
 async def test_a_bad_line_is_logged_shown_once_and_skipped(kit: Kit, line: bytes, kind: str) -> None:
-    """ext-006, ext-007, ext-008"""
+    """ext-006, ext-007, ext-008: a bad line is logged, shown once and skipped, and the next frame is handled."""
     kit.add(
         "bad",
         f'hello(); ready()\nfor _ in range(3): raw({line!r} + b"\\n")\nsend(type="notify", message="next"); serve()',
@@ -115,7 +115,7 @@ async def test_a_bad_line_is_logged_shown_once_and_skipped(kit: Kit, line: bytes
 
 
 async def test_null_means_absent(kit: Kit) -> None:
-    """ext-009"""
+    """ext-009: `null` in any optional key of a child's frame counts as absent."""
     kit.add(
         "nulls",
         """
@@ -134,7 +134,7 @@ serve(tool_call=lambda f: send(type="tool_result", id=f["id"], is_error=None,
 
 
 async def test_a_line_below_8_mib_is_taken_one_above_is_skipped_and_the_next_is_read(kit: Kit) -> None:
-    """ext-010"""
+    """ext-010: a line of 7.9 MiB is accepted, one above 8 MiB is skipped, and the next is read."""
     kit.add(
         "long",
         """
@@ -154,7 +154,7 @@ serve(tool_call=big)
 
 
 async def test_a_last_line_without_line_feed_counts(kit: Kit) -> None:
-    """ext-011"""
+    """ext-011: a last line without a line feed is handled before the child's exit."""
     kit.add("last", """hello(); ready(); raw(b'{"type":"notify","message":"bye"}'); sys.exit(0)""")
     await kit.start()
     await until(lambda: kit.surface.of("notify") == [("last", "", "bye")])

@@ -41,7 +41,7 @@ async def call(kit: Kit, args: Any = None) -> tuple[FakeTool, bool, str]:
     [("refused: too dangerous", "refused: too dangerous"), ("", "tool call refused by extension guard")],
 )
 async def test_a_blocked_tool_does_not_run_and_the_model_sees_the_reason(kit: Kit, reason: str, told: str) -> None:
-    """ext-073, ext-074"""
+    """ext-073, ext-074: a blocked tool does not run, and the model sees the reason or the default text."""
     directory = kit.add("g", intercepting("tool_call", f"answer(f, block=True, reason={reason!r}, modified_args={{}})"))
     await kit.start()
     tool, is_error, text = await call(kit)
@@ -57,7 +57,7 @@ async def test_a_blocked_tool_does_not_run_and_the_model_sees_the_reason(kit: Ki
 
 
 async def test_rewritten_arguments_reach_the_tool_and_nobody_else(kit: Kit) -> None:
-    """ext-075, ext-070"""
+    """ext-075, ext-070: rewritten arguments reach the tool; transcript and events keep the original ones."""
     kit.add("g", intercepting("tool_call", 'answer(f, modified_args={"command": "echo GUARDED"})'))
     watcher = kit.add("w", 'hello(); subscribe(["tool_call"]); ready(); serve()')
     await kit.start()
@@ -72,7 +72,7 @@ async def test_rewritten_arguments_reach_the_tool_and_nobody_else(kit: Kit) -> N
 
 @pytest.mark.parametrize("value", ["None", "[1]", '"rm"', "5", "True"])
 async def test_rewritten_arguments_that_are_no_object_are_ignored(kit: Kit, value: str) -> None:
-    """ext-076"""
+    """ext-076: rewritten arguments that are no object are ignored."""
     kit.add("g", intercepting("tool_call", f"answer(f, modified_args={value})"))
     await kit.start()
     tool, is_error, _ = await call(kit)
@@ -81,7 +81,7 @@ async def test_rewritten_arguments_that_are_no_object_are_ignored(kit: Kit, valu
 
 
 async def test_rewrites_fold_in_load_order(kit: Kit) -> None:
-    """ext-077"""
+    """ext-077: two extensions that rewrite are applied one after the other, in load order."""
     for name in ("b", "a"):
         kit.add(
             name, intercepting("tool_call", 'answer(f, modified_args={"command": f["tool_args"]["command"] + NAME})')
@@ -92,7 +92,7 @@ async def test_rewrites_fold_in_load_order(kit: Kit) -> None:
 
 
 async def test_the_first_block_ends_the_chain_and_drops_the_rewrites(kit: Kit) -> None:
-    """ext-078"""
+    """ext-078: the first block ends the chain: later extensions are not asked, and earlier rewrites are dropped."""
     kit.add("a", intercepting("tool_call", 'answer(f, modified_args={"command": "x"})'))
     kit.add("b", intercepting("tool_call", 'answer(f, block=True, reason="no")'))
     last = kit.add("c", intercepting("tool_call", "answer(f)"))
@@ -117,7 +117,7 @@ FAULTS = {
 @pytest.mark.parametrize("declared", ["manifest", "hello"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_guard_that_fails_refuses(kit: Kit, monkeypatch: pytest.MonkeyPatch, fault: str, declared: str) -> None:
-    """ext-079, ext-080"""
+    """ext-079, ext-080: a guard that is silent, broken or dead refuses the call."""
     monkeypatch.setattr(limits, "INTERCEPT_REPLY", 0.5)
     options = {"guard": True} if declared == "manifest" else {}
     kit.add("g", intercepting("tool_call", FAULTS[fault], '"guard"' if declared == "hello" else ""), **options)
@@ -141,7 +141,7 @@ async def test_whoever_is_no_guard_and_fails_is_passed_over(
 
 
 async def test_a_dead_interceptor_delays_nothing_and_a_dead_guard_blocks_at_once(kit: Kit) -> None:
-    """ext-080"""
+    """ext-080: a dead interceptor delays nothing, and a dead guard blocks at once."""
     kit.add("i", 'hello(); subscribe(intercept=["tool_call"]); ready(); time.sleep(0.3); sys.exit(0)')
     host = await kit.start()
     await until(lambda: host.statuses()[0].state == "gone")
@@ -219,7 +219,7 @@ async def test_while_reloading_a_guard_is_missing_and_blocks(kit: Kit) -> None:
 
 
 async def test_a_blocked_turn_makes_no_request(kit: Kit) -> None:
-    """ext-081"""
+    """ext-081: a blocked turn sends no request and ends with stop `error`."""
     directory = kit.add("o", intercepting("turn_start", "answer(f, block=True, reason='' if f['step'] == 1 else '?')"))
     await kit.start()
     agent, client = kit.agent()
@@ -259,7 +259,7 @@ async def test_a_suppressed_message_is_not_shown_but_its_calls_run(kit: Kit) -> 
 
 
 async def test_a_message_without_text_and_an_unknown_tool_are_not_asked_about(kit: Kit) -> None:
-    """ext-084, ext-085"""
+    """ext-084, ext-085: interceptors are asked neither about a message without text nor about an unknown tool."""
     directory = kit.add(
         "r", 'hello(); subscribe(intercept=["assistant_message", "tool_call"]); ready(); serve(event_intercept=answer)'
     )

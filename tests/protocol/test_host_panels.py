@@ -34,7 +34,9 @@ async def opened(kit: Kit) -> Path:
 
 
 async def test_notes_reach_the_surface_with_their_owner_and_empty_ones_do_not(kit: Kit) -> None:
-    """ext-086, ext-088"""
+    """ext-086, ext-088: notes reach the surface with their owner, and only their owner clears them; empty ones are
+    dropped.
+    """
     notes = 'for m in ("", "hi"): send(type="notify", level="loud", message=m)'
     kit.add("n", f'hello(); ready()\n{notes}\nsend(type="clear_notes"); serve()')
     await kit.start()
@@ -51,7 +53,7 @@ async def test_a_flood_of_notes_is_thinned_and_told(kit: Kit) -> None:
 
 
 async def test_a_panel_opens_and_keys_go_to_its_child(kit: Kit) -> None:
-    """ext-089, ext-090"""
+    """ext-089, ext-090: a panel opens with its title, lines and footer, and every key reaches its child by name."""
     directory = await opened(kit)
     assert kit.surface.of("open_panel") == [("todo", Panel(id="p", title="T", lines=("a", "b"), footer="f"))]
     keys = [key for key in PANEL_KEYS if key not in ("enter", "tab", "up", "end", "esc")]
@@ -64,7 +66,7 @@ async def test_a_panel_opens_and_keys_go_to_its_child(kit: Kit) -> None:
 
 
 async def test_closing_by_the_user_tells_the_child(kit: Kit) -> None:
-    """ext-091"""
+    """ext-091: closing by the user sends `panel_close` once, and no further keys."""
     directory = await opened(kit)
     kit.host.panel_closed("todo", "p")
     kit.host.panel_closed("todo", "p")
@@ -75,7 +77,7 @@ async def test_closing_by_the_user_tells_the_child(kit: Kit) -> None:
 
 
 async def test_a_redraw_replaces_lines_and_only_for_the_open_panel_of_its_owner(kit: Kit) -> None:
-    """ext-092, ext-093"""
+    """ext-092, ext-093: a redraw replaces the lines, and only in the open panel of the same extension."""
     await opened(kit)
     kit.host.panel_key("todo", "p", "up")
     kit.host.panel_key("todo", "p", "enter")
@@ -84,7 +86,7 @@ async def test_a_redraw_replaces_lines_and_only_for_the_open_panel_of_its_owner(
 
 
 async def test_closing_by_the_child_is_not_echoed(kit: Kit) -> None:
-    """ext-094"""
+    """ext-094: a panel closed by its child is not reported back to it."""
     directory = await opened(kit)
     kit.host.panel_key("todo", "p", "tab")
     await until(lambda: kit.surface.of("close_panel") == [("todo", "p")])
@@ -116,7 +118,7 @@ send(type="open_panel", panel={"id": "q", "lines": ["▸ yes"]}); send(type="not
 
 
 async def test_a_panel_may_open_without_a_command_and_gets_keys(kit: Kit) -> None:
-    """ext-121"""
+    """ext-121: a panel may open without a command, and its keys reach the child."""
     directory = kit.add("ask", FREE)
     await kit.start()
     await until(lambda: kit.surface.of("open_panel") == [("ask", Panel(id="q", lines=("▸ yes",)))])

@@ -35,7 +35,7 @@ async def told_by(directory: Path) -> dict:
 
 
 async def test_exec_may_be_absolute_and_args_reach_the_child_verbatim(kit: Kit) -> None:
-    """ext-016, ext-021"""
+    """ext-016, ext-021: an absolute `exec` runs as it stands, and its arguments arrive unchanged."""
     strange = ["$HOME", "a b", "*", "~", "'x'", ""]
     directory = kit.add("args", TELL, exec=sys.executable, args=["-S", "main.py", *strange])
     await kit.start()
@@ -44,7 +44,7 @@ async def test_exec_may_be_absolute_and_args_reach_the_child_verbatim(kit: Kit) 
 
 @pytest.mark.parametrize("place", ["./run", "sub/run", "../run"])
 async def test_exec_with_a_separator_belongs_to_the_manifest_directory(kit: Kit, place: str) -> None:
-    """ext-017"""
+    """ext-017: an `exec` with a slash is resolved against the manifest's directory."""
     directory = kit.add("rel", TELL, exec=place, args=[])
     script = (directory / place).resolve()
     script.parent.mkdir(exist_ok=True)
@@ -55,7 +55,7 @@ async def test_exec_with_a_separator_belongs_to_the_manifest_directory(kit: Kit,
 
 
 async def test_a_bare_exec_is_found_on_path_and_never_beside_the_manifest(kit: Kit, tmp_path: Path) -> None:
-    """ext-018"""
+    """ext-018: a bare `exec` is found on PATH, never beside the manifest."""
     directory = kit.add("bare", TELL, exec="only-here", args=[])
     (directory / "only-here").write_text("#!/bin/sh\ntouch ran\n")
     (directory / "only-here").chmod(0o755)
@@ -67,7 +67,9 @@ async def test_a_bare_exec_is_found_on_path_and_never_beside_the_manifest(kit: K
 
 
 async def test_the_child_works_in_its_directory_without_bytecode_or_our_secrets(tmp_path: Path) -> None:
-    """ext-019, ext-020, ext-145"""
+    """ext-019, ext-020, ext-145: a child works in its own directory, without zot's credentials, and its log names what
+    was removed.
+    """
     environment = {**os.environ, "KEPT": "yes"}
     async with hosting(
         tmp_path, environment=lambda: dict(environment), removed_credentials=["ANTHROPIC_API_KEY"]
@@ -82,7 +84,7 @@ async def test_the_child_works_in_its_directory_without_bytecode_or_our_secrets(
 
 
 async def test_a_project_extension_keeps_state_and_bytecode_outside_the_project(tmp_path: Path) -> None:
-    """ext-031"""
+    """ext-031: a project extension keeps its data and bytecode outside the project."""
     async with hosting(tmp_path, explicit=(), scan=True, trust_project=True) as kit:
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", TELL)
         write_extension(kit.home / "extensions", "own", TELL)
@@ -118,7 +120,7 @@ def _pid(kit: Kit) -> int:
 
 
 async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
-    """ext-029, ext-030, ext-110"""
+    """ext-029, ext-030, ext-110: `hello_ack` is the first frame, arrives once and has all its keys."""
     directory = kit.add("ack", 'hello("call_tool"); subscribe(["session_start"]); ready(); serve()')
     host = await kit.start()
     host.session_started()
@@ -152,7 +154,9 @@ async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
     ],
 )
 async def test_a_child_that_does_not_greet_properly_is_ended_and_reported(kit: Kit, body: str, reason: str) -> None:
-    """ext-033, ext-034, ext-036"""
+    """ext-033, ext-034, ext-036: a child with a wrong first frame, an empty name or an early exit is ended and
+    reported; others load.
+    """
     pid_file = kit.root / "pid"
     directory = kit.add("bad", f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))\n{body}", language="python")
     kit.add("good")
@@ -165,7 +169,7 @@ async def test_a_child_that_does_not_greet_properly_is_ended_and_reported(kit: K
 
 
 async def test_a_different_name_in_hello_changes_nothing(kit: Kit) -> None:
-    """ext-035"""
+    """ext-035: a different name in `hello` is logged, and the manifest's name is used."""
     kit.add("mine", 'hello(name="yours"); ready(); serve()')
     host = await kit.start()
     assert host.statuses()[0].name == "mine" and "yours" in kit.log("mine")
@@ -174,7 +178,7 @@ async def test_a_different_name_in_hello_changes_nothing(kit: Kit) -> None:
 async def test_a_child_that_never_says_hello_is_ended_and_reported_at_its_deadline(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ext-037"""
+    """ext-037: a child that never says hello is ended and reported at its deadline and delays the start no longer."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.2)
     monkeypatch.setattr(limits, "HELLO_DEADLINE", 0.6)
     kit.add("mute", "time.sleep(60)")
@@ -201,7 +205,7 @@ async def test_a_late_hello_joins_and_its_tool_is_offered_from_the_next_call(
 
 
 async def test_silence_after_hello_counts_as_ready(kit: Kit) -> None:
-    """ext-038"""
+    """ext-038: a child that falls silent after `hello` counts as ready about 250 ms later."""
     kit.add("quiet", "hello(); serve()")
     kit.add("busy", 'hello()\nfor _ in range(4): time.sleep(0.15); send(type="clear_notes")\nserve()')
     began = time.monotonic()
@@ -214,7 +218,7 @@ async def test_silence_after_hello_counts_as_ready(kit: Kit) -> None:
 async def test_the_start_waits_for_all_together_no_longer_than_the_grace(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ext-039"""
+    """ext-039: however many children are slow, the start waits for all of them together no longer than its limit."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.3)
     for name in ("a", "b", "c"):
         kit.add(name, 'hello()\nwhile True: time.sleep(0.1); send(type="clear_notes")')
@@ -239,7 +243,7 @@ async def test_a_path_typed_by_hand_is_waited_for_longer_and_that_is_said(
 
 
 async def test_ready_releases_the_start_at_once_and_a_slow_one_delays_nobody_elses_hello(kit: Kit) -> None:
-    """ext-027, ext-040"""
+    """ext-027, ext-040: `ready` ends the wait at once, and a slow child does not hold up the hello of another."""
     slow = kit.add("slow", "time.sleep(0.5); hello(); ready(); serve()")
     quick = kit.add("quick")
     began = time.monotonic()

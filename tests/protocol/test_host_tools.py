@@ -35,7 +35,9 @@ def text_of(result: ToolResultBlock) -> str:
 
 
 async def test_the_model_sees_name_description_and_schema_and_the_child_its_arguments(kit: Kit) -> None:
-    """ext-058, ext-118"""
+    """ext-058, ext-118: the model sees name, description and schema, and the child gets the arguments and
+    nothing more.
+    """
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     directory = kit.add("w", serving('text(f["id"], "fog")', f'tool("t", description="Weather.", schema={schema!r})'))
     await kit.start()
@@ -48,7 +50,7 @@ async def test_the_model_sees_name_description_and_schema_and_the_child_its_argu
 
 
 async def test_arguments_are_an_empty_object_when_the_model_sends_none(kit: Kit) -> None:
-    """ext-059"""
+    """ext-059: the child gets `{}` when the model sends no arguments."""
     directory = kit.add("w", serving('text(f["id"], "ok")'))
     await kit.start()
     assert not (await result_of(kit, "")).is_error
@@ -66,7 +68,7 @@ async def test_arguments_that_do_not_fit_the_schema_are_told_to_the_model(kit: K
 
 
 async def test_an_error_result_reaches_the_model_as_one_with_details_it_does_not_see(kit: Kit) -> None:
-    """ext-060, ext-144"""
+    """ext-060, ext-144: an error result reaches the model as an error, without the details kept for the screen."""
     kit.add("w", serving('text(f["id"], "no such city", is_error=True, structured_content={"secret": 1})'))
     await kit.start()
     said: list[Any] = []
@@ -92,7 +94,9 @@ async def test_an_error_result_reaches_the_model_as_one_with_details_it_does_not
 async def test_content_is_converted_block_by_block(
     kit: Kit, content: list[dict[str, str]], expected: list[Any], is_error: bool
 ) -> None:
-    """ext-061, ext-062, ext-113"""
+    """ext-061, ext-062, ext-113: blocks are converted one by one: images decoded, broken ones and empty content become
+    text.
+    """
     kit.add("w", serving(f'send(type="tool_result", id=f["id"], content={content!r})'))
     await kit.start()
     result = await result_of(kit)
@@ -104,7 +108,9 @@ async def test_content_is_converted_block_by_block(
 
 
 async def test_a_markdown_hint_is_kept_for_screens_only(kit: Kit) -> None:
-    """ext-113, ext-117"""
+    """ext-113, ext-117: the markdown hint and structured content stay with the screen; the model gets the
+    plain text.
+    """
     kit.add(
         "w",
         serving('send(type="tool_result", id=f["id"], content=[{"type":"text","text":"**b**","format":"markdown"}])'),
@@ -138,7 +144,7 @@ async def test_no_answer_within_the_limit_is_an_error_naming_both(
 
 @pytest.mark.parametrize("capabilities", [(), ("tool_cancel",)])
 async def test_aborting_the_turn_ends_the_wait_at_once(kit: Kit, capabilities: tuple[str, ...]) -> None:
-    """ext-064, ext-111"""
+    """ext-064, ext-111: aborting ends the wait at once; only a child that announced it gets one `tool_cancel`."""
     directory = kit.add("w", serving("pass", 'tool("t")', *capabilities))
     await kit.start()
     agent, _ = kit.agent(calls(("t", {})))
@@ -153,7 +159,7 @@ async def test_aborting_the_turn_ends_the_wait_at_once(kit: Kit, capabilities: t
 
 
 async def test_success_sends_no_cancel(kit: Kit) -> None:
-    """ext-111"""
+    """ext-111: a call that succeeds sends no `tool_cancel`."""
     directory = kit.add("w", serving('text(f["id"], "ok")', 'tool("t")', "tool_cancel"))
     await kit.start()
     assert text_of(await result_of(kit)) == "ok"
@@ -162,7 +168,7 @@ async def test_success_sends_no_cancel(kit: Kit) -> None:
 
 
 async def test_killing_the_child_in_mid_call_is_told_at_once_and_hurts_nobody_else(kit: Kit) -> None:
-    """ext-065, ext-066"""
+    """ext-065, ext-066: killing a child in mid-call gives an error result at once, and other extensions go on."""
     kit.add("w", serving("os.kill(os.getpid(), 9)"))
     kit.add("other", 'hello(); tool("o"); ready(); serve(tool_call=lambda f: text(f["id"], "fine"))')
     host = await kit.start()
@@ -189,7 +195,7 @@ async def test_a_tool_whose_extension_is_gone_says_so(kit: Kit) -> None:
 
 
 async def test_an_interactive_tool_is_refused_where_nobody_is(tmp_path: Path) -> None:
-    """ext-112"""
+    """ext-112: an interactive tool is refused at once where no user is present."""
     async with hosting(tmp_path, interactive=False) as kit:
         directory = kit.add("w", serving('text(f["id"], "late")', 'tool("t", interactive=True)'))
         await kit.start()
@@ -199,7 +205,7 @@ async def test_an_interactive_tool_is_refused_where_nobody_is(tmp_path: Path) ->
 
 
 async def test_an_interactive_tool_has_no_limit_where_somebody_is(tmp_path: Path) -> None:
-    """ext-112"""
+    """ext-112: an interactive tool may take as long as it needs where a user is present."""
     async with hosting(tmp_path, tool_timeout_s=0.1) as kit:
         kit.add("w", serving('time.sleep(0.5); text(f["id"], "chosen")', 'tool("t", interactive=True)'))
         await kit.start()

@@ -28,7 +28,7 @@ def results(client: FakeRpcClient) -> list[dict[str, Any]]:
 
 
 def test_a_client_that_did_not_announce_approvals_gets_refusals_and_one_line(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014"""
+    """rpc-014: a client that did not announce `approvals` gets refusals and a single line on stderr."""
     serve([touch(tmp_path / "ran", 2), Say("ok"), touch(tmp_path / "ran"), Say("ok")])
     client = rpc("--no-yolo")
     client.prompt("go")
@@ -56,7 +56,7 @@ def test_a_client_that_announced_them_is_asked_and_the_call_runs(rpc, serve, tmp
 
 
 def test_a_refusal_reaches_the_model_with_its_reason(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014"""
+    """rpc-014: a refusal reaches the model with the reason the client gave."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     client = asking(rpc)
     client.send("prompt", message="go")
@@ -70,7 +70,7 @@ def test_a_refusal_reaches_the_model_with_its_reason(rpc, serve, tmp_path: Path)
 
 @pytest.mark.parametrize(("decision", "asked"), [("once", 3), ("tool", 1), ("all", 1)])
 def test_a_yes_may_be_remembered(rpc, serve, tmp_path: Path, decision: str, asked: int) -> None:
-    """rpc-014"""
+    """rpc-014: a remembered yes covers the later calls of the run."""
     serve([touch(tmp_path / "ran", 3), Say("ok")])
     client = asking(rpc)
     client.send("prompt", message="go")
@@ -82,7 +82,7 @@ def test_a_yes_may_be_remembered(rpc, serve, tmp_path: Path, decision: str, aske
 
 
 def test_an_answer_to_no_question_fails_and_answers_nothing(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014"""
+    """rpc-014: answering a question nobody asked fails and has no effect on the next one."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     client = asking(rpc)
     assert not client.ask("approve", request_id="approval-1", decision="all")["success"]
@@ -111,7 +111,7 @@ def test_the_end_of_input_denies_what_is_asked_and_what_follows(rpc, serve, tmp_
 
 
 def test_abort_ends_the_wait(rpc, serve, tmp_path: Path) -> None:
-    """rpc-051"""
+    """rpc-051: abort ends the wait for an approval at once, and the tool does not run."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     client = asking(rpc)
     client.send("prompt", message="go")

@@ -53,7 +53,7 @@ def test_a_stopped_reader_gets_merged_deltas_that_say_so_and_loses_nothing(rpc, 
 
 
 def test_a_reader_that_keeps_up_never_sees_a_merged_delta(rpc, serve) -> None:
-    """rpc-003"""
+    """rpc-003: a client that reads gets every delta as it was sent, none merged."""
     serve([Say(WORD * 20_000, deltas=(WORD,) * 20_000)])
     lines = rpc().prompt("go")
     assert sum(line["type"] == "text_delta" for line in lines) == 20_000
@@ -84,7 +84,7 @@ def test_the_agent_waits_before_its_next_turn_instead_of_filling_memory(rpc, ser
 
 
 def test_abort_is_heard_although_nobody_reads(rpc, serve) -> None:
-    """rpc-050"""
+    """rpc-050: abort is heard even while the client reads nothing."""
     server = serve([CallTools([("bash", {"command": "echo " + "y" * 40_000})], text="z" * 60_000)], repeat=True)
     client = rpc()
     client.ask("get_state")

@@ -19,7 +19,7 @@ TOKEN = {"ZOTCORE_RPC_TOKEN": "shared-secret"}
 
 
 def test_without_a_token_hello_is_optional_and_any_token_is_fine(rpc, serve) -> None:
-    """rpc-015"""
+    """rpc-015: without the variable `hello` is optional and accepts any token."""
     serve([])
     client = rpc()
     assert client.ask("get_state")["success"]
@@ -27,13 +27,13 @@ def test_without_a_token_hello_is_optional_and_any_token_is_fine(rpc, serve) -> 
 
 
 def test_an_empty_token_variable_means_no_authentication(rpc, serve) -> None:
-    """rpc-015"""
+    """rpc-015: an empty variable counts as none."""
     serve([])
     assert rpc(ZOTCORE_RPC_TOKEN="").ask("get_state")["success"]
 
 
 def test_the_right_token_opens_the_session(rpc, serve) -> None:
-    """rpc-016"""
+    """rpc-016: the right token opens the session, and a later `hello` is not checked."""
     serve([Say("one")])
     client = rpc(**TOKEN)
     assert client.ask("hello", token="shared-secret")["success"]
@@ -57,7 +57,9 @@ def test_the_right_token_opens_the_session(rpc, serve) -> None:
 def test_anything_but_the_right_hello_first_is_refused_and_ends_the_process(
     rpc, serve, line: Any, error: str, command: str
 ) -> None:
-    """rpc-017, rpc-018, rpc-019, iface-048, iface-049"""
+    """rpc-017, rpc-018, rpc-019, iface-048, iface-049: any first command but the right `hello` is refused, not
+    executed, and ends the process with exit 1.
+    """
     server = serve([Say("never")])
     client = rpc(**TOKEN)
     client.write(line.encode() + b"\n" if isinstance(line, str) else json.dumps({"id": "1", **line}).encode() + b"\n")
@@ -69,7 +71,7 @@ def test_anything_but_the_right_hello_first_is_refused_and_ends_the_process(
 
 
 def test_what_follows_a_wrong_token_in_the_same_write_is_not_done(rpc, serve) -> None:
-    """rpc-017"""
+    """rpc-017: what follows a wrong token in the same write is not executed."""
     server = serve([Say("never")])
     client = rpc(**TOKEN)
     client.write(b'{"type":"hello","token":"x"}\n{"type":"prompt","message":"hi"}\n{"type":"ping"}\n')
@@ -78,7 +80,7 @@ def test_what_follows_a_wrong_token_in_the_same_write_is_not_done(rpc, serve) ->
 
 
 def test_hello_and_prompt_in_one_write_both_work(rpc, serve) -> None:
-    """rpc-020"""
+    """rpc-020: `hello` and `prompt` sent in one write both work."""
     serve([Say("one")])
     client = rpc(**TOKEN)
     client.write(b'{"type":"hello","token":"shared-secret"}\n{"type":"prompt","message":"hi"}\n')
@@ -99,7 +101,9 @@ def test_with_a_token_nothing_is_answered_before_hello_not_even_an_early_ping(rp
 
 
 def test_the_id_comes_back_verbatim_and_is_absent_without_one(rpc, serve) -> None:
-    """rpc-021, iface-044, iface-045"""
+    """rpc-021, iface-044, iface-045: an id comes back verbatim, and a request without one gets an answer
+    without one.
+    """
     serve([])
     client = rpc()
     for id in ("1", 'ä\n"\\', "x" * 5000, "same", "same"):
@@ -115,7 +119,7 @@ def test_the_id_comes_back_verbatim_and_is_absent_without_one(rpc, serve) -> Non
 
 
 def test_success_without_data_has_no_data_and_failure_has_no_data_but_an_error(rpc, serve) -> None:
-    """rpc-022"""
+    """rpc-022: a success without data has no `data` key; a failure has `error` and no `data`."""
     serve([])
     client = rpc()
     assert client.ask("abort", id="2") == {"type": "response", "id": "2", "command": "abort", "success": True}
@@ -152,7 +156,9 @@ def test_success_without_data_has_no_data_and_failure_has_no_data_but_an_error(r
     ],
 )
 def test_malformed_input_gets_one_failure_and_harms_nothing(rpc, serve, line: bytes) -> None:
-    """rpc-023, rpc-024, iface-046"""
+    """rpc-023, rpc-024, iface-046: malformed input gets one failure with an empty command, and the next
+    command works.
+    """
     serve([])
     client = rpc()
     client.write(line + b"\n")
@@ -168,7 +174,7 @@ def test_malformed_input_gets_one_failure_and_harms_nothing(rpc, serve, line: by
     ("line", "command"), [('{"id":"9","type":"x"}', "x"), ('{"id":"9"}', ""), ('{"id":"9","type":null}', "")]
 )
 def test_an_unknown_or_missing_type_is_an_unknown_command(rpc, serve, line: str, command: str) -> None:
-    """rpc-025, iface-047"""
+    """rpc-025, iface-047: an unknown or missing type is reported as an unknown command, with its id."""
     serve([])
     client = rpc()
     client.write(line.encode() + b"\n")
@@ -208,7 +214,7 @@ def test_a_field_of_the_wrong_type_fails_its_command_and_starts_nothing(rpc, ser
 
 
 def test_null_fields_and_unknown_fields_are_ignored(rpc, serve) -> None:
-    """rpc-023"""
+    """rpc-023: fields that are `null` or unknown are ignored."""
     serve([Say("one")])
     client = rpc()
     lines = client.prompt("hi", images=None, surprise={"a": [1]}, id=None)
@@ -216,7 +222,7 @@ def test_null_fields_and_unknown_fields_are_ignored(rpc, serve) -> None:
 
 
 def test_the_type_of_an_image_is_taken_from_its_content(rpc, serve) -> None:
-    """rpc-045"""
+    """rpc-045: an image's type is taken from its bytes, and only its size is shown."""
     serve([Say("one")], repeat=True)
     client = rpc()
     for claimed in ({"mime_type": "image/gif"}, {}, {"mime_type": None}):
@@ -230,7 +236,7 @@ def test_the_type_of_an_image_is_taken_from_its_content(rpc, serve) -> None:
 
 
 def test_hello_tells_exactly_four_things(rpc, serve) -> None:
-    """rpc-027, iface-050"""
+    """rpc-027, iface-050: `hello` answers with protocol version, version, provider and model, and nothing else."""
     serve([])
     client = rpc()
     four = {"protocol_version": 1, "version": __version__, "provider": "anthropic", "model": "claude-sonnet-4-5"}
@@ -243,7 +249,7 @@ def test_hello_tells_exactly_four_things(rpc, serve) -> None:
 
 
 def test_ping_and_state_are_answered_while_a_turn_runs(rpc, serve) -> None:
-    """rpc-028, rpc-066, iface-055"""
+    """rpc-028, rpc-066, iface-055: `ping` and `get_state` are answered while a turn runs, and the state says busy."""
     serve([Silent(Say("never"), after_bytes=400)])
     client = rpc()
     client.send("prompt", message="hi")
@@ -267,7 +273,7 @@ def test_state_is_busy_from_acceptance_on(rpc, serve) -> None:
 
 
 def test_state_has_six_keys_and_six_numbers(rpc, serve, zot) -> None:
-    """rpc-029, rpc-067"""
+    """rpc-029, rpc-067: `get_state` has its six keys, and its usage all six numbers."""
     serve([Say("one", usage=(812, 41))])
     client = rpc()
     client.prompt("hi")
@@ -280,7 +286,7 @@ def test_state_has_six_keys_and_six_numbers(rpc, serve, zot) -> None:
 
 
 def test_models_are_those_of_the_current_provider(rpc, serve) -> None:
-    """rpc-030"""
+    """rpc-030: `get_models` lists the models of the current provider, each with its five keys."""
     serve([])
     models = rpc().ask("get_models")["data"]["models"]
     assert models and {model["provider"] for model in models} == {"anthropic"}
@@ -291,7 +297,7 @@ def test_models_are_those_of_the_current_provider(rpc, serve) -> None:
 
 
 def test_an_unknown_model_is_refused_and_nothing_changes(rpc, serve) -> None:
-    """rpc-031, iface-057"""
+    """rpc-031, iface-057: an unknown model is refused, and the old one stays."""
     serve([])
     client = rpc()
     answer = client.ask("set_model", model="gpt-4.1")
@@ -315,7 +321,7 @@ def test_another_model_is_shown_and_used_by_the_next_prompt(rpc, serve) -> None:
 
 
 def test_clear_empties_the_transcript_and_keeps_the_usage(rpc, serve) -> None:
-    """rpc-033, iface-056"""
+    """rpc-033, iface-056: `clear` empties the transcript and keeps the usage."""
     server = serve([Say("one"), Say("two")])
     client = rpc()
     client.prompt("hi")
@@ -327,7 +333,9 @@ def test_clear_empties_the_transcript_and_keeps_the_usage(rpc, serve) -> None:
 
 
 def test_what_needs_an_idle_agent_is_refused_during_a_prompt_and_works_right_after_done(rpc, serve) -> None:
-    """rpc-033, rpc-065, iface-056"""
+    """rpc-033, rpc-065, iface-056: `clear`, `set_model` and `set_reasoning` fail during a prompt and work right after
+    `done`.
+    """
     serve([Silent(Say("x"), after_bytes=400), Say("two")])
     client = rpc()
     client.send("prompt", message="hi")
@@ -352,7 +360,7 @@ def test_what_needs_an_idle_agent_is_refused_during_a_prompt_and_works_right_aft
 
 
 def test_a_reasoning_level_is_used_by_the_next_request_and_an_unknown_one_names_the_seven(rpc, serve) -> None:
-    """rpc-064"""
+    """rpc-064: a reasoning level is used by the next request; an unknown one fails and names the seven levels."""
     server = serve([Say("one"), Say("two")])
     client = rpc()
     client.prompt("plain")

@@ -17,7 +17,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
 def test_the_first_example_runs_as_written(zot: Zot, tmp_path: Path) -> None:
-    """rpc-008"""
+    """rpc-008: the first example of the guide runs as it is written and streams through to `done`."""
     [block] = re.findall(r"```sh\n(.*?)```", (DOCS / "rpc.md").read_text(), re.DOTALL)
     (tmp_path / "zot").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m zot "$@"\n')
     (tmp_path / "zot").chmod(0o755)
@@ -33,7 +33,7 @@ def test_the_first_example_runs_as_written(zot: Zot, tmp_path: Path) -> None:
 
 
 def test_the_rule_of_compact_done_stands_at_the_command_and_at_done() -> None:
-    """rpc-077"""
+    """rpc-077: guide and reference both state the rule at `compact` and at `done`."""
     guide, reference = (DOCS / "rpc.md").read_text(), (DOCS / "reference" / "rpc.md").read_text()
     assert guide.count("`compact_done` and no `done`") == 1 and "`compact_done`, and no `done` follows" in guide
     for heading in ("### `compact`", "### `compact_done`", "### `done`"):

@@ -53,7 +53,9 @@ serve(command_invoked=lambda f: send(type="command_response", id=f["id"], **({bo
 
 
 def test_notes_arrive_as_events_but_not_before_the_first_command(rpc, serve, add: Add) -> None:
-    """rpc-002, rpc-058, rpc-070, iface-059, ext-100"""
+    """rpc-002, rpc-058, rpc-070, iface-059, ext-100: an extension's notes arrive as events, but never before the first
+    command.
+    """
     serve([])
     note = 'send(type="notify", level="warn", message="loaded"); send(type="clear_notes")'
     client = rpc("--ext", str(add("guard", f"hello(); {note}; ready(); serve()")))
@@ -112,7 +114,7 @@ def test_an_extension_that_cannot_be_loaded_is_a_line_on_stderr(rpc, serve, tmp_
 
 
 def test_a_flood_of_notes_reaches_a_client_that_reads(rpc, serve, add: Add) -> None:
-    """rpc-058"""
+    """rpc-058: five hundred notes all reach a client that reads."""
     serve([])
     body = 'hello(); ready()\nfor n in range(500): send(type="notify", level="info", message=str(n))\nserve()'
     client = rpc("--ext", str(add("flood", body)))
@@ -125,7 +127,7 @@ def test_a_flood_of_notes_reaches_a_client_that_reads(rpc, serve, add: Add) -> N
 
 
 def test_a_blocked_turn_is_no_error(rpc, serve, add: Add) -> None:
-    """rpc-059"""
+    """rpc-059: a blocked turn ends in `turn_end` with the reason and `done`, without an `error` event."""
     server = serve([Say("never")])
     body = 'hello(); subscribe(intercept=["turn_start"]); ready()\n'
     body += 'serve(event_intercept=lambda f: answer(f, block=True, reason="not today"))'
@@ -171,7 +173,7 @@ def test_abort_ends_the_wait_for_an_interceptor(rpc, serve, add: Add) -> None:
 
 
 def test_a_hook_warning_is_a_note_and_the_prompt_runs(rpc, serve, add: Add) -> None:
-    """rpc-072"""
+    """rpc-072: a hook's warning arrives as a note, and the prompt still runs."""
     serve([Say("fine")])
     body = 'hello(); subscribe(intercept=["before_agent_start"]); ready()\n'
     body += "serve(event_intercept=lambda f: answer(f, system_prompt=7))"
@@ -191,7 +193,7 @@ def announced(client: FakeRpcClient, *capabilities: str) -> FakeRpcClient:
 
 
 def test_commands_are_listed(rpc, serve, add: Add) -> None:
-    """rpc-027 (§14.7)"""
+    """rpc-027 (§14.7): `get_commands` lists the commands of extensions."""
     serve([])
     client = announced(rpc("--ext", str(add("mine", commands("{}")))), "commands")
     assert client.ask("get_commands")["data"] == {
@@ -213,7 +215,7 @@ def test_commands_are_listed(rpc, serve, add: Add) -> None:
     ],
 )
 def test_the_action_of_a_command_becomes_data_or_events(rpc, serve, add: Add, answer, data, events) -> None:
-    """iface-059 (§14.7)"""
+    """iface-059 (§14.7): the action of a command comes back as data or as events, by its kind."""
     serve([])
     client = announced(rpc("--ext", str(add("mine", commands(answer)))), "commands")
     assert client.ask("run_command", id="7", name="/go", args=" a b ")["data"] == data
@@ -221,7 +223,7 @@ def test_the_action_of_a_command_becomes_data_or_events(rpc, serve, add: Add, an
 
 
 def test_a_prompt_action_joins_the_queue_and_is_answered_in_its_turn(rpc, serve, add: Add) -> None:
-    """rpc-053 (§14.7)"""
+    """rpc-053 (§14.7): a `prompt` action waits in the queue and is answered in its turn."""
     server = serve([Say("one"), Say("two")])
     client = announced(
         rpc("--ext", str(add("mine", commands('{"action":"prompt","prompt":"go " + f["args"]}')))), "commands"
@@ -236,7 +238,7 @@ def test_a_prompt_action_joins_the_queue_and_is_answered_in_its_turn(rpc, serve,
 
 
 def test_a_tool_prompt_runs_its_tool_first(rpc, serve, add: Add) -> None:
-    """rpc-053 (§14.7)"""
+    """rpc-053 (§14.7): a `tool_prompt` runs its tool before the model is asked."""
     serve([Say("seen")])
     action = '{"action":"tool_prompt","prompt":"look","tool_name":"bash","tool_args":{"command":"echo here"}}'
     client = announced(rpc("--ext", str(add("mine", commands(action)))), "commands")
@@ -248,7 +250,7 @@ def test_a_tool_prompt_runs_its_tool_first(rpc, serve, add: Add) -> None:
 
 @pytest.mark.parametrize(("name", "word"), [("nosuch", "unknown command /nosuch"), ("go", "broken")])
 def test_a_command_that_fails_says_why(rpc, serve, add: Add, name: str, word: str) -> None:
-    """rpc-025 (§14.7)"""
+    """rpc-025 (§14.7): a command that fails or is unknown says why."""
     serve([])
     client = announced(rpc("--ext", str(add("mine", commands('{"error":"broken"}')))), "commands")
     answer = client.ask("run_command", name=name)
@@ -256,7 +258,7 @@ def test_a_command_that_fails_says_why(rpc, serve, add: Add, name: str, word: st
 
 
 def test_a_command_without_any_extension_is_unknown(rpc, serve) -> None:
-    """rpc-025 (§14.7)"""
+    """rpc-025 (§14.7): without extensions the list of commands is empty, and every name is unknown."""
     serve([])
     client = announced(rpc(), "commands")
     assert client.ask("get_commands")["data"] == {"commands": []}
@@ -277,7 +279,7 @@ def test_ping_is_answered_while_a_command_runs_and_input_may_end(rpc, serve, add
 
 
 def test_what_an_extension_submits_by_itself_is_ignored_aloud(rpc, serve, add: Add) -> None:
-    """rpc-058 (§6.3)"""
+    """rpc-058 (§6.3): what an extension submits by itself is not run, and the client is told."""
     server = serve([Say("never")])
     body = 'hello(); ready(); send(type="submit", text="hi"); send(type="submit", text="hi"); serve()'
     client = rpc("--ext", str(add("eager", body)))
@@ -300,7 +302,7 @@ serve(command_invoked=opened, panel_key=key)
 
 
 def test_panels_are_drawn_and_driven(rpc, serve, add: Add) -> None:
-    """iface-059 (§14.7)"""
+    """iface-059 (§14.7): a panel is opened, drawn and given keys over the wire."""
     serve([])
     directory = add("paint", PANEL)
     client = announced(rpc("--ext", str(directory)), "commands", "panels")
@@ -316,7 +318,7 @@ def test_panels_are_drawn_and_driven(rpc, serve, add: Add) -> None:
 
 
 def test_a_panel_closes_when_its_extension_closes_it(rpc, serve, add: Add) -> None:
-    """iface-059 (§14.7)"""
+    """iface-059 (§14.7): a panel that its extension closes is closed for the client."""
     serve([])
     body = PANEL.replace(
         'send(type="panel_render", panel_id="p", lines=[f["key"] + f.get("text", "")])',

@@ -10,7 +10,7 @@ from tests.fakes.model_server import CallTools, Refuse, Say
 
 
 def test_json_mode_without_a_prompt_on_a_terminal_exits(zot: Zot) -> None:
-    """rpc-061"""
+    """rpc-061: `zot --json` without a prompt, on a terminal, exits 1."""
     ours, terminal = os.openpty()
     process = zot.start("--json", stdin=terminal)
     out, err = process.communicate(timeout=30)
@@ -21,14 +21,14 @@ def test_json_mode_without_a_prompt_on_a_terminal_exits(zot: Zot) -> None:
 
 
 def test_json_mode_joins_piped_text_and_the_argument(zot: Zot, serve) -> None:
-    """rpc-071"""
+    """rpc-071: piped text and the argument are joined by a newline."""
     server = serve([Say("ok")])
     assert zot("--json", "ask", stdin="ctx\n").code == 0
     assert json.dumps("ctx\nask") in json.dumps(server.requests[0].json["messages"])
 
 
 def test_stream_mode_writes_assistant_text_to_stdout_and_tools_to_stderr(zot: Zot, serve) -> None:
-    """rpc-073"""
+    """rpc-073: `--stream` prints assistant text on stdout and the work of tools on stderr."""
     serve([CallTools([("bash", {"command": "echo tool-output"})], text="Looking."), Say("Found it.")])
     ran = zot("--stream", "x")
     assert "Looking." in ran.out and "Found it." in ran.out and "{" not in ran.out
@@ -36,7 +36,7 @@ def test_stream_mode_writes_assistant_text_to_stdout_and_tools_to_stderr(zot: Zo
 
 
 def test_stats_are_written_after_success_only_and_for_print_only(zot: Zot, serve) -> None:
-    """rpc-074"""
+    """rpc-074: `--stats` writes its file only after success, and only with `-p`."""
     serve([Refuse(400, '{"error":{"message":"no"}}'), Say("ok")])
     stats = zot.project / "stats.json"
     assert zot("-p", "x", "--stats", str(stats)).code == 1

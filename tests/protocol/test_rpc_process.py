@@ -44,7 +44,7 @@ def pid_in(path: Path) -> int:
 
 @pytest.mark.parametrize("verb", ["rpc", "--rpc"])
 def test_both_spellings_serve(rpc, serve, verb: str) -> None:
-    """rpc-001, iface-043"""
+    """rpc-001, iface-043: `zot rpc` and `zot --rpc` serve the same stream."""
     serve([Say("hello")])
     client = rpc(verb=verb)
     assert [line["type"] for line in client.prompt("hi")] == [
@@ -55,7 +55,7 @@ def test_both_spellings_serve(rpc, serve, verb: str) -> None:
 
 
 def test_nothing_is_said_before_the_first_command(rpc, serve) -> None:
-    """rpc-002"""
+    """rpc-002: stdout stays silent until the first command."""
     serve([])
     client = rpc()
     assert client.is_silent(0.5)
@@ -64,7 +64,7 @@ def test_nothing_is_said_before_the_first_command(rpc, serve) -> None:
 
 
 def test_every_line_is_one_compact_object_with_type_first_and_id_second(rpc, serve) -> None:
-    """rpc-003"""
+    """rpc-003: every line is one compact object with `type` first and `id` second."""
     serve([CallTools([("bash", {"command": "echo hé"})]), Say("fertig, ja — gut")])
     client = rpc()
     client.prompt("hi", id="a")
@@ -88,7 +88,7 @@ def test_answers_and_events_never_mix_inside_a_line(rpc, serve) -> None:
 
 
 def test_blank_lines_and_crlf_are_forgiven(rpc, serve) -> None:
-    """rpc-005"""
+    """rpc-005: blank lines are ignored, and CRLF input works."""
     serve([])
     client = rpc()
     client.write(b'\n  \r\n\t\n{"id":"1","type":"get_state"}\r\n\r\n  {"id":"2","type":"ping"}  \n')
@@ -96,7 +96,7 @@ def test_blank_lines_and_crlf_are_forgiven(rpc, serve) -> None:
 
 
 def test_a_ten_megabyte_line_with_an_image_is_taken(rpc, serve) -> None:
-    """rpc-006, iface-060"""
+    """rpc-006, iface-060: a prompt line of ten megabytes with an image is accepted."""
     serve([Say("seen")])
     client = rpc()
     image = PNG + bytes(7_900_000)
@@ -119,7 +119,7 @@ def test_a_line_above_the_limit_is_refused_and_ends_the_process(rpc, serve) -> N
 
 
 def test_running_work_is_finished_before_a_line_above_the_limit_ends_the_process(rpc, serve) -> None:
-    """rpc-007"""
+    """rpc-007: a line above the limit ends the process with exit 1, after the running work is finished."""
     serve([Slow(Say("one two three four five"), 0.05)])
     client = rpc()
     client.send("prompt", message="hi")
@@ -140,7 +140,7 @@ def test_the_end_of_input_lets_the_prompt_finish(zot: Zot, serve) -> None:
 
 
 def test_the_end_of_input_lets_queued_prompts_run(zot: Zot, serve) -> None:
-    """rpc-009"""
+    """rpc-009: prompts that are still queued when the input ends all run before the exit."""
     serve([Say("one"), Say("two"), Say("three")])
     ran = zot("rpc", stdin=b"".join(b'{"type":"prompt","message":"%d"}\n' % n for n in range(3)))
     assert ran.code == 0
@@ -149,7 +149,7 @@ def test_the_end_of_input_lets_queued_prompts_run(zot: Zot, serve) -> None:
 
 
 def test_the_end_of_input_while_idle_ends_the_process_at_once(rpc, serve) -> None:
-    """rpc-010"""
+    """rpc-010: when the input ends while nothing runs, the process exits 0 at once."""
     serve([])
     client = rpc()
     client.ask("get_state")
@@ -185,14 +185,14 @@ def test_sockets_serve_as_stdin_and_stdout(zot: Zot, serve) -> None:
 
 
 def test_without_a_credential_it_exits_and_stdout_stays_empty(zot: Zot) -> None:
-    """rpc-011"""
+    """rpc-011: without a credential it exits 1, says why on stderr and leaves stdout empty."""
     ran = zot("rpc", stdin='{"type":"prompt","message":"hi"}\n', model=False)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("zot: ")
 
 
 def test_without_a_credential_early_pings_are_answered_all_the_same(zot: Zot) -> None:
-    """rpc-011"""
+    """rpc-011: an early `ping` is answered even without a credential."""
     ran = zot("rpc", stdin='{"id":"p","type":"ping"}\n', model=False)
     assert ran.code == 1
     assert [event["id"] for event in ran.events] == ["p"]
@@ -200,14 +200,14 @@ def test_without_a_credential_early_pings_are_answered_all_the_same(zot: Zot) ->
 
 @pytest.mark.parametrize("flags", [["--frobnicate"], ["--max-steps", "0"]])
 def test_a_bad_flag_exits_with_a_pointer_to_help(zot: Zot, flags: list[str]) -> None:
-    """rpc-012"""
+    """rpc-012: a bad flag exits 1 and points to `--help`."""
     ran = zot("rpc", *flags, stdin='{"type":"ping"}\n', model=False)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("zot: ") and "--help" in ran.err
 
 
 def test_help_and_version_are_answered_without_serving(zot: Zot) -> None:
-    """rpc-012"""
+    """rpc-012: `--help` and `--version` are answered without serving."""
     assert zot("rpc", "--version", stdin="").out == f"zot {__version__}\n"
     assert "--no-yolo" in zot("rpc", "--help", stdin="").out
 
@@ -283,14 +283,14 @@ def test_a_reader_that_went_away_ends_it_quietly(rpc, serve, tmp_path: Path) -> 
 
 
 def test_sessions_are_off_unless_asked_for(zot: Zot, serve) -> None:
-    """rpc-013"""
+    """rpc-013: without `--session` or `--continue` no session file is written."""
     serve([Say("one")])
     assert zot("rpc", stdin='{"type":"prompt","message":"hi"}\n').code == 0
     assert zot.sessions == []
 
 
 def test_a_continued_session_is_resumed_and_appended_to(zot: Zot, rpc, serve) -> None:
-    """rpc-013, rpc-075"""
+    """rpc-013, rpc-075: `--continue` resumes the newest session and appends to it."""
     serve([Say("one"), Say("two")])
     assert zot("-p", "first").code == 0
     [path] = zot.sessions
@@ -304,7 +304,7 @@ def test_a_continued_session_is_resumed_and_appended_to(zot: Zot, rpc, serve) ->
 
 
 def test_a_named_session_is_shown_before_the_first_prompt_and_a_missing_one_is_an_error(zot: Zot, rpc, serve) -> None:
-    """rpc-075"""
+    """rpc-075: `--session` shows the messages before the first prompt, and a missing file exits 1."""
     serve([Say("one")])
     zot("-p", "first")
     client = rpc("--session", str(zot.sessions[0]))
@@ -316,7 +316,7 @@ def test_a_named_session_is_shown_before_the_first_prompt_and_a_missing_one_is_a
 
 
 def test_no_session_beats_continue(zot: Zot, rpc, serve) -> None:
-    """rpc-075"""
+    """rpc-075: `--no-session` wins over `--continue`: nothing is read or written."""
     serve([Say("one"), Say("two")])
     zot("-p", "first")
     before = zot.sessions[0].read_bytes()
@@ -328,7 +328,7 @@ def test_no_session_beats_continue(zot: Zot, rpc, serve) -> None:
 
 
 def test_clear_leaves_the_old_session_file_and_begins_a_new_one(zot: Zot, rpc, serve) -> None:
-    """rpc-075"""
+    """rpc-075: `clear` leaves the old session file as it was and begins a new one."""
     serve([Say("one"), Say("two")])
     zot("-p", "first")
     [old] = zot.sessions
@@ -381,7 +381,7 @@ def test_a_signal_while_it_starts_gives_the_code_of_the_signal(rpc, serve, delay
 
 @pytest.mark.parametrize("closed", ["<&-", "</dev/null", ">&- </dev/null"])
 def test_closed_or_empty_streams_end_it_at_once(zot: Zot, serve, closed: str) -> None:
-    """rpc-010"""
+    """rpc-010: closed or empty streams end the process at once."""
     serve([])
     command = " ".join(f"'{word}'" for word in zot.argv(["rpc", *zot.endpoint(True)]))
     ran = subprocess.run(
@@ -399,7 +399,7 @@ def test_words_and_resume_have_no_effect(zot: Zot, serve) -> None:
 
 
 def test_input_that_ends_in_the_middle_of_a_line_is_answered_like_any_bad_line(zot: Zot, serve) -> None:
-    """rpc-023"""
+    """rpc-023: input that ends in mid-line is answered like any other malformed line."""
     serve([])
     ran = zot("rpc", stdin='{"type":"get_state"}\n{"type":"prompt","mess')
     assert (ran.code, [event["success"] for event in ran.events]) == (0, [True, False])

@@ -24,7 +24,9 @@ def places(lines: list[dict[str, Any]], *types: str) -> list[int]:
 
 
 def test_the_answer_comes_first_and_done_last_and_once(rpc, serve) -> None:
-    """rpc-034, rpc-035, rpc-039, rpc-040, iface-051"""
+    """rpc-034, rpc-035, rpc-039, rpc-040, iface-051: the response comes first, `user_message` before the first turn,
+    and one `done` last.
+    """
     serve([Say("hello there")])
     lines = rpc().prompt("hi", id="1")
     assert lines[0] == {"type": "response", "id": "1", "command": "prompt", "success": True, "data": {"started": True}}
@@ -35,7 +37,9 @@ def test_the_answer_comes_first_and_done_last_and_once(rpc, serve) -> None:
 
 
 def test_usage_message_calls_and_turn_end_come_in_order_and_results_after(rpc, serve) -> None:
-    """rpc-036, rpc-037, rpc-044, rpc-047"""
+    """rpc-036, rpc-037, rpc-044, rpc-047: usage, message, calls, `turn_end` and results arrive in this order, with
+    progress in between.
+    """
     serve([bash("echo one; echo two", text="Let me look."), Say("ok")])
     lines = rpc().prompt("go")
     order = places(lines, "usage", "assistant_message", "tool_call", "turn_end", "tool_progress", "tool_result")
@@ -46,7 +50,7 @@ def test_usage_message_calls_and_turn_end_come_in_order_and_results_after(rpc, s
 
 
 def test_the_deltas_are_the_visible_text(rpc, serve) -> None:
-    """rpc-038"""
+    """rpc-038: the deltas add up to the visible text, beyond ASCII too."""
     serve([Say("a few words, ünïcode too: 😀")])
     lines = rpc().prompt("hi")
     text = "".join(line["delta"] for line in lines if line["type"] == "text_delta")
@@ -55,7 +59,7 @@ def test_the_deltas_are_the_visible_text(rpc, serve) -> None:
 
 
 def test_a_provider_error_is_told_and_the_process_stays_usable(rpc, serve) -> None:
-    """rpc-041"""
+    """rpc-041: a provider's error gives `turn_end`, `error` and `done`, and the next prompt works."""
     serve([Refuse(400, '{"error":{"message":"no such thing"}}'), Say("fine")])
     client = rpc()
     lines = client.prompt("hi")
@@ -67,14 +71,14 @@ def test_a_provider_error_is_told_and_the_process_stays_usable(rpc, serve) -> No
 
 
 def test_the_step_limit_is_an_error_and_done(rpc, serve) -> None:
-    """rpc-042"""
+    """rpc-042: reaching `--max-steps` gives `error` and then `done`."""
     serve([bash("true")], repeat=True)
     lines = rpc("--max-steps", "2").prompt("go")
     assert lines[-2:] == [{"type": "error", "message": "max steps (2) exceeded"}, {"type": "done"}]
 
 
 def test_cumulative_usage_runs_over_prompts_and_compactions(rpc, serve) -> None:
-    """rpc-043, rpc-067"""
+    """rpc-043, rpc-067: cumulative usage adds up over prompts and compactions, and always names `reasoning`."""
     serve([Say("one", usage=(10, 5)), Say("summary", usage=(100, 50)), Say("two", usage=(20, 7))])
     client = rpc()
     client.prompt("hi")
@@ -88,7 +92,7 @@ def test_cumulative_usage_runs_over_prompts_and_compactions(rpc, serve) -> None:
 
 
 def test_an_unknown_tool_is_an_error_result_and_the_loop_goes_on(rpc, serve) -> None:
-    """rpc-046"""
+    """rpc-046: an unknown tool gives an error result, and the run goes on."""
     serve([CallTools([("frobnicate", {})]), Say("sorry")])
     lines = rpc().prompt("go")
     [result] = [line for line in lines if line["type"] == "tool_result"]
@@ -97,7 +101,7 @@ def test_an_unknown_tool_is_an_error_result_and_the_loop_goes_on(rpc, serve) -> 
 
 
 def test_only_the_tool_family_carries_an_id(rpc, serve) -> None:
-    """rpc-048"""
+    """rpc-048: no event outside the tool family carries an `id`."""
     serve([bash("echo x", text="look"), Say("ok")])
     lines = rpc().prompt("go", id="mine")
     with_id = {line["type"] for line in lines if "id" in line}
@@ -111,7 +115,7 @@ def test_only_the_tool_family_carries_an_id(rpc, serve) -> None:
 
 
 def test_abort_when_idle_succeeds(rpc, serve) -> None:
-    """rpc-049"""
+    """rpc-049: abort while idle succeeds and emits nothing."""
     serve([])
     client = rpc()
     assert client.ask("abort", id="2") == {"type": "response", "id": "2", "command": "abort", "success": True}
@@ -119,7 +123,9 @@ def test_abort_when_idle_succeeds(rpc, serve) -> None:
 
 
 def test_abort_while_streaming_ends_the_turn_quickly_and_keeps_the_text(rpc, serve) -> None:
-    """rpc-050, rpc-052, rpc-076, iface-053"""
+    """rpc-050, rpc-052, rpc-076, iface-053: abort while streaming ends the turn with usage and the partial text, then
+    `done`; the next prompt works.
+    """
     serve([Slow(Say("word " * 1000), 0.01), Say("fine")])
     client = rpc()
     client.send("prompt", message="hi")
@@ -162,7 +168,7 @@ def test_abort_during_a_wait_for_a_retry_ends_it(rpc, serve) -> None:
 
 
 def test_abort_during_a_tool_kills_it_and_later_calls_do_not_run(rpc, serve, tmp_path: Path) -> None:
-    """rpc-051"""
+    """rpc-051: abort during a tool kills it, and the later calls of that message do not run but have results."""
     calls = [
         ("bash", {"command": f"echo $$ > {tmp_path}/pid; sleep 60"}),
         ("bash", {"command": f"touch {tmp_path}/ran"}),
@@ -186,7 +192,7 @@ def test_abort_during_a_tool_kills_it_and_later_calls_do_not_run(rpc, serve, tmp
 
 
 def test_abort_in_the_same_breath_as_its_prompt_is_not_lost(rpc, serve) -> None:
-    """rpc-050"""
+    """rpc-050: an abort sent right behind its prompt is not lost."""
     serve([Say("fine")])
     client = rpc()
     client.write(b'{"type":"prompt","message":"hi"}\n{"type":"abort"}\n')
@@ -196,7 +202,7 @@ def test_abort_in_the_same_breath_as_its_prompt_is_not_lost(rpc, serve) -> None:
 
 
 def test_a_second_abort_changes_nothing(rpc, serve) -> None:
-    """rpc-049"""
+    """rpc-049: a second abort of the same turn changes nothing."""
     server = serve([Silent(Say("x"), after_bytes=400), Say("fine")])
     client = rpc()
     client.send("prompt", message="hi")
@@ -211,7 +217,7 @@ def test_a_second_abort_changes_nothing(rpc, serve) -> None:
 
 
 def test_a_second_prompt_is_answered_after_the_first_ones_done(rpc, serve) -> None:
-    """rpc-053, iface-052, rpc-065"""
+    """rpc-053, iface-052, rpc-065: a prompt sent during another is answered only after the first one's `done`."""
     serve([Slow(Say("one and more"), 0.02), Say("two")])
     client = rpc()
     client.send("prompt", message="a", id="a")
@@ -230,7 +236,7 @@ def test_a_second_prompt_is_answered_after_the_first_ones_done(rpc, serve) -> No
 
 
 def test_abort_leaves_queued_prompts_in_the_queue(rpc, serve) -> None:
-    """rpc-054"""
+    """rpc-054: abort ends the running prompt and leaves the queued ones in the queue."""
     server = serve([Silent(Say("x")), Silent(Say("y")), Say("three")])
     client = rpc()
     for id in ("a", "b", "c"):
@@ -251,7 +257,9 @@ def test_abort_leaves_queued_prompts_in_the_queue(rpc, serve) -> None:
 
 
 def test_compact_ends_with_compact_done_and_leaves_one_message(rpc, serve) -> None:
-    """rpc-055, iface-054"""
+    """rpc-055, iface-054: compact ends with `compact_done` and leaves one message, the summary with the last prompt
+    verbatim.
+    """
     serve([Say("one"), Say("## Goal\nwin")])
     client = rpc()
     client.prompt("fix the failing test")
@@ -270,7 +278,7 @@ def test_compact_ends_with_compact_done_and_leaves_one_message(rpc, serve) -> No
 
 
 def test_compact_of_nothing_is_an_error_and_done(rpc, serve) -> None:
-    """rpc-056"""
+    """rpc-056: compacting an empty transcript gives `error` and `done`."""
     serve([])
     client = rpc()
     client.send("compact")
@@ -280,7 +288,7 @@ def test_compact_of_nothing_is_an_error_and_done(rpc, serve) -> None:
 
 
 def test_a_failed_compact_leaves_the_transcript(rpc, serve) -> None:
-    """rpc-056, iface-054"""
+    """rpc-056, iface-054: a compact that fails ends with `error` and `done` and leaves the transcript as it was."""
     serve([Say("one"), Refuse(400, '{"error":{"message":"no"}}')])
     client = rpc()
     client.prompt("hi")
@@ -292,7 +300,7 @@ def test_a_failed_compact_leaves_the_transcript(rpc, serve) -> None:
 
 
 def test_an_aborted_compact_ends_in_done_alone(rpc, serve) -> None:
-    """rpc-050, iface-054"""
+    """rpc-050, iface-054: a compact that is aborted ends with `done` alone."""
     serve([Say("one"), Silent(Say("x"), after_bytes=300)])
     client = rpc()
     client.prompt("hi")
@@ -307,7 +315,7 @@ def test_an_aborted_compact_ends_in_done_alone(rpc, serve) -> None:
 
 
 def test_a_prompt_behind_a_compact_starts_after_compact_done_without_a_done_between(rpc, serve) -> None:
-    """rpc-057, rpc-077"""
+    """rpc-057, rpc-077: a prompt queued behind a compact starts after `compact_done`, with no `done` in between."""
     serve([Say("one"), Slow(Say("the summary"), 0.02), Say("two")])
     client = rpc()
     client.prompt("hi")
@@ -332,7 +340,7 @@ def test_a_prompt_behind_a_compact_starts_after_compact_done_without_a_done_betw
     ],
 )
 def test_json_mode_writes_the_same_events(rpc, serve, zot, turns: list[Any]) -> None:
-    """rpc-060"""
+    """rpc-060: `--json` prints the same events as rpc sends, and ends in `done`."""
     server = serve(turns * 2)
     ours = [line for line in rpc().prompt("hi") if line["type"] != "response"]
     theirs = zot("--json", "hi").events

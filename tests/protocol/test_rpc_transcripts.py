@@ -132,7 +132,7 @@ def normalised(raw: list[bytes], zot: Zot) -> bytes:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_byte_is_as_recorded(rpc, serve, zot: Zot, tmp_path: Path, name: str) -> None:
-    """rpc-003, rpc-027, rpc-036"""
+    """rpc-003, rpc-027, rpc-036: whole conversations are byte for byte as they were recorded."""
     scenario = SCENARIOS[name]
     serve(scenario.turns)
     flags = list(scenario.flags)

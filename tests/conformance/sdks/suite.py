@@ -313,7 +313,9 @@ class SdkSuite:
     def test_a_crashing_interceptor_blocks_exactly_once_and_lives_on(
         self, host: PipeHost, asked: dict[str, Any]
     ) -> None:
-        """ext-147"""
+        """ext-147: an interceptor that raises answers once, with a refusal that names the fault, and the extension
+        lives on.
+        """
         host.send(frames.EventIntercept(id="i1", **asked))
         reason = f"everything crashed in {asked['event']}: boom"
         assert host.line() == codec.encode(frames.EventInterceptResponse(id="i1", block=True, reason=reason))

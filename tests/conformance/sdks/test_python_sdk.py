@@ -64,7 +64,9 @@ def _plain(value: Any) -> Any:
 
 
 def test_the_names_an_author_meets_are_exported() -> None:
-    """ext-146"""
+    """ext-146: the SDK exports every type an author meets under its specified name; default decisions
+    change nothing.
+    """
     for name in (
         *("ToolCallDecision", "TurnStartDecision", "AssistantMessageDecision", "ToolCallHandler", "TurnStartHandler"),
         *("AssistantMessageHandler", "InterceptHandler", "ToolHandler", "EventHandler"),
