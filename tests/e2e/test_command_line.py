@@ -25,42 +25,44 @@ def tool_names(server) -> list[str]:
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_goes_to_stdout_names_extensions_and_exits_0(zot: Zot, flag: str) -> None:
-    """iface-001, iface-012, iface-280, iface-312"""
+    """iface-001, iface-012, iface-280, iface-312: both spellings of help print to stdout, name `zot ext install` and
+    `--ext PATH`, and exit 0.
+    """
     ran = zot(flag)
     assert (ran.code, ran.err) == (0, "")
     assert "zot ext install" in ran.out and "--ext PATH" in ran.out and "--max-steps" in ran.out
 
 
 def test_help_beats_version_and_version_beats_list_models(zot: Zot) -> None:
-    """iface-002"""
+    """iface-002: help wins over the version, and the version over the list of models."""
     assert "Modes" in zot("-h", "--version").out
     assert zot("--list-models", "--version").out.startswith("zot ")
 
 
 @pytest.mark.parametrize("flag", ["-v", "--version"])
 def test_version_is_one_line(zot: Zot, flag: str) -> None:
-    """iface-003, iface-012"""
+    """iface-003, iface-012: both spellings of the version print one line that begins with `zot `."""
     ran = zot(flag)
     assert ran.code == 0
     assert ran.out.startswith("zot ") and ran.out.count("\n") == 1
 
 
 def test_an_unknown_flag_is_named_in_the_last_line(zot: Zot) -> None:
-    """iface-004, iface-280"""
+    """iface-004, iface-280: an unknown flag exits 1 with one line on stderr that names it and `--help`."""
     ran = zot("--frobnicate")
     assert (ran.code, ran.out) == (1, "")
     assert "--frobnicate" in last_line(ran.err) and "--help" in ran.err and ran.err.count("\n") == 1
 
 
 def test_a_flag_without_its_value_says_so(zot: Zot) -> None:
-    """iface-005"""
+    """iface-005: a flag at the end without its value says that one is needed."""
     ran = zot("-p", "x", "--model")
     assert ran.code == 1
     assert "--model needs a value" in ran.err
 
 
 def test_reasoning_levels_are_read_in_any_case_and_a_bad_one_lists_all_seven(zot: Zot, serve) -> None:
-    """iface-006, iface-282"""
+    """iface-006, iface-282: levels are accepted in any case; an unknown one exits 1 and lists all seven."""
     for level in ("HIGH", "xhigh", "max", "minimal", "off"):
         serve([Say("ok")])
         assert zot("-p", "x", "--reasoning", level).code == 0
@@ -71,21 +73,21 @@ def test_reasoning_levels_are_read_in_any_case_and_a_bad_one_lists_all_seven(zot
 
 @pytest.mark.parametrize("value", ["0", "-1", "abc", "1.5", ""])
 def test_max_steps_must_be_a_positive_whole_number(zot: Zot, value: str) -> None:
-    """iface-007"""
+    """iface-007: zero, negative numbers and words are refused."""
     ran = zot("-p", "x", "--max-steps", value)
     assert ran.code == 1
     assert "--max-steps" in ran.err
 
 
 def test_without_max_steps_sixty_tool_steps_run(zot: Zot, serve) -> None:
-    """iface-008"""
+    """iface-008: without `--max-steps` a run of sixty tool steps is not cut off."""
     server = serve([*[CallTools([("bash", {"command": "true"})])] * 60, Say("finished")])
     assert zot("-p", "go").out == "finished\n"
     assert len(server.requests) == 61
 
 
 def test_max_steps_two_makes_exactly_two_model_calls(zot: Zot, serve) -> None:
-    """iface-009, engine-151"""
+    """iface-009, engine-151: `--max-steps 2` makes exactly two model calls and exits 1."""
     server = serve([CallTools([("bash", {"command": "true"})])], repeat=True)
     ran = zot("-p", "go", "--max-steps", "2")
     assert (ran.code, ran.out, len(server.requests)) == (1, "", 2)
@@ -93,7 +95,7 @@ def test_max_steps_two_makes_exactly_two_model_calls(zot: Zot, serve) -> None:
 
 
 def test_appended_prompts_are_all_there_in_order(zot: Zot, serve) -> None:
-    """iface-010"""
+    """iface-010: several `--append-system-prompt` texts all appear, in order."""
     server = serve([Say("ok")])
     zot("-p", "x", "--append-system-prompt", "FIRST-ADDED", "--append-system-prompt", "SECOND-ADDED")
     text = system_text(server)
@@ -101,7 +103,7 @@ def test_appended_prompts_are_all_there_in_order(zot: Zot, serve) -> None:
 
 
 def test_system_prompt_beats_system_md_which_beats_the_default(zot: Zot, serve) -> None:
-    """iface-011, engine-239"""
+    """iface-011, engine-239: `--system-prompt` wins over SYSTEM.md, and SYSTEM.md over the default."""
     server = serve([Say("ok")], repeat=True)
     zot("-p", "x")
     default = system_text(server)
@@ -115,7 +117,7 @@ def test_system_prompt_beats_system_md_which_beats_the_default(zot: Zot, serve) 
 
 
 def test_an_empty_system_prompt_removes_the_identity_and_keeps_agents_md(zot: Zot, serve) -> None:
-    """iface-285, engine-250"""
+    """iface-285, engine-250: an empty `--system-prompt` removes the identity and keeps AGENTS.md."""
     (zot.project / "AGENTS.md").write_text("HOUSE RULES")
     server = serve([Say("ok")])
     zot("-p", "x", "--system-prompt", "")
@@ -125,7 +127,7 @@ def test_an_empty_system_prompt_removes_the_identity_and_keeps_agents_md(zot: Zo
 
 @pytest.mark.parametrize("flag", ["--no-context-files", "-nc"])
 def test_context_files_can_be_left_out(zot: Zot, serve, flag: str) -> None:
-    """iface-286, engine-241"""
+    """iface-286, engine-241: `--no-context-files` and its short form leave AGENTS.md out of the prompt."""
     (zot.project / "AGENTS.md").write_text("HOUSE RULES")
     server = serve([Say("ok")])
     zot("-p", "x", flag)
@@ -134,7 +136,7 @@ def test_context_files_can_be_left_out(zot: Zot, serve, flag: str) -> None:
 
 @pytest.mark.parametrize("flag", ["--with-skills", "--with-skill", "--experimental-oauth", "--no-extensions"])
 def test_flags_kept_for_users_of_the_reference_change_nothing(zot: Zot, serve, flag: str) -> None:
-    """iface-013, iface-014"""
+    """iface-013, iface-014: flags kept for users of the reference are accepted, and the request stays the same."""
     server = serve([Say("ok")], repeat=True)
     zot("-p", "x")
     assert zot("-p", "x", flag).out == "ok\n"
@@ -142,21 +144,21 @@ def test_flags_kept_for_users_of_the_reference_change_nothing(zot: Zot, serve, f
 
 
 def test_an_unknown_provider_typed_by_hand_lists_the_providers(zot: Zot) -> None:
-    """iface-015"""
+    """iface-015: an unknown provider exits 1 and lists those there are."""
     ran = zot("-p", "x", "--provider", "nope")
     assert ran.code == 1
     assert all(name in ran.err for name in ("nope", "anthropic", "openai", "kimi", "ollama"))
 
 
 def test_ollama_without_a_model_asks_for_one(zot: Zot) -> None:
-    """iface-016"""
+    """iface-016: `--provider ollama` without a model exits 1 and asks for `--model`."""
     ran = zot("-p", "x", "--provider", "ollama")
     assert ran.code == 1
     assert "--model" in ran.err
 
 
 def test_a_relative_cwd_and_its_absolute_form_share_the_session_folder(zot: Zot, serve) -> None:
-    """iface-017"""
+    """iface-017: a relative `--cwd` and its absolute form share one session folder."""
     serve([Say("ok")], repeat=True)
     (zot.project / "sub").mkdir()
     zot("-p", "x", "--cwd", "sub")
@@ -166,21 +168,21 @@ def test_a_relative_cwd_and_its_absolute_form_share_the_session_folder(zot: Zot,
 
 
 def test_a_cwd_that_is_not_a_directory_is_an_error(zot: Zot) -> None:
-    """iface-018"""
+    """iface-018: a `--cwd` that is no directory exits 1 and is named."""
     ran = zot("-p", "x", "--cwd", "missing")
     assert ran.code == 1
     assert "--cwd" in ran.err and "missing" in ran.err
 
 
 def test_no_tools_sends_an_empty_tool_list_even_with_skills(zot: Zot, serve) -> None:
-    """iface-019, engine-230"""
+    """iface-019, engine-230: `--no-tools` sends no tools, not even the one for skills."""
     server = serve([Say("ok")])
     zot("-p", "x", "--no-tools")
     assert tool_names(server) == []
 
 
 def test_tools_keeps_only_the_named_ones_and_warns_about_unknown_names(zot: Zot, serve) -> None:
-    """iface-020"""
+    """iface-020: `--tools` offers only those it names and warns about unknown names."""
     server = serve([Say("ok")])
     ran = zot("-p", "x", "--tools", "read, bash,frob")
     assert tool_names(server) == ["bash", "read"]
@@ -189,7 +191,9 @@ def test_tools_keeps_only_the_named_ones_and_warns_about_unknown_names(zot: Zot,
 
 @pytest.mark.parametrize("flag", ["--no-skill", "--no-skills"])
 def test_no_skill_removes_the_tool_and_the_manifest(zot: Zot, serve, flag: str) -> None:
-    """iface-021, iface-013, engine-231"""
+    """iface-021, iface-013, engine-231: `--no-skill` removes the `skill` tool and the manifest, even with
+    `--with-skills`.
+    """
     server = serve([Say("ok")])
     zot("-p", "x", flag, "--with-skills")
     assert "skill" not in tool_names(server)
@@ -197,7 +201,7 @@ def test_no_skill_removes_the_tool_and_the_manifest(zot: Zot, serve, flag: str) 
 
 
 def test_no_session_creates_no_file(zot: Zot, serve) -> None:
-    """iface-022"""
+    """iface-022: `--no-session` creates no session file."""
     serve([Say("ok")])
     assert zot("-p", "x", "--no-session").code == 0
     assert zot.sessions == []
@@ -205,7 +209,7 @@ def test_no_session_creates_no_file(zot: Zot, serve) -> None:
 
 @pytest.mark.parametrize("flag", ["-c", "--continue"])
 def test_continue_without_sessions_starts_a_new_one(zot: Zot, serve, flag: str) -> None:
-    """iface-023, iface-012"""
+    """iface-023, iface-012: `--continue` where there are no sessions starts a new one."""
     serve([Say("ok")])
     assert zot("-p", "x", flag).out == "ok\n"
     assert len(zot.sessions) == 1
@@ -213,7 +217,7 @@ def test_continue_without_sessions_starts_a_new_one(zot: Zot, serve, flag: str) 
 
 @pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
 def test_a_missing_session_file_is_an_error_in_every_mode(zot: Zot, serve, mode: str) -> None:
-    """iface-024"""
+    """iface-024: a missing `--session` file exits 1 in every mode, and no request is sent."""
     server = serve([Say("ok")])
     ran = zot(mode, "x", "--session", "nowhere.jsonl")
     assert (ran.code, ran.out) == (1, "")
@@ -222,21 +226,21 @@ def test_a_missing_session_file_is_an_error_in_every_mode(zot: Zot, serve, mode:
 
 
 def test_a_missing_credential_names_the_variable_the_flag_and_login(zot: Zot) -> None:
-    """iface-025, engine-111"""
+    """iface-025, engine-111: the message names the variable, `--api-key` and `/login`, and stdout stays empty."""
     ran = zot("-p", "x")
     assert (ran.code, ran.out) == (1, "")
     assert all(word in ran.err for word in ("ANTHROPIC_API_KEY", "--api-key", "/login"))
 
 
 def test_list_models_needs_neither_network_nor_credential(zot: Zot) -> None:
-    """iface-026, engine-112"""
+    """iface-026, engine-112: `--list-models` works with neither network nor credential."""
     ran = zot("--list-models")
     assert (ran.code, ran.err) == (0, "")
     assert "claude-sonnet-4-5" in ran.out and "gpt-5" in ran.out
 
 
 def test_a_model_of_models_json_is_listed_as_the_users(zot: Zot) -> None:
-    """iface-027, engine-097"""
+    """iface-027, engine-097: a model from models.json is listed with source `user`."""
     home = zot.home / "zot"
     home.mkdir(exist_ok=True)
     model = {"id": "my-own-model", "contextWindow": 1000}
@@ -246,7 +250,7 @@ def test_a_model_of_models_json_is_listed_as_the_users(zot: Zot) -> None:
 
 
 def test_a_temperature_out_of_range_and_stats_without_print_are_errors(zot: Zot) -> None:
-    """iface-283"""
+    """iface-283: a temperature out of range is refused, and so is `--stats` without `-p`."""
     assert "--temperature" in zot("-p", "x", "--temperature", "3").err
     ran = zot("--json", "x", "--stats", "f")
     assert ran.code == 1
@@ -274,7 +278,7 @@ def test_a_reserved_first_word_is_never_a_prompt(zot: Zot, word: str) -> None:
 
 
 def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
-    """engine-100"""
+    """engine-100: a malformed models.json is reported and left as it is, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "models.json"
     path.parent.mkdir(exist_ok=True)
@@ -285,7 +289,7 @@ def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
 
 
 def test_a_bad_config_json_is_reported_and_left_alone(zot: Zot, serve) -> None:
-    """iface-273"""
+    """iface-273: a malformed config.json is reported and left as it is, and the run succeeds."""
     serve([Say("ok")])
     path = zot.home / "zot" / "config.json"
     path.parent.mkdir(exist_ok=True)

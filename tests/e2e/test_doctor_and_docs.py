@@ -6,7 +6,7 @@ from tests.e2e.conftest import Zot
 
 
 def test_docs_prints_the_index_and_a_page(zot: Zot) -> None:
-    """iface-315, engine-255"""
+    """iface-315, engine-255: `zot docs` prints the index, and `zot docs first-steps` that page."""
     index = zot("docs")
     assert (index.code, index.err) == (0, "")
     assert "first-steps" in index.out
@@ -16,7 +16,7 @@ def test_docs_prints_the_index_and_a_page(zot: Zot) -> None:
 
 
 def test_an_unknown_topic_names_the_topics(zot: Zot) -> None:
-    """iface-315"""
+    """iface-315: an unknown topic exits 1 and names the topics there are."""
     ran = zot("docs", "nonsense")
     assert (ran.code, ran.out) == (1, "")
     assert "nonsense" in ran.err and "first-steps" in ran.err
@@ -30,7 +30,7 @@ def test_doctor_of_a_fresh_home_finds_nothing_wrong_and_creates_nothing(zot: Zot
 
 
 def test_doctor_lists_what_a_run_would_complain_about_and_no_secret(zot: Zot) -> None:
-    """iface-278"""
+    """iface-278: doctor lists every problem a run would report, and no secret."""
     home = zot.home / "zot"
     home.mkdir()
     (home / "config.json").write_text('{"max": tru')

@@ -78,7 +78,7 @@ def test_the_timeout_scales_what_is_waited_for(zot: Zot, tmp_path: Path) -> None
 
 
 def test_credentials_do_not_reach_the_extension_that_is_checked(zot: Zot, tmp_path: Path) -> None:
-    """ext-020"""
+    """ext-020: `zot ext check` does not hand credentials to the extension it checks."""
     leaking = tmp_path / "leaking"
     leaking.mkdir()
     (leaking / "extension.json").write_text('{"name":"leaking","exec":"sh","args":["main.sh"]}')
@@ -90,7 +90,7 @@ def test_credentials_do_not_reach_the_extension_that_is_checked(zot: Zot, tmp_pa
 
 
 def test_an_extension_without_a_process_has_nothing_to_be_talked_to(zot: Zot, tmp_path: Path) -> None:
-    """ext-098"""
+    """ext-098: an extension with only a theme is checked without starting anything."""
     theme = tmp_path / "dusk"
     theme.mkdir()
     (theme / "extension.json").write_text('{"name":"dusk"}')

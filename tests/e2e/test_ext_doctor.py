@@ -7,7 +7,7 @@ from tests.e2e.extension_places import in_project, installed, untrusted
 
 
 def test_doctor_tells_what_loaded_what_is_hidden_and_why_something_is_missing(zot: Zot) -> None:
-    """ext-134"""
+    """ext-134: doctor says what loaded, what is hidden and why something is missing, and changes nothing."""
     installed(zot, "first")
     installed(zot, "second")
     installed(zot, "off", enabled=False)
@@ -47,7 +47,7 @@ def snapshot(zot: Zot) -> dict[str, bytes]:
 
 
 def test_doctor_names_withheld_variables_and_never_their_values(zot: Zot) -> None:
-    """ext-145"""
+    """ext-145: doctor names the variables that are withheld, and never their values."""
     installed(zot, "x")
     zot.environment |= {"OPENAI_API_KEY": "sk-very-secret", "ANTHROPIC_API_KEY": "sk-also-secret"}
     (zot.home / "zot" / "config.json").write_text('{"env_passthrough": ["ANTHROPIC_API_KEY"]}')

@@ -31,7 +31,7 @@ def repository(directory: Path, *, manifest: bool = True) -> Path:
 
 
 def test_a_directory_is_copied_with_its_modes_and_a_second_time_refused(zot: Zot) -> None:
-    """iface-063"""
+    """iface-063: a directory is copied with its file modes, and a second install is refused."""
     source = extension(zot.project / "x")
     script = source / "bin" / "run"
     script.parent.mkdir()
@@ -50,7 +50,7 @@ def test_a_directory_is_copied_with_its_modes_and_a_second_time_refused(zot: Zot
 
 
 def test_a_directory_without_a_manifest_leaves_nothing_behind(zot: Zot) -> None:
-    """ext-102 iface-064"""
+    """ext-102, iface-064: a directory without a manifest is refused, and nothing is left behind."""
     (zot.project / "x").mkdir()
     ran = zot("ext", "install", "x")
     assert ran.code == 1
@@ -67,7 +67,7 @@ def test_a_manifest_that_cannot_be_used_is_rolled_back(zot: Zot) -> None:
 
 
 def test_a_copy_that_breaks_half_way_leaves_nothing_behind(zot: Zot) -> None:
-    """ext-102"""
+    """ext-102: a copy that fails half-way leaves nothing behind."""
     source = extension(zot.project / "x")
     (source / "big").write_bytes(b"x" * 3_000_000)
     limited = [
@@ -85,7 +85,7 @@ def test_a_copy_that_breaks_half_way_leaves_nothing_behind(zot: Zot) -> None:
 
 @pytest.mark.parametrize("typed", [".", "./", "../x/", "../x/."])
 def test_the_real_directory_name_is_used(zot: Zot, typed: str) -> None:
-    """iface-065"""
+    """iface-065: `ext install .` uses the directory's real name."""
     source = extension(zot.project / "x")
     zot.project = source
     assert zot("ext", "install", typed).code == 0
@@ -142,7 +142,7 @@ def test_a_big_copy_counts_on_a_terminal(zot: Zot) -> None:
 
 @pytest.mark.parametrize("form", ["file://{}", "{}.git"])
 def test_a_git_url_is_cloned_and_a_plain_path_copied(zot: Zot, form: str, tmp_path: Path) -> None:
-    """ext-142 iface-305"""
+    """ext-142, iface-305: a git URL is cloned, and a plain path is copied."""
     source = repository(tmp_path / "repos" / "tool")
     if form.endswith(".git"):
         source.rename(tmp_path / "repos" / "tool.git")
@@ -156,13 +156,13 @@ def test_a_git_url_is_cloned_and_a_plain_path_copied(zot: Zot, form: str, tmp_pa
 
 @pytest.mark.parametrize("url", ["ssh://host/a/tool.git", "http://host/tool", "git@host:a/tool.git", "tool.git"])
 def test_every_form_of_a_url_goes_to_git_behind_two_dashes(zot: Zot, url: str, tmp_path: Path) -> None:
-    """ext-142 iface-305"""
+    """ext-142, iface-305: every form of URL is passed to git behind `--`."""
     assert git_words(zot, tmp_path, url)[:-1] == ["clone", "--depth", "1", "--quiet", "--", url]
     assert left(zot) == []
 
 
 def test_a_url_that_begins_with_a_dash_is_never_an_option_of_git(zot: Zot, tmp_path: Path) -> None:
-    """ext-142"""
+    """ext-142: a URL that begins with a dash never becomes an option of git."""
     assert zot("ext", "install", "--upload-pack=touch evil://x").code == 1
     words = git_words(zot, tmp_path, "--", "--upload-pack=x://host/tool.git")
     assert words[words.index("--") + 1] == "--upload-pack=x://host/tool.git"
@@ -182,7 +182,7 @@ def git_words(zot: Zot, tmp_path: Path, *words: str) -> list[str]:
 
 
 def test_a_clone_without_a_manifest_is_rolled_back(zot: Zot, tmp_path: Path) -> None:
-    """ext-102"""
+    """ext-102: a clone without a manifest is removed again."""
     source = repository(tmp_path / "repos" / "tool", manifest=False)
     ran = zot("ext", "install", f"file://{source}")
     assert ran.code == 1

@@ -10,7 +10,7 @@ from tests.e2e.extension_places import in_project, installed, on_a_terminal
 
 @pytest.mark.parametrize("words", [(), ("help",), ("-h",), ("--help",), ("install", "--help")])
 def test_help_goes_to_stderr_and_succeeds(zot: Zot, words: tuple[str, ...]) -> None:
-    """iface-061"""
+    """iface-061: `zot ext` and `zot ext help` list every verb and exit 0."""
     ran = zot("ext", *words)
     assert (ran.code, ran.out) == (0, "")
     for verb in ("list", "install", "remove", "enable", "logs", "trust", "doctor", "new", "check", "trace", "replay"):
@@ -18,7 +18,7 @@ def test_help_goes_to_stderr_and_succeeds(zot: Zot, words: tuple[str, ...]) -> N
 
 
 def test_an_unknown_verb_shows_the_help_and_fails(zot: Zot) -> None:
-    """iface-061"""
+    """iface-061: an unknown verb shows the help and exits 1."""
     ran = zot("ext", "foo")
     assert ran.code == 1
     assert "Usage: zot ext" in ran.err
@@ -26,21 +26,21 @@ def test_an_unknown_verb_shows_the_help_and_fails(zot: Zot) -> None:
 
 
 def test_the_main_help_names_installing_and_the_flag(zot: Zot) -> None:
-    """iface-312"""
+    """iface-312: `zot --help` names installing and the flag."""
     out = zot("--help").out
     assert "zot ext install" in out
     assert "--ext PATH" in out
 
 
 def test_nothing_installed_is_a_hint_on_stderr(zot: Zot) -> None:
-    """iface-062"""
+    """iface-062: with nothing installed a hint goes to stderr, and stdout stays empty."""
     ran = zot("ext", "list")
     assert (ran.code, ran.out) == (0, "")
     assert "zot ext install" in ran.err
 
 
 def test_the_list_has_all_columns_project_first_and_starts_nothing(zot: Zot) -> None:
-    """ext-136 iface-304"""
+    """ext-136, iface-304: the list has version and description columns, project entries first, and starts nothing."""
     directory = installed(zot, "b", version="1.2", description="does b", language="python")
     installed(zot, "a", enabled=False)
     in_project(zot, "z")

@@ -44,7 +44,7 @@ def offered(zot: Zot, serve, *flags: str) -> tuple[set[str], Ran]:
 
 
 def test_a_disabled_one_named_on_the_command_line_is_told_and_an_installed_one_is_not(zot: Zot, serve) -> None:
-    """ext-014"""
+    """ext-014: a disabled extension is mentioned only when the command line named it."""
     extension(zot.project / "named", "a", enabled=False)
     own(zot, "installed", "b", enabled=False)
     tools, ran = offered(zot, serve, "--ext", "named")
@@ -54,7 +54,7 @@ def test_a_disabled_one_named_on_the_command_line_is_told_and_an_installed_one_i
 
 
 def test_an_explicit_path_wins_over_an_installed_one_of_its_name(zot: Zot, serve) -> None:
-    """ext-024"""
+    """ext-024: `--ext` wins over an installed extension of the same name."""
     extension(zot.project / "dev", "new_tool", name="x")
     own(zot, "x", "old_tool")
     tools, ran = offered(zot, serve, "--ext", "dev")
@@ -63,7 +63,7 @@ def test_an_explicit_path_wins_over_an_installed_one_of_its_name(zot: Zot, serve
 
 
 def test_no_ext_skips_what_is_installed_but_not_what_is_named(zot: Zot, serve) -> None:
-    """ext-025"""
+    """ext-025: `--no-ext` skips what is installed and still loads what `--ext` names."""
     extension(zot.project / "named", "a")
     own(zot, "installed", "b")
     assert offered(zot, serve)[0] == {"b"}
@@ -72,7 +72,7 @@ def test_no_ext_skips_what_is_installed_but_not_what_is_named(zot: Zot, serve) -
 
 
 def test_a_relative_path_belongs_to_the_process_and_survives_another_working_directory(zot: Zot, serve) -> None:
-    """ext-026"""
+    """ext-026: `--ext .` means the process's directory, whatever `--cwd` says."""
     there = zot.project / "there"
     there.mkdir()
     zot.project = extension(zot.project / "here", "a")
@@ -80,7 +80,7 @@ def test_a_relative_path_belongs_to_the_process_and_survives_another_working_dir
 
 
 def test_bundles_without_a_process_load_in_silence(zot: Zot, serve) -> None:
-    """ext-098"""
+    """ext-098: an extension without a process loads without a word."""
     theme = own(zot, "theme", "unused", exec=None, args=None)
     (theme / "theme.json").write_text('{"name": "t"}')
     tools, ran = offered(zot, serve)
@@ -89,7 +89,7 @@ def test_bundles_without_a_process_load_in_silence(zot: Zot, serve) -> None:
 
 
 def test_a_broken_one_is_told_and_the_others_load(zot: Zot, serve) -> None:
-    """ext-012 ext-013"""
+    """ext-012, ext-013: broken manifests are reported, and the others load."""
     own(zot, "nameless", "a", name="")
     own(zot, "nothing-to-run", "b", exec=None)
     own(zot, "fine", "c")

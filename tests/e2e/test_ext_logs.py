@@ -11,7 +11,7 @@ from tests.e2e.conftest import Zot
 
 
 def test_the_log_is_printed_byte_for_byte(zot: Zot) -> None:
-    """iface-069"""
+    """iface-069: the log is printed byte for byte."""
     log = zot.home / "zot" / "logs" / "ext-x.log"
     log.parent.mkdir(parents=True)
     log.write_text("one\n\x1b[2Jtwo\n")
@@ -19,7 +19,7 @@ def test_the_log_is_printed_byte_for_byte(zot: Zot) -> None:
 
 
 def test_a_missing_log_is_an_error(zot: Zot) -> None:
-    """iface-069"""
+    """iface-069: a missing log exits 1 and is named."""
     ran = zot("ext", "logs", "x")
     assert ran.code == 1
     assert "ext-x.log" in ran.err
@@ -27,7 +27,7 @@ def test_a_missing_log_is_an_error(zot: Zot) -> None:
 
 @pytest.mark.parametrize("flag", ["-f", "--follow"])
 def test_following_prints_new_lines_across_rotation_until_interrupted(zot: Zot, flag: str) -> None:
-    """iface-311"""
+    """iface-311: `-f` and `--follow` print new lines, across a rotation, until interrupted."""
     log = zot.home / "zot" / "logs" / "ext-x.log"
     log.parent.mkdir(parents=True)
     log.write_text("one\n")

@@ -11,7 +11,7 @@ from tests.e2e.extension_places import extension, in_project, installed, left
 
 
 def test_without_a_yes_nothing_is_removed(zot: Zot) -> None:
-    """ext-104 iface-067"""
+    """ext-104, iface-067: any answer but a plain y removes nothing and exits 0."""
     directory = installed(zot, "x")
     for answer in ("", "n\n", "yes\n", "\n"):
         ran = zot("ext", "remove", "x", stdin=answer)
@@ -23,7 +23,7 @@ def test_without_a_yes_nothing_is_removed(zot: Zot) -> None:
 
 @pytest.mark.parametrize("answer", ["y\n", "Y\n"])
 def test_a_yes_removes_the_directory_and_keeps_the_log(zot: Zot, answer: str) -> None:
-    """iface-067"""
+    """iface-067: y removes the directory and keeps the log."""
     installed(zot, "x")
     log = zot.home / "zot" / "logs" / "ext-x.log"
     log.parent.mkdir()
@@ -34,7 +34,7 @@ def test_a_yes_removes_the_directory_and_keeps_the_log(zot: Zot, answer: str) ->
 
 
 def test_the_flag_asks_nothing(zot: Zot) -> None:
-    """iface-067"""
+    """iface-067: `--yes` removes without asking, by manifest or directory name."""
     installed(zot, "folder", name="manifest-name")
     assert zot("ext", "remove", "manifest-name", "--yes").code == 0
     installed(zot, "folder", name="manifest-name")
@@ -54,7 +54,7 @@ def test_of_a_linked_extension_only_the_link_goes(zot: Zot) -> None:
 @pytest.mark.parametrize("verb", ["remove", "enable", "disable", "logs"])
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", "."])
 def test_names_that_lead_elsewhere_are_refused(zot: Zot, verb: str, name: str) -> None:
-    """iface-068"""
+    """iface-068: a name that leads out of the extensions' directory is refused."""
     directory = extension(zot.home / "zot" / "x")
     ran = zot("ext", verb, name)
     assert ran.code == 1
@@ -63,7 +63,7 @@ def test_names_that_lead_elsewhere_are_refused(zot: Zot, verb: str, name: str) -
 
 
 def test_a_name_that_means_two_lists_both_and_changes_nothing(zot: Zot) -> None:
-    """ext-135"""
+    """ext-135: a name that fits two installations lists both and changes neither."""
     first = installed(zot, "a", name="x")
     second = in_project(zot, "x", name="other")
     before = (first / "extension.json").read_bytes()
@@ -82,7 +82,7 @@ def test_an_unknown_name_is_an_error(zot: Zot) -> None:
 
 
 def test_disable_and_enable_keep_every_other_key(zot: Zot) -> None:
-    """ext-103 iface-066"""
+    """ext-103, iface-066: disabling and enabling keep every other key of the manifest."""
     directory = installed(zot, "x", custom={"deep": [1, 1234567890123456789, 1.50, "ü"]}, description="d")
     path = directory / "extension.json"
     before = json.loads(path.read_text())

@@ -58,7 +58,7 @@ def answer(zot: Zot, serve, *flags: str) -> tuple[str, str]:
 
 
 def test_print_mode_skips_what_is_not_trusted_with_one_line_and_never_asks(zot: Zot, serve, project: Path) -> None:
-    """ext-140 ext-022"""
+    """ext-140, ext-022: print mode skips an untrusted extension with one line and does not ask."""
     said, err = answer(zot, serve)
     assert said == ""
     assert [line for line in err.splitlines() if "not trusted" in line] == err.splitlines()
@@ -67,7 +67,7 @@ def test_print_mode_skips_what_is_not_trusted_with_one_line_and_never_asks(zot: 
 
 @pytest.mark.parametrize("mode", ["--json", "--stream"])
 def test_the_other_headless_modes_skip_it_too(zot: Zot, serve, project: Path, mode: str) -> None:
-    """ext-140"""
+    """ext-140: JSON and stream mode skip it as well."""
     server = serve([Say("done")])
     ran = zot(mode, "go")
     assert ran.code == 0
@@ -76,7 +76,7 @@ def test_the_other_headless_modes_skip_it_too(zot: Zot, serve, project: Path, mo
 
 
 def test_after_trust_it_runs_and_after_untrust_it_does_not(zot: Zot, serve, project: Path) -> None:
-    """ext-141"""
+    """ext-141: after `zot ext trust` it runs, and after `zot ext untrust` it does not."""
     assert zot("ext", "trust").code == 0
     said, err = answer(zot, serve)
     assert "the words you trusted" in said
@@ -91,7 +91,7 @@ def test_the_flag_trusts_for_one_run(zot: Zot, serve, project: Path) -> None:
 
 
 def test_running_it_twice_leaves_its_directory_and_its_trust_as_they_were(zot: Zot, serve, project: Path) -> None:
-    """ext-137 ext-138"""
+    """ext-137, ext-138: running it twice leaves no bytecode in its directory, and it stays trusted."""
     zot("ext", "trust")
     before = sorted(path.name for path in project.iterdir())
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_running_it_twice_leaves_its_directory_and_its_trust_as_they_were(zot: Z
 
 
 def test_changed_content_is_skipped_with_one_line(zot: Zot, serve, project: Path) -> None:
-    """ext-138 ext-140"""
+    """ext-138, ext-140: changed content is skipped with one line on stderr."""
     zot("ext", "trust")
     (project / "words.py").write_text('GREETING = "something else"\n')
     said, err = answer(zot, serve)
@@ -112,7 +112,7 @@ def test_changed_content_is_skipped_with_one_line(zot: Zot, serve, project: Path
 
 
 def test_a_new_module_that_would_be_imported_instead_is_noticed(zot: Zot, serve, project: Path) -> None:
-    """ext-150"""
+    """ext-150: a new module that could shadow another ends the trust."""
     zot("ext", "trust")
     (project / "json.py").write_text("print('mine')\n")
     assert answer(zot, serve)[0] == ""

@@ -11,7 +11,7 @@ from tests.e2e.extension_places import in_project, untrusted
 
 
 def test_trust_and_untrust_act_on_the_current_project_and_name_each_entry(zot: Zot) -> None:
-    """iface-306"""
+    """iface-306: without an argument both act on the current project and name each extension."""
     directory = in_project(zot, "x")
     ran = zot("ext", "trust")
     assert ran.code == 0
@@ -24,7 +24,7 @@ def test_trust_and_untrust_act_on_the_current_project_and_name_each_entry(zot: Z
 
 
 def test_trust_and_untrust_act_on_a_named_directory(zot: Zot, tmp_path: Path) -> None:
-    """iface-306"""
+    """iface-306: with an argument both act on that directory alone."""
     one, two = in_project(zot, "one"), in_project(zot, "two")
     assert zot("ext", "trust", str(one)).code == 0
     assert [line.split()[0] for line in untrusted(zot)] == ["two"]
@@ -37,7 +37,7 @@ def test_trust_and_untrust_act_on_a_named_directory(zot: Zot, tmp_path: Path) ->
 
 
 def test_nothing_to_trust_is_an_error(zot: Zot) -> None:
-    """iface-306"""
+    """iface-306: where there is nothing to trust, both exit 1 and name the project."""
     for verb in ("trust", "untrust"):
         ran = zot("ext", verb)
         assert ran.code == 1

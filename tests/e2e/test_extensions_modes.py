@@ -89,7 +89,7 @@ def test_tool_flags_hold_for_extensions(
 
 @pytest.mark.parametrize("mode", ["-p", "--json"])
 def test_notes_and_faults_are_lines_on_stderr_only(zot: Zot, serve: Any, tmp_path: Path, mode: str) -> None:
-    """ext-099, ext-028, iface-035"""
+    """ext-099, ext-028, iface-035: notes and faults are lines on stderr, cleaned of escapes, and the run succeeds."""
     serve([Say("ok")])
     noisy = write_extension(
         tmp_path,
@@ -111,7 +111,7 @@ def test_notes_and_faults_are_lines_on_stderr_only(zot: Zot, serve: Any, tmp_pat
 
 
 def test_a_blocked_turn_fails_print_mode_and_not_json_mode(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-081"""
+    """ext-081: a blocked turn sends no request; print mode fails and JSON mode does not."""
     server = serve([])
     body = BLOCKING.format("turn_start", "closed")
     directory = write_extension(tmp_path, "office", body)
@@ -145,7 +145,7 @@ def test_a_suppressed_answer_gives_its_reason_on_stderr(zot: Zot, serve: Any, tm
 
 
 def test_children_do_not_get_credentials_unless_the_setting_names_them(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-020, ext-145"""
+    """ext-020, ext-145: a child gets no credentials unless the setting names them."""
     serve([Say("ok"), Say("ok")])
     body = 'hello(); ready(); json.dump(dict(os.environ), open(HERE + "/env.json", "w")); serve()'
     directory = write_extension(tmp_path, "e", body)
@@ -164,7 +164,7 @@ def test_children_do_not_get_credentials_unless_the_setting_names_them(zot: Zot,
 
 
 def test_a_tool_timeout_is_a_setting(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-143"""
+    """ext-143: `extension_tool_timeout_s` limits how long a silent tool is waited for."""
     server = serve([CallTools([("slow", {})]), Say("ok")])
     (zot.home / "zot").mkdir()
     (zot.home / "zot" / "config.json").write_text('{"extension_tool_timeout_s": 1}')
@@ -176,7 +176,7 @@ def test_a_tool_timeout_is_a_setting(zot: Zot, serve: Any, tmp_path: Path) -> No
 def test_installed_extensions_are_found_linked_ones_too_and_leftovers_ignored(
     zot: Zot, serve: Any, tmp_path: Path
 ) -> None:
-    """ext-105, ext-106"""
+    """ext-105, ext-106: installed and linked extensions load, and folders without a manifest are ignored."""
     server = serve([Say("ok"), Say("ok")])
     home = zot.home / "zot" / "extensions"
     home.mkdir(parents=True)
@@ -203,7 +203,7 @@ def test_a_project_extension_runs_only_when_trusted(zot: Zot, serve: Any) -> Non
 
 
 def test_skills_of_an_extension_are_in_the_prompt(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-109"""
+    """ext-109: the skills of an extension are named in the prompt with its prefix."""
     server = serve([Say("ok")])
     directory = tmp_path / "kit"
     (directory / "skills" / "commit").mkdir(parents=True)
@@ -222,7 +222,7 @@ def test_a_run_without_extensions_does_not_load_the_host(zot: Zot, serve: Any) -
 
 
 def test_events_come_from_the_real_run(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-067, ext-069, ext-132"""
+    """ext-067, ext-069, ext-132: a real run delivers the events in order, from `session_start` to `session_end`."""
     serve([CallTools([("bash", {"command": "true"})], text="a"), Say("b")])
     events = ["session_start", "turn_start", "assistant_message", "tool_call", "turn_end", "session_end"]
     directory = write_extension(tmp_path, "w", f"hello(); subscribe({events!r}); ready(); serve()")

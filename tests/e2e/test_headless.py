@@ -41,14 +41,14 @@ def alive(pid: int) -> bool:
 
 
 def test_print_writes_only_the_final_text_and_one_newline(zot: Zot, serve) -> None:
-    """iface-029, iface-030"""
+    """iface-029, iface-030: stdout has the final text of the run and one newline, nothing else."""
     serve([bash("echo hi", text="Let me look."), Say("All done.\n\n")])
     ran = zot("-p", "go")
     assert (ran.code, ran.out, ran.err) == (0, "All done.\n", "")
 
 
 def test_piped_input_is_the_prompt(zot: Zot, serve) -> None:
-    """iface-031, iface-281"""
+    """iface-031, iface-281: piped input is the prompt, with `-p`, with `--json` and without a mode."""
     server = serve([Say("ok")], repeat=True)
     assert zot("-p", stdin="  hi there \n").out == "ok\n"
     assert zot(stdin="hi there").out == "ok\n"
@@ -59,35 +59,35 @@ def test_piped_input_is_the_prompt(zot: Zot, serve) -> None:
 
 @pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
 def test_no_prompt_at_all_asks_for_one(zot: Zot, mode: str) -> None:
-    """iface-032"""
+    """iface-032: an empty input exits 1 and asks for a prompt."""
     ran = zot(mode, stdin="  \n")
     assert (ran.code, ran.out) == (1, "")
     assert "requires a prompt" in ran.err
 
 
 def test_piped_text_comes_first_then_a_newline_then_the_argument(zot: Zot, serve) -> None:
-    """iface-033, iface-281"""
+    """iface-033, iface-281: piped text comes first, then a newline, then the argument."""
     server = serve([Say("ok")])
     zot("-p", "ask", stdin="data\n")
     assert json.dumps("data\nask") in json.dumps(server.requests[0].json["messages"])
 
 
 def test_piped_stdin_without_a_mode_never_hangs(zot: Zot) -> None:
-    """iface-034"""
+    """iface-034: an empty pipe without a mode exits at once."""
     ran = zot(stdin="")
     assert ran.code == 1
     assert "requires a prompt" in ran.err
 
 
 def test_without_a_terminal_the_interactive_mode_says_so(zot: Zot) -> None:
-    """iface-034"""
+    """iface-034: without a terminal the interactive mode exits and names `-p`."""
     ran = zot("hello")
     assert (ran.code, ran.out) == (1, "")
     assert "-p" in ran.err
 
 
 def test_no_yolo_denies_every_call_and_says_so_once(zot: Zot, serve) -> None:
-    """iface-036, engine-200"""
+    """iface-036, engine-200: `--no-yolo` denies every call and says so in one line on stderr."""
     marker = zot.project / "ran"
     server = serve([CallTools([("bash", {"command": f"touch {marker}"})] * 2), bash("true"), Say("ok")])
     ran = zot("-p", "go", "--no-yolo")
@@ -99,7 +99,9 @@ def test_no_yolo_denies_every_call_and_says_so_once(zot: Zot, serve) -> None:
 
 
 def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
-    """iface-037, engine-010, engine-016"""
+    """iface-037, engine-010, engine-016: a provider's error leaves stdout empty, names the status on stderr and exits
+    1.
+    """
     server = serve([Refuse(400, '{"error":{"message":"bad thing"}}')], repeat=True)
     ran = zot("-p", "go")
     assert (ran.code, ran.out, len(server.requests)) == (1, "", 1)
@@ -142,7 +144,7 @@ def test_print_mode_completes_a_tool_task_in_every_dialect(zot: Zot, serve, dial
 
 
 def test_every_json_line_is_an_object_with_its_type_first(zot: Zot, serve) -> None:
-    """iface-038"""
+    """iface-038: every line of `--json` is one object with `type` first."""
     serve([bash("echo hi"), Say("ok")])
     for line in zot("--json", "go").out.splitlines():
         assert line.startswith('{"type":"')
@@ -150,7 +152,7 @@ def test_every_json_line_is_an_object_with_its_type_first(zot: Zot, serve) -> No
 
 
 def test_a_failed_json_run_has_error_then_done_and_exit_1(zot: Zot, serve) -> None:
-    """iface-039, engine-140"""
+    """iface-039, engine-140: a failed JSON run ends in `error` and `done`, and exits 1."""
     serve([Refuse(400, "no")])
     ran = zot("--json", "go")
     assert ran.code == 1
@@ -160,7 +162,7 @@ def test_a_failed_json_run_has_error_then_done_and_exit_1(zot: Zot, serve) -> No
 
 
 def test_image_blocks_carry_a_byte_count_and_no_data(zot: Zot, serve) -> None:
-    """iface-040"""
+    """iface-040: an image block has a byte count and no base64."""
     png = bytes.fromhex(
         "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc0000003"
         "0101 00c9fe92ef0000000049454e44ae426082".replace(" ", "")
@@ -173,7 +175,7 @@ def test_image_blocks_carry_a_byte_count_and_no_data(zot: Zot, serve) -> None:
 
 
 def test_sigint_kills_the_shell_commands_whole_group_and_exits_130(zot: Zot, serve) -> None:
-    """iface-042, iface-276"""
+    """iface-042, iface-276: an interrupt kills the shell command's whole group, saves the session and exits 130."""
     serve([bash("echo $$ > shell.pid; sleep 300 & echo $! > child.pid; wait")])
     running = zot.start("-p", "go")
     wait_for(zot.project / "child.pid")
@@ -255,7 +257,7 @@ def test_a_run_is_remembered_and_continued_on_the_model_it_ended_on(zot: Zot, se
 
 
 def test_resume_offers_the_sessions_and_reads_a_number(zot: Zot, serve) -> None:
-    """iface-012 (-r)"""
+    """iface-012 (-r): `-r` lists the sessions and resumes the one whose number is typed."""
     server = serve([Say("a1"), Say("a2")])
     zot("-p", "about apples")
     ran = zot("-p", "more", "-r", stdin="1\n")
@@ -267,7 +269,7 @@ def test_resume_offers_the_sessions_and_reads_a_number(zot: Zot, serve) -> None:
 
 
 def test_a_session_is_private(zot: Zot, serve) -> None:
-    """engine-193"""
+    """engine-193: session file and folder are private."""
     serve([Say("ok")])
     zot("-p", "x")
     assert zot.sessions[0].stat().st_mode & 0o777 == 0o600
@@ -275,7 +277,9 @@ def test_a_session_is_private(zot: Zot, serve) -> None:
 
 
 def test_the_api_key_is_nowhere_but_in_the_request(zot: Zot, serve) -> None:
-    """iface-278, engine-223"""
+    """iface-278, engine-223: the API key appears in the request and nowhere else: not in output, session or a command's
+    environment.
+    """
     server = serve([bash("env"), Refuse(401, "bad key SECRET-KEY-123 given")])
     zot.url = ""
     zot.environment["ANTHROPIC_API_KEY"] = "SECRET-KEY-123"

@@ -17,7 +17,7 @@ TOOL = 'hello(); tool("{name}", description=NAME); ready(); serve(tool_call=lamb
 
 
 async def test_a_command_registered_after_ready_works_at_once(kit: Kit) -> None:
-    """ext-041"""
+    """ext-041: a command registered after `ready` can be used at once."""
     kit.add("late", "hello(); ready()\n" + COMMAND.format(name="later").split(";", 1)[1].strip())
     host = await kit.start()
     await until(host.commands)
@@ -35,7 +35,7 @@ async def test_the_second_registration_of_a_command_is_shadowed_and_shown_once(k
 
 
 async def test_a_command_is_found_whatever_its_case_and_invoked_as_registered(kit: Kit) -> None:
-    """ext-107"""
+    """ext-107: a command is found whatever its case and invoked by the name it was registered with."""
     directory = kit.add("w", COMMAND.format(name="weather"))
     host = await kit.start()
     assert (await host.run_command("Weather", "")).error == ""
@@ -43,7 +43,7 @@ async def test_a_command_is_found_whatever_its_case_and_invoked_as_registered(ki
 
 
 async def test_a_builtin_command_is_never_taken_over(kit: Kit) -> None:
-    """ext-043"""
+    """ext-043: a command named like a built-in one is never registered."""
     directory = kit.add("h", COMMAND.format(name="Help"))
     host = await kit.start()
     assert host.commands() == [] and "built-in" in kit.fault("extension h")
@@ -52,7 +52,7 @@ async def test_a_builtin_command_is_never_taken_over(kit: Kit) -> None:
 
 
 async def test_an_active_builtin_tool_wins_and_an_inactive_one_shadows_nothing(kit: Kit) -> None:
-    """ext-044"""
+    """ext-044: an active built-in tool is not replaced; the name of one that is off is free."""
     kit.add("b", TOOL.format(name="bash"))
     kit.add("g", TOOL.format(name="grep"))
     host = await kit.start()
@@ -78,14 +78,14 @@ async def test_of_two_extensions_with_one_tool_the_first_describes_and_runs_it(k
 
 
 async def test_unknown_intercepts_are_ignored_with_one_diagnostic(kit: Kit) -> None:
-    """ext-046"""
+    """ext-046: unknown names in `intercept` are ignored with one diagnostic, and the extension stays loaded."""
     kit.add("i", 'hello(); subscribe(intercept=["nonsense", "turn_end", "turn_start"]); ready(); serve()')
     host = await kit.start()
     assert "nonsense" in kit.fault("intercept") and host.statuses()[0].intercepts == ("turn_start",)
 
 
 async def test_subscriptions_add_up(kit: Kit) -> None:
-    """ext-047"""
+    """ext-047: two `subscribe` frames add up."""
     directory = kit.add("s", 'hello(); subscribe(["turn_start"]); subscribe(["turn_end"]); ready(); serve()')
     await kit.start()
     agent, _ = kit.agent(says("ok"))
@@ -94,7 +94,9 @@ async def test_subscriptions_add_up(kit: Kit) -> None:
 
 
 async def test_a_bad_tool_is_skipped_alone(kit: Kit) -> None:
-    """ext-114, ext-115"""
+    """ext-114, ext-115: a tool with a bad exposure, schema or name is skipped alone; an unknown `replay` is treated as
+    `never`.
+    """
     kit.add(
         "t",
         """
@@ -112,7 +114,7 @@ ready(); serve()
 
 
 async def test_a_deferred_tool_appears_after_a_result_names_it(kit: Kit) -> None:
-    """ext-116"""
+    """ext-116: a deferred tool is offered from the request after a result that activates it."""
     kit.add(
         "d",
         """
@@ -153,7 +155,7 @@ serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
 
 
 async def test_skills_of_an_extension_need_no_process(tmp_path: Path) -> None:
-    """ext-109"""
+    """ext-109: an extension with skills alone starts no process, and its skills carry its name."""
     from zot.agent.extensions.loading.bundled_skills import skill_files
     from zot.agent.skills.discover import discover
 

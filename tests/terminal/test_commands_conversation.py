@@ -12,7 +12,7 @@ from tests.terminal.scripts import rows, said
 
 
 def test_an_unknown_command_is_reported_and_nothing_is_sent(serve: Any, open_zot: OpenZot) -> None:
-    """iface-157"""
+    """iface-157: an unknown command is reported, stays in the editor and sends nothing."""
     server = serve([Say("never")])
     terminal = open_zot()
     terminal.submit("/nope now")
@@ -33,7 +33,7 @@ def test_a_mistyped_command_is_answered_with_the_likely_one(serve: Any, open_zot
 
 
 def test_a_path_is_a_prompt(serve: Any, open_zot: OpenZot) -> None:
-    """iface-156"""
+    """iface-156: text that begins like a path is sent to the model."""
     server = serve([Say("a directory")])
     terminal = open_zot()
     terminal.submit("/usr/bin is what")
@@ -52,7 +52,7 @@ def test_command_names_may_be_written_in_capitals(serve: Any, open_zot: OpenZot)
 
 
 def test_session_runs_the_operations_and_not_the_list(serve: Any, open_zot: OpenZot) -> None:
-    """iface-154"""
+    """iface-154: `/session` opens the operations, not the list of sessions."""
     serve([])
     terminal = open_zot()
     terminal.submit("/session")
@@ -61,7 +61,7 @@ def test_session_runs_the_operations_and_not_the_list(serve: Any, open_zot: Open
 
 
 def test_clear_begins_a_session_that_resuming_does_not_fill_again(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-168"""
+    """iface-168: `/clear` begins a new session, and resuming does not bring the old messages back."""
     server = serve([Say("first answer"), Say("second answer")])
     terminal = open_zot()
     terminal.submit("remember apples")
@@ -80,7 +80,7 @@ def test_clear_begins_a_session_that_resuming_does_not_fill_again(serve: Any, op
 
 
 def test_clear_from_the_popup_ends_the_turn_first(serve: Any, open_zot: OpenZot) -> None:
-    """iface-167"""
+    """iface-167: `/clear` from the popup cancels the running turn first."""
     server = serve([Silent(Say("some words that never end"), after_bytes=1200), Say("after")])
     terminal = open_zot()
     terminal.submit("go")
@@ -96,7 +96,7 @@ def test_clear_from_the_popup_ends_the_turn_first(serve: Any, open_zot: OpenZot)
 
 
 def test_new_keeps_the_session_in_the_list_and_starts_at_zero(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-290"""
+    """iface-290: `/new` leaves the old session in the list and starts the figures at zero."""
     serve([Say("first answer", usage=(5000, 50)), Say("second")])
     terminal = open_zot()
     terminal.submit("keep me")
@@ -138,7 +138,7 @@ def test_compact_of_one_exchange_ends_with_the_prompt_and_resets_the_meter(
 
 
 def test_compacting_nothing_is_an_error(serve: Any, open_zot: OpenZot) -> None:
-    """iface-309"""
+    """iface-309: compacting an empty conversation is an error and sends nothing."""
     server = serve([])
     terminal = open_zot()
     terminal.submit("/compact")
@@ -161,7 +161,7 @@ def test_esc_cancels_a_compaction_and_changes_nothing(serve: Any, open_zot: Open
 
 
 def test_study_waits_its_turn(serve: Any, open_zot: OpenZot) -> None:
-    """iface-172"""
+    """iface-172: `/study` during a turn waits for it."""
     server = serve([Slow(Say("one two three"), 0.3), Say("studied")])
     terminal = open_zot()
     terminal.submit("go")
@@ -175,7 +175,7 @@ def test_study_waits_its_turn(serve: Any, open_zot: OpenZot) -> None:
 def test_a_shell_escape_needs_no_model_and_is_seen_by_the_next_turn(
     serve: Any, open_zot: OpenZot, project: Path, zot: Zot
 ) -> None:
-    """iface-289"""
+    """iface-289: `!ls` runs without a model call, and the next turn sees its output."""
     (project / "here.txt").write_text("")
     server = serve([Say("I see it")])
     terminal = open_zot()
@@ -191,7 +191,7 @@ def test_a_shell_escape_needs_no_model_and_is_seen_by_the_next_turn(
 
 
 def test_esc_ends_a_shell_escape_and_all_it_started(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-289"""
+    """iface-289: esc ends a shell escape and all the processes it started."""
     serve([])
     terminal = open_zot()
     terminal.submit("!echo begun; sleep 1000; touch late")
@@ -204,7 +204,7 @@ def test_esc_ends_a_shell_escape_and_all_it_started(serve: Any, open_zot: OpenZo
 
 
 def test_a_shell_escape_is_refused_while_a_turn_runs(serve: Any, open_zot: OpenZot) -> None:
-    """iface-289"""
+    """iface-289: a shell escape is refused while a turn runs."""
     server = serve([Silent(Say("slow"))])
     terminal = open_zot()
     terminal.submit("go")
@@ -224,7 +224,7 @@ def test_jail_refuses_and_says_what_to_do(serve: Any, open_zot: OpenZot) -> None
 
 
 def test_help_lists_commands_and_the_true_keys(serve: Any, open_zot: OpenZot) -> None:
-    """iface-174"""
+    """iface-174: `/help` lists the commands and the keys as they are bound."""
     serve([])
     terminal = open_zot(rows=90)
     terminal.submit("/help")
@@ -236,7 +236,7 @@ def test_help_lists_commands_and_the_true_keys(serve: Any, open_zot: OpenZot) ->
 
 
 def test_help_scrolls_on_a_small_screen(serve: Any, open_zot: OpenZot) -> None:
-    """iface-174"""
+    """iface-174: `/help` scrolls on a small screen."""
     serve([])
     terminal = open_zot(columns=40, rows=12)
     terminal.submit("/help")
@@ -273,7 +273,7 @@ def test_doctor_says_what_the_program_says(serve: Any, open_zot: OpenZot) -> Non
 
 
 def test_a_full_context_is_compacted_by_itself_and_marked(serve: Any, open_zot: OpenZot) -> None:
-    """iface-170"""
+    """iface-170: at 85 % the context is compacted by itself and marked `(auto)`."""
     full = Say("three", usage=(171_000, 5))
     server = serve([Say("one"), Say("two"), full, Slow(Say("the summary"), 0.3), Say("went on")])
     terminal = open_zot()
@@ -289,7 +289,7 @@ def test_a_full_context_is_compacted_by_itself_and_marked(serve: Any, open_zot: 
 
 
 def test_a_request_that_is_too_large_is_compacted_and_really_sent_again(serve: Any, open_zot: OpenZot) -> None:
-    """iface-171"""
+    """iface-171: a request that is too large is compacted and sent again, with one user message."""
     too_large = Refuse(413, "payload too large")
     server = serve([Say("one"), Say("two"), Say("three"), too_large, Say("the summary"), Say("it fits now")])
     terminal = open_zot()

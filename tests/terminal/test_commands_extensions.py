@@ -22,7 +22,7 @@ serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action
 
 
 def test_a_newly_registered_tool_is_callable_after_a_reload(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-216"""
+    """iface-216: a tool registered since the start can be called after `/reload-ext`."""
     server = serve([CallTools([("greet", {})]), Say("it greeted")])
     directory = write_extension(zot.home / "zot" / "extensions", "greeter")
     terminal = open_zot()
@@ -35,7 +35,7 @@ def test_a_newly_registered_tool_is_callable_after_a_reload(serve: Any, open_zot
 
 
 def test_extensions_named_by_hand_are_reloaded_too(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
-    """iface-217"""
+    """iface-217: `/reload-ext` also reloads what `--ext` named."""
     serve([])
     directory = write_extension(tmp_path, "byhand", COMMAND.format(name="say", says="old words"))
     terminal = open_zot("--ext", str(directory))
@@ -49,7 +49,7 @@ def test_extensions_named_by_hand_are_reloaded_too(serve: Any, open_zot: OpenZot
 
 
 def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-216"""
+    """iface-216: `/reload-ext` finds the first extension without a restart."""
     serve([])
     terminal = open_zot()
     terminal.submit("/reload-ext")
@@ -62,7 +62,7 @@ def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: Op
 
 
 def test_help_and_doctor_know_the_extensions(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-174"""
+    """iface-174: `/help` and `/doctor` list the commands of extensions."""
     serve([])
     write_extension(zot.home / "zot" / "extensions", "sayer", COMMAND.format(name="say", says="x"))
     terminal = open_zot(rows=90)
@@ -114,7 +114,7 @@ def test_an_extension_of_the_project_runs_only_when_it_was_trusted(
 def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
     serve: Any, open_zot: OpenZot, zot: Zot, project: Path
 ) -> None:
-    """ext-139"""
+    """ext-139: two edited directories ask once; trusting while editing lasts for this run and stores nothing."""
     serve([])
     root = project / ".zot" / "extensions"
     for name in ("one", "two"):
@@ -143,7 +143,7 @@ def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
 
 
 def test_a_reload_that_nobody_typed_does_not_ask(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
-    """ext-140"""
+    """ext-140: a reload that an extension requested skips changed content without asking."""
     serve([])
     asks = """
 hello(); send(type="register_command", name="again"); ready()

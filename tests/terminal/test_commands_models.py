@@ -17,7 +17,7 @@ def selected(terminal: FakeTerminal, text: str) -> bool:
 
 
 def test_the_picker_filters_with_punctuation_ignored(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-181"""
+    """iface-181: `opus46` in the picker finds `opus-4-6`."""
     two_providers(zot, serve([]).url)
     terminal = open_zot()
     terminal.submit("/model")
@@ -59,7 +59,7 @@ def test_the_picker_shows_window_price_and_where_to_log_in(serve: Any, open_zot:
 def test_switching_the_provider_keeps_transcript_and_cost_and_is_stored(
     serve: Any, open_zot: OpenZot, zot: Zot
 ) -> None:
-    """iface-182"""
+    """iface-182: changing the provider keeps transcript and cost, and is stored."""
     server = serve([Say("first", usage=(3000, 5)), Say("second", usage=(10, 5))])
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
@@ -82,7 +82,7 @@ def test_switching_the_provider_keeps_transcript_and_cost_and_is_stored(
 
 
 def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-288"""
+    """iface-288: an unknown model is an error that keeps the case as typed and changes nothing."""
     two_providers(zot, serve([]).url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("/model claude-opus-9")
@@ -108,7 +108,7 @@ def test_the_picker_opens_beside_a_turn_and_choosing_ends_it(serve: Any, open_zo
 
 
 def test_a_slot_switches_when_idle_and_does_nothing_during_a_turn(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-292"""
+    """iface-292: a model slot switches when idle and does nothing during a turn."""
     server = serve([Silent(Say("never ends"))])
     two_providers(zot, server.url)
     configure(zot, quick_model_shortcuts={"3": "beta/beta-one", "4": "alpha/alpha-one"})

@@ -34,7 +34,7 @@ def two_conversations(terminal: FakeTerminal) -> None:
 
 
 def test_the_list_hides_empty_sessions_and_begins_with_the_newest(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-184"""
+    """iface-184: the list hides empty sessions and begins with the newest."""
     serve([Say("apples answer"), Say("pears answer")])
     terminal = open_zot()
     two_conversations(terminal)
@@ -85,7 +85,7 @@ def test_resuming_shows_the_conversation_and_goes_on_with_it(serve: Any, open_zo
 
 
 def test_a_renamed_session_shows_its_title_at_once_and_after_a_restart(serve: Any, open_zot: OpenZot) -> None:
-    """iface-185"""
+    """iface-185: `r` renames a session; the title is shown at once and after a restart."""
     serve([Say("apples answer")])
     terminal = open_zot()
     converse(terminal, "about apples", "apples answer")
@@ -164,7 +164,7 @@ def test_resume_on_the_command_line_opens_the_list(serve: Any, open_zot: OpenZot
 
 
 def test_export_goes_to_downloads_without_the_directory(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-187"""
+    """iface-187: an export goes to Downloads, with an empty cwd."""
     serve([Say("apples answer")])
     downloads = zot.home / "Downloads"
     downloads.mkdir()
@@ -181,7 +181,7 @@ def test_export_goes_to_downloads_without_the_directory(serve: Any, open_zot: Op
 def test_an_export_is_imported_under_a_new_id_and_opens(
     serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path
 ) -> None:
-    """iface-188"""
+    """iface-188: an imported session has a new id and this directory, and opens."""
     server = serve([Say("apples answer"), Say("more apples")])
     terminal = open_zot()
     converse(terminal, "about apples", "apples answer")
@@ -199,7 +199,7 @@ def test_an_export_is_imported_under_a_new_id_and_opens(
 
 
 def test_import_without_a_path_says_that_one_is_needed(serve: Any, open_zot: OpenZot) -> None:
-    """iface-189"""
+    """iface-189: `/session import` without a path says that one is needed."""
     serve([])
     terminal = open_zot()
     terminal.submit("/session import")
@@ -209,7 +209,7 @@ def test_import_without_a_path_says_that_one_is_needed(serve: Any, open_zot: Ope
 def test_a_fork_leaves_the_parent_as_it_is_and_puts_the_prompt_into_the_editor(
     serve: Any, open_zot: OpenZot, zot: Zot
 ) -> None:
-    """iface-190"""
+    """iface-190: a fork leaves the parent file as it was and puts the prompt into the editor."""
     server = serve([Say("one"), Say("two"), Say("another two")])
     terminal = open_zot()
     converse(terminal, "first prompt", "  one")
@@ -234,7 +234,7 @@ def test_a_fork_leaves_the_parent_as_it_is_and_puts_the_prompt_into_the_editor(
 
 
 def test_a_fork_of_a_long_resumed_session_cuts_at_the_right_message(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-191"""
+    """iface-191: a fork of a long resumed session cuts at the message that was chosen."""
     serve([Say("start")])
     terminal = open_zot()
     converse(terminal, "prompt zero", "start")
@@ -264,7 +264,7 @@ def test_a_fork_of_a_long_resumed_session_cuts_at_the_right_message(serve: Any, 
 
 
 def test_the_tree_indents_branches_and_marks_the_current_one(serve: Any, open_zot: OpenZot) -> None:
-    """iface-192"""
+    """iface-192: the tree indents branches and marks the current one."""
     serve([Say("one"), Say("two"), Say("three")])
     terminal = open_zot()
     converse(terminal, "first prompt", "  one")
@@ -287,7 +287,7 @@ def test_the_tree_indents_branches_and_marks_the_current_one(serve: Any, open_zo
 
 
 def test_jump_to_the_only_match_opens_it_without_the_list(serve: Any, open_zot: OpenZot) -> None:
-    """iface-193"""
+    """iface-193: `/jump` with a single match opens it without the list."""
     serve([Say("red ones"), Say("yellow ones"), Say("ripe ones")])
     terminal = open_zot()
     converse(terminal, "tell me of apples", "red ones")

@@ -26,7 +26,7 @@ def touch(name: str) -> tuple[str, dict[str, str]]:
 
 
 def test_the_digits_answer_and_esc_refuses_only_that_call(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-198"""
+    """iface-198: digits answer the question, and esc refuses that call alone."""
     server = serve([CallTools([touch("one"), touch("two")]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
@@ -44,7 +44,7 @@ def test_the_digits_answer_and_esc_refuses_only_that_call(serve: Any, open_zot: 
 
 
 def test_always_this_tool_stops_questions_for_that_tool_only(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-199"""
+    """iface-199: "always this tool" stops the questions for that tool only."""
     write = ("write", {"path": "w.txt", "content": "x"})
     serve([CallTools([touch("one")]), CallTools([touch("two"), write]), Say("finished")])
     terminal = open_zot("--no-yolo")
@@ -75,7 +75,7 @@ def test_always_everything_ends_the_questions(serve: Any, open_zot: OpenZot, pro
 
 
 def test_the_tag_in_the_status_bar_goes_with_yolo(serve: Any, open_zot: OpenZot) -> None:
-    """iface-115"""
+    """iface-115: the tag in the status bar disappears with `/yolo`."""
     serve([])
     terminal = open_zot("--no-yolo")
     terminal.wait_for("yolo mode disabled")
@@ -129,7 +129,7 @@ def test_what_is_asked_cannot_drive_the_terminal(serve: Any, open_zot: OpenZot) 
 
 
 def test_a_confirmation_stands_above_an_open_dialog(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-200"""
+    """iface-200: a question that arrives while a dialog is open is drawn above it and has the focus."""
     serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
@@ -154,7 +154,7 @@ def test_yolo_ends_the_questions(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_yolo_without_the_gate_says_that_nothing_was_asked(serve: Any, open_zot: OpenZot) -> None:
-    """iface-173"""
+    """iface-173: `/yolo` without the gate says that nothing was being asked."""
     serve([])
     terminal = open_zot()
     terminal.submit("/yolo")
@@ -177,7 +177,7 @@ def test_esc_twice_ends_the_turn(serve: Any, open_zot: OpenZot, project: Path) -
 
 
 def test_on_a_tiny_screen_the_call_and_the_answers_are_still_seen(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-201"""
+    """iface-201: on a tiny screen the command can be scrolled, and the answers stay in sight."""
     serve([CallTools([("bash", {"command": "touch one\n" * 20 + "touch last"})]), Say("finished")])
     terminal = open_zot("--no-yolo", columns=40, rows=10)
     terminal.submit("go")

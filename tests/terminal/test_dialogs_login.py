@@ -29,7 +29,7 @@ def log_in(terminal: FakeTerminal, provider: str, key: str) -> None:
 
 
 def test_without_a_credential_the_first_screen_opens_and_esc_closes_it(open_zot: OpenZot) -> None:
-    """iface-177"""
+    """iface-177: without a credential the first screen opens, and esc closes it."""
     terminal = open_zot(model=False)
     terminal.wait_for("welcome to zot")
     terminal.wait_for("log in with an API key")
@@ -41,7 +41,7 @@ def test_without_a_credential_the_first_screen_opens_and_esc_closes_it(open_zot:
 
 
 def test_a_server_on_this_machine_is_offered_first(open_zot: OpenZot, zot: Zot) -> None:
-    """iface-177"""
+    """iface-177: a model server on this machine is the first choice."""
     with FakeModelServer([Say("from here")], models=("tiny-llama",)) as server:
         home = zot.home / "zot"
         home.mkdir()
@@ -55,7 +55,7 @@ def test_a_server_on_this_machine_is_offered_first(open_zot: OpenZot, zot: Zot) 
 
 
 def test_login_keeps_the_conversation_and_stores_a_key_that_was_tried(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-178, iface-274"""
+    """iface-178, iface-274: logging in keeps the conversation, and the tried key is stored privately."""
     server = serve([Say("first"), Say("second")])
     two_providers(zot, server.url, auth="key")
     terminal = open_zot()
@@ -74,7 +74,7 @@ def test_login_keeps_the_conversation_and_stores_a_key_that_was_tried(serve: Any
 
 
 def test_login_after_a_start_without_a_credential_creates_a_session(open_zot: OpenZot, zot: Zot) -> None:
-    """iface-178"""
+    """iface-178: logging in after a start without a credential creates a session."""
     with FakeModelServer([Say("welcome")]) as server:
         home = zot.home / "zot"
         home.mkdir()
@@ -162,7 +162,7 @@ def test_the_subscription_step_says_that_it_comes_later(serve: Any, open_zot: Op
 def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
     serve: Any, open_zot: OpenZot, zot: Zot
 ) -> None:
-    """iface-180"""
+    """iface-180: `/logout` lists what is stored, and `all` when there are several."""
     serve([])
     home = zot.home / "zot"
     home.mkdir()

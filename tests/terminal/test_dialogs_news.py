@@ -21,7 +21,7 @@ def feed(latest: str = "{}") -> FakeWeb:
 
 
 def test_the_changelog_appears_once_per_version(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-203"""
+    """iface-203: the changelog is shown once for each version."""
     serve([])
     with feed() as web:
         configure(zot, update_url=f"{web.url}/r", last_changelog_shown="0.0.1")
@@ -40,7 +40,7 @@ def test_the_changelog_appears_once_per_version(serve: Any, open_zot: OpenZot, z
 
 
 def test_the_first_launch_only_remembers_the_version(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-203"""
+    """iface-203: the first start only remembers the version."""
     serve([])
     with feed() as web:
         configure(zot, update_url=f"{web.url}/r")
@@ -51,7 +51,7 @@ def test_the_first_launch_only_remembers_the_version(serve: Any, open_zot: OpenZ
 
 
 def test_without_a_feed_nothing_is_asked_or_stored(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-203, iface-204"""
+    """iface-203, iface-204: without `update_url` nothing is asked, shown or stored."""
     serve([Say("hi")])
     configure(zot, last_changelog_shown="0.0.1")
     terminal = open_zot()
@@ -70,7 +70,7 @@ def test_a_newer_version_is_a_banner(serve: Any, open_zot: OpenZot, zot: Zot) ->
 
 
 def test_a_feed_that_fails_shows_and_delays_nothing(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-204"""
+    """iface-204: a feed that fails shows nothing and delays nothing."""
     serve([Say("hi")])
     configure(zot, update_url="http://127.0.0.1:9/r", last_changelog_shown="0.0.1")
     terminal = open_zot()

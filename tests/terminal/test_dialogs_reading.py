@@ -13,7 +13,7 @@ from tests.terminal.scripts import config, said
 
 
 def test_the_side_chat_leaves_no_trace_but_its_cost(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-194"""
+    """iface-194: `/btw` adds its cost and nothing else to the conversation and its file."""
     server = serve([Say("main answer", usage=(10, 5)), Say("side answer", usage=(4000, 5)), Say("second")])
     terminal = open_zot()
     terminal.submit("main question")
@@ -33,7 +33,7 @@ def test_the_side_chat_leaves_no_trace_but_its_cost(serve: Any, open_zot: OpenZo
 
 
 def test_the_side_chat_works_beside_a_turn_and_esc_cancels_then_closes(serve: Any, open_zot: OpenZot) -> None:
-    """iface-195"""
+    """iface-195: `/btw` works beside a running turn; esc cancels it first and then closes."""
     server = serve([Silent(Say("main")), Silent(Say("side")), Say("second side answer")])
     terminal = open_zot()
     terminal.submit("main question")
@@ -59,7 +59,7 @@ def skill(directory: Path, name: str, text: str) -> None:
 
 
 def test_skills_are_read_anew_each_time(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-202"""
+    """iface-202: `/skills` shows what the files say now."""
     serve([])
     skill(project, "cooking", "old words")
     terminal = open_zot()
@@ -94,7 +94,7 @@ def test_a_skill_is_loaded_by_hand(serve: Any, open_zot: OpenZot, project: Path)
 
 
 def test_a_setting_is_stored_at_once_and_unknown_keys_stay(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-272"""
+    """iface-272: a setting is stored at once, and unknown keys stay."""
     serve([])
     home = zot.home / "zot"
     home.mkdir()

@@ -17,7 +17,7 @@ NOW = {"retry-after": "0"}
 def test_what_outlasts_its_retries_opens_the_picker_without_the_failed_model(
     serve: Any, open_zot: OpenZot, zot: Zot
 ) -> None:
-    """iface-196"""
+    """iface-196: an overload that outlasts its retries offers other models, without the one that failed."""
     server = serve([Refuse(429, "slow down", NOW)], repeat=True)
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
@@ -41,7 +41,7 @@ def test_a_bad_request_never_opens_it(serve: Any, open_zot: OpenZot, zot: Zot) -
 
 
 def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-197"""
+    """iface-197: the same prompt goes to the chosen model once, without `--api-key` and `--base-url`."""
     with FakeModelServer([Say("from beta")]) as good:
         two_providers(zot, good.url)
         bad = serve([Refuse(503, "down", NOW)], repeat=True)
@@ -62,7 +62,7 @@ def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, op
 
 
 def test_the_same_model_can_be_tried_again(serve: Any, open_zot: OpenZot) -> None:
-    """iface-197"""
+    """iface-197: the same model can be tried again."""
     server = serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
@@ -158,7 +158,7 @@ def test_a_retry_is_not_told_any_more_when_it_has_worked(serve: Any, open_zot: O
 
 @pytest.mark.parametrize("status", [401, 403, 500])
 def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: OpenZot, status: int) -> None:
-    """iface-196"""
+    """iface-196: other failures that another model may not have open the picker too."""
     serve([Refuse(status, "no", NOW)], repeat=True)
     terminal = open_zot()
     terminal.submit("my prompt")

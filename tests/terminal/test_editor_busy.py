@@ -23,7 +23,7 @@ def model(serve: Any) -> None:
 
 
 def test_enter_while_busy_queues_and_shows_what_waits(serve: Any, open_zot: OpenZot) -> None:
-    """iface-159"""
+    """iface-159: enter during a turn queues the text and shows it as `sliding in:`."""
     serve([ENDLESS])
     terminal = open_zot()
     terminal.submit("begin")
@@ -49,7 +49,7 @@ def test_what_is_steered_in_is_shown_until_the_model_hears_it(serve: Any, open_z
 
 
 def test_queued_prompts_run_in_order_with_their_images(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
-    """iface-160"""
+    """iface-160: queued prompts run in order, one turn each, with their images."""
     server = serve([Slow(Say("one"), 0.4), Say("two"), Say("all three answered")])
     (tmp_path / "shot.png").write_bytes(PNG)
     terminal = open_zot()
@@ -68,7 +68,7 @@ def test_queued_prompts_run_in_order_with_their_images(serve: Any, open_zot: Ope
 
 
 def test_escape_cancels_within_two_seconds_and_gives_the_queue_back(serve: Any, open_zot: OpenZot) -> None:
-    """iface-161"""
+    """iface-161: esc cancels the turn within two seconds and puts the queue back into the editor."""
     serve([ENDLESS])
     terminal = open_zot()
     terminal.submit("begin")
@@ -83,7 +83,7 @@ def test_escape_cancels_within_two_seconds_and_gives_the_queue_back(serve: Any, 
 
 
 def test_escape_closes_help_and_leaves_the_turn_alone(serve: Any, open_zot: OpenZot) -> None:
-    """iface-162"""
+    """iface-162: esc closes the help and leaves the turn running."""
     serve([Slow(Say("the turn went on"), 0.4)])
     terminal = open_zot()
     terminal.submit("begin")
@@ -95,7 +95,7 @@ def test_escape_closes_help_and_leaves_the_turn_alone(serve: Any, open_zot: Open
 
 
 def test_ctrl_c_while_busy_warns_and_only_the_second_leaves(serve: Any, open_zot: OpenZot) -> None:
-    """iface-163"""
+    """iface-163: ctrl+c during a turn warns, and only a second one exits."""
     serve([ENDLESS])
     terminal = open_zot()
     terminal.submit("begin")
@@ -107,7 +107,7 @@ def test_ctrl_c_while_busy_warns_and_only_the_second_leaves(serve: Any, open_zot
 
 
 def test_ctrl_c_clears_a_draft_and_again_leaves(open_zot: OpenZot) -> None:
-    """iface-164"""
+    """iface-164: ctrl+c clears a draft, and a second one exits."""
     terminal = open_zot()
     terminal.type("a draft")
     terminal.wait_for("▌ a draft")
@@ -129,7 +129,7 @@ def test_what_ctrl_c_cleared_is_in_the_history(open_zot: OpenZot) -> None:
 
 
 def test_another_key_between_two_ctrl_c_prevents_the_exit(open_zot: OpenZot) -> None:
-    """iface-165"""
+    """iface-165: another key between two ctrl+c prevents the exit."""
     terminal = open_zot()
     terminal.press("ctrl+c")
     terminal.wait_for("ctrl+c again")
@@ -142,7 +142,7 @@ def test_another_key_between_two_ctrl_c_prevents_the_exit(open_zot: OpenZot) -> 
 
 
 def test_ctrl_d_leaves_only_when_idle_and_empty(serve: Any, open_zot: OpenZot) -> None:
-    """iface-166"""
+    """iface-166: ctrl+d exits only when idle with an empty editor."""
     serve([ENDLESS])
     terminal = open_zot()
     terminal.type("xyz")

@@ -31,7 +31,7 @@ def images_of(request: SeenRequest) -> list[bytes]:
 
 
 def test_a_long_paste_is_a_chip_on_the_screen_and_whole_for_the_model(serve: Any, open_zot: OpenZot) -> None:
-    """iface-138, iface-139, iface-140, iface-141"""
+    """iface-138, iface-139, iface-140, iface-141: a long paste is shown as a token and sent in full."""
     server = serve([Say("answer")])
     terminal = open_zot()
     terminal.paste("a\r\nb\rc\n" * 4)
@@ -44,7 +44,7 @@ def test_a_long_paste_is_a_chip_on_the_screen_and_whole_for_the_model(serve: Any
 
 
 def test_ten_lines_stay_inline(serve: Any, open_zot: OpenZot) -> None:
-    """iface-139"""
+    """iface-139: a paste of ten lines stays as text."""
     terminal = open_zot(rows=40)
     terminal.paste("\n".join(f"row {number}" for number in range(10)))
     terminal.wait_for("row 9")
@@ -52,7 +52,7 @@ def test_ten_lines_stay_inline(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_numbers_restart_when_the_editor_was_cleared(open_zot: OpenZot) -> None:
-    """iface-142"""
+    """iface-142: the numbers of tokens begin again when the editor is cleared."""
     terminal = open_zot()
     terminal.paste("x" * 1200)
     terminal.wait_for("#1 1200")
@@ -63,7 +63,7 @@ def test_numbers_restart_when_the_editor_was_cleared(open_zot: OpenZot) -> None:
 
 
 def test_dropped_paths_become_chips_and_reach_the_model_quoted(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
-    """iface-143, iface-144, iface-147"""
+    """iface-143, iface-144, iface-147: dropped paths are shown as tokens and sent quoted."""
     server = serve([Say("answer")])
     (tmp_path / "drop").mkdir()
     (tmp_path / "drop" / "it's.txt").write_text("")
@@ -79,7 +79,7 @@ def test_dropped_paths_become_chips_and_reach_the_model_quoted(serve: Any, open_
 
 
 def test_what_names_no_file_stays_as_it_was(open_zot: OpenZot) -> None:
-    """iface-145, iface-146"""
+    """iface-145, iface-146: a pasted path that does not exist, a URL and a line of shell stay as they are."""
     terminal = open_zot()
     terminal.paste("/no/such/file ")
     terminal.paste("https://example.com/x ")
@@ -99,7 +99,9 @@ def test_a_dropped_image_reaches_the_model_as_an_image(serve: Any, open_zot: Ope
 
 
 def test_a_picked_file_reaches_the_model_as_an_absolute_path(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-148, iface-149, iface-150, iface-151, iface-152"""
+    """iface-148, iface-149, iface-150, iface-151, iface-152: a file is picked through its folders and sent as an
+    absolute path, beside an earlier paste.
+    """
     server = serve([Say("answer")])
     (project / "lib").mkdir()
     (project / "lib" / "Main.py").write_text("")
@@ -137,7 +139,7 @@ def test_the_content_of_a_file_is_attached(serve: Any, open_zot: OpenZot, projec
 
 
 def test_a_slash_lists_commands_and_enter_runs_the_highlighted_one(open_zot: OpenZot) -> None:
-    """iface-153, iface-155"""
+    """iface-153, iface-155: `/` lists the commands, and enter runs the highlighted one."""
     terminal = open_zot(rows=40)
     terminal.type("/")
     terminal.wait_for("/help")
@@ -156,7 +158,7 @@ def test_arguments_of_a_command_are_completed(open_zot: OpenZot) -> None:
 
 
 def test_commands_work_in_any_case(open_zot: OpenZot) -> None:
-    """iface-288"""
+    """iface-288: a command works in any case."""
     terminal = open_zot()
     terminal.type("/EXIT")
     terminal.wait_for("/EXIT")
@@ -165,7 +167,7 @@ def test_commands_work_in_any_case(open_zot: OpenZot) -> None:
 
 
 def test_history_is_kept_for_the_next_zot_private_and_searchable(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-126"""
+    """iface-126: the history is kept for the next start, private and searchable."""
     serve([Say("answer one"), Say("answer two")])
     first = open_zot()
     first.submit("explain the parser")

@@ -28,7 +28,7 @@ def model(serve: Any) -> None:
 
 
 def test_enter_sends_and_a_modified_enter_is_a_newline(serve: Any, open_zot: OpenZot) -> None:
-    """iface-123"""
+    """iface-123: enter sends, and enter with a modifier inserts a newline."""
     server = serve([Say("done")])
     terminal = open_zot()
     for part, key in (("one", "alt+enter"), ("two", "shift+enter"), ("three", "ctrl+j"), ("four", "enter")):
@@ -39,7 +39,7 @@ def test_enter_sends_and_a_modified_enter_is_a_newline(serve: Any, open_zot: Ope
 
 
 def test_while_busy_enter_queues_and_ctrl_s_steers(serve: Any, open_zot: OpenZot) -> None:
-    """iface-123"""
+    """iface-123: during a turn enter queues the text and ctrl+s steers it into the turn."""
     server = serve([Slow(Say("first answer"), 0.4), Say("second answer"), Say("third answer")])
     terminal = open_zot()
     terminal.submit("begin")
@@ -54,7 +54,7 @@ def test_while_busy_enter_queues_and_ctrl_s_steers(serve: Any, open_zot: OpenZot
 
 
 def test_enter_on_an_empty_editor_sends_nothing(serve: Any, open_zot: OpenZot) -> None:
-    """iface-124"""
+    """iface-124: enter on an empty editor sends nothing."""
     server = serve([Say("answer")])
     terminal = open_zot()
     terminal.press("enter", "enter")
@@ -64,7 +64,7 @@ def test_enter_on_an_empty_editor_sends_nothing(serve: Any, open_zot: OpenZot) -
 
 
 def test_a_bare_escape_acts_at_once_and_an_arrow_is_never_one(open_zot: OpenZot) -> None:
-    """iface-131"""
+    """iface-131: a bare esc acts at once, and an arrow key is never taken for one."""
     terminal = open_zot()
     terminal.type("draft")
     terminal.wait_for("draft")
@@ -92,7 +92,7 @@ def test_a_bare_escape_acts_at_once_and_an_arrow_is_never_one(open_zot: OpenZot)
     ],
 )
 def test_an_unknown_sequence_types_nothing(open_zot: OpenZot, sequence: str) -> None:
-    """iface-133"""
+    """iface-133: an unknown escape sequence types nothing."""
     terminal = open_zot()
     terminal.type(f"a{sequence}b")
     terminal.wait_for("▌ ab")
@@ -100,7 +100,7 @@ def test_an_unknown_sequence_types_nothing(open_zot: OpenZot, sequence: str) -> 
 
 
 def test_bytes_that_are_no_text_cost_no_other_key(open_zot: OpenZot) -> None:
-    """iface-134"""
+    """iface-134: bytes that are no text do not swallow the keys around them."""
     terminal = open_zot()
     os.write(terminal._fd, b"a\xff\xc3b\xe6\xbc\xa2c")  # pyright: ignore[reportPrivateUsage] - bytes, not text
     terminal.wait_until(lambda: prompt_row(terminal).endswith("c"), "the last key")
@@ -108,7 +108,7 @@ def test_bytes_that_are_no_text_cost_no_other_key(open_zot: OpenZot) -> None:
 
 
 def test_an_emoji_is_one_backspace(open_zot: OpenZot) -> None:
-    """iface-135"""
+    """iface-135: one backspace removes an emoji with its modifier."""
     terminal = open_zot()
     terminal.type("x👍🏽")
     terminal.wait_for("👍")
@@ -118,7 +118,7 @@ def test_an_emoji_is_one_backspace(open_zot: OpenZot) -> None:
 
 
 def test_the_cursor_is_where_the_next_character_will_be(open_zot: OpenZot) -> None:
-    """iface-136"""
+    """iface-136: the cursor stands where the next character will appear."""
     terminal = open_zot(columns=30)
     terminal.type("漢字")
     terminal.wait_until(lambda: terminal.cursor[1] == 6, "the cursor behind two wide characters")
@@ -129,14 +129,14 @@ def test_the_cursor_is_where_the_next_character_will_be(open_zot: OpenZot) -> No
 
 
 def test_a_long_path_starts_on_the_row_of_the_prompt(open_zot: OpenZot) -> None:
-    """iface-137"""
+    """iface-137: a long path starts on the row of the prompt."""
     terminal = open_zot(columns=40)
     terminal.type("/a/path" * 8)
     terminal.wait_for("▌ /a/path/a/path")
 
 
 def test_home_and_end_are_understood_in_every_encoding(open_zot: OpenZot) -> None:
-    """iface-130"""
+    """iface-130: home and end work in every encoding a terminal sends."""
     terminal = open_zot()
     terminal.type("middle")
     for number, (home, end) in enumerate(
@@ -147,7 +147,7 @@ def test_home_and_end_are_understood_in_every_encoding(open_zot: OpenZot) -> Non
 
 
 def test_words_move_and_are_cut_and_put_back(open_zot: OpenZot) -> None:
-    """iface-127, iface-128, iface-129"""
+    """iface-127, iface-128, iface-129: words are stepped over, deleted and put back by their keys."""
     terminal = open_zot()
     terminal.type("alpha größe_2 omega")
     terminal.press("alt+b", "alt+left")
@@ -164,7 +164,7 @@ def test_words_move_and_are_cut_and_put_back(open_zot: OpenZot) -> None:
 
 
 def test_up_and_down_move_in_a_draft_and_reach_the_history_at_its_edge(serve: Any, open_zot: OpenZot) -> None:
-    """iface-125, iface-126"""
+    """iface-125, iface-126: up and down move inside a draft and reach the history at its edge."""
     serve([Say("answer one"), Say("answer two")])
     terminal = open_zot()
     terminal.submit("earlier prompt")
@@ -183,7 +183,7 @@ def test_up_and_down_move_in_a_draft_and_reach_the_history_at_its_edge(serve: An
 
 
 def test_the_arguments_are_put_into_the_editor_and_not_sent(serve: Any, open_zot: OpenZot) -> None:
-    """iface-028"""
+    """iface-028: arguments are put into the editor and not sent."""
     server = serve([Say("answer")])
     terminal = open_zot("a", "b")
     terminal.wait_for("▌ a b")
@@ -196,7 +196,7 @@ def test_the_arguments_are_put_into_the_editor_and_not_sent(serve: Any, open_zot
 
 
 def test_a_key_of_ones_own_runs_its_command_but_not_inside_a_dialog(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-291"""
+    """iface-291: a bound key runs its command, but not inside a dialog; ctrl+c cannot be bound."""
     serve([])
     configure(zot, keymap={"ctrl+s": "/help", "ctrl+c": "/exit"})
     terminal = open_zot()

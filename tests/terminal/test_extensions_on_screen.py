@@ -40,7 +40,7 @@ serve(command_invoked=run)
 
 
 def test_notes_carry_their_extension_and_the_colour_of_their_level(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-205"""
+    """iface-205: notes carry their extension's name and the colour of their level."""
     serve([])
     add("noter", NOTES)
     terminal = open_zot()
@@ -53,7 +53,7 @@ def test_notes_carry_their_extension_and_the_colour_of_their_level(serve: Any, o
 
 
 def test_notes_vanish_with_the_next_prompt_and_on_esc(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-206, ext-087"""
+    """iface-206, ext-087: notes vanish on esc and with the next prompt."""
     serve([Say("answered")])
     add("noter", NOTES)
     terminal = open_zot()
@@ -70,7 +70,7 @@ def test_notes_vanish_with_the_next_prompt_and_on_esc(serve: Any, open_zot: Open
 
 
 def test_clear_notes_removes_only_the_senders(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-207"""
+    """iface-207: `clear_notes` removes the sender's notes and no others."""
     serve([])
     add("noter", NOTES)
     add(
@@ -90,7 +90,7 @@ def test_clear_notes_removes_only_the_senders(serve: Any, open_zot: OpenZot, add
 
 
 def test_a_prompt_action_during_a_turn_is_queued(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-208, ext-051"""
+    """iface-208, ext-051: a `prompt` action during a turn is queued."""
     server = serve([Slow(Say("one two three four five"), 0.3), Say("second answer")])
     add("noter", NOTES)
     terminal = open_zot()
@@ -103,7 +103,7 @@ def test_a_prompt_action_during_a_turn_is_queued(serve: Any, open_zot: OpenZot, 
 
 
 def test_insert_places_text_without_sending(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-209"""
+    """iface-209: `insert` puts text at the cursor and sends nothing."""
     server = serve([])
     add("noter", NOTES)
     terminal = open_zot()
@@ -113,7 +113,7 @@ def test_insert_places_text_without_sending(serve: Any, open_zot: OpenZot, add: 
 
 
 def test_an_error_of_a_command_is_red_and_the_screen_stays_alive(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-210"""
+    """iface-210: a command's error is shown in red, and the screen stays responsive."""
     serve([])
     add("noter", NOTES)
     terminal = open_zot()
@@ -146,7 +146,7 @@ def open_panel(terminal: FakeTerminal, args: str = "") -> None:
 
 
 def test_a_panel_gets_every_key_by_name(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-211"""
+    """iface-211: a panel gets every key by its name, and printable ones with their text."""
     serve([])
     directory = add("todo", PANEL)
     terminal = open_zot()
@@ -168,7 +168,7 @@ def test_a_panel_gets_every_key_by_name(serve: Any, open_zot: OpenZot, add: Any)
 
 
 def test_esc_closes_a_panel_and_its_extension_is_told(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-212"""
+    """iface-212: esc closes a panel, and its extension is told."""
     serve([])
     directory = add("todo", PANEL)
     terminal = open_zot()
@@ -180,7 +180,7 @@ def test_esc_closes_a_panel_and_its_extension_is_told(serve: Any, open_zot: Open
 
 
 def test_a_render_replaces_the_open_panel_and_no_other(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-213"""
+    """iface-213: a render replaces the lines of the open panel and of no other."""
     serve([])
     add("todo", PANEL)
     terminal = open_zot()
@@ -194,7 +194,7 @@ def test_a_render_replaces_the_open_panel_and_no_other(serve: Any, open_zot: Ope
 
 
 def test_a_panel_of_500_lines_leaves_the_editor_on_the_screen(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-214"""
+    """iface-214: a panel of 500 lines leaves the editor on the screen."""
     serve([])
     add("todo", PANEL)
     terminal = open_zot()
@@ -205,7 +205,7 @@ def test_a_panel_of_500_lines_leaves_the_editor_on_the_screen(serve: Any, open_z
 
 
 def test_a_dead_extension_takes_its_panel_with_it(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-215"""
+    """iface-215: an extension that dies takes its panel with it, and zot goes on."""
     serve([Say("still here")])
     add("todo", PANEL)
     terminal = open_zot()
@@ -217,7 +217,9 @@ def test_a_dead_extension_takes_its_panel_with_it(serve: Any, open_zot: OpenZot,
 
 
 def test_panel_lines_wrap_and_the_selected_one_is_painted_whole(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-296, ext-122"""
+    """iface-296, ext-122: long panel lines wrap, also after a resize, and a selected one is highlighted on all its
+    rows.
+    """
     serve([])
     directory = add("todo", PANEL)
     terminal = open_zot()
@@ -235,7 +237,7 @@ def test_panel_lines_wrap_and_the_selected_one_is_painted_whole(serve: Any, open
 
 
 def test_a_blocked_turn_shows_its_reason(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-175"""
+    """iface-175: a blocked turn shows the reason."""
     serve([Say("never")])
     add(
         "hours",
@@ -250,7 +252,7 @@ def test_a_blocked_turn_shows_its_reason(serve: Any, open_zot: OpenZot, add: Any
 def test_a_rewritten_answer_is_shown_rewritten_and_stored_as_it_was(
     zot: Zot, serve: Any, open_zot: OpenZot, add: Any
 ) -> None:
-    """iface-176"""
+    """iface-176: a rewritten answer is shown rewritten and stored as it was."""
     serve([Slow(Say("the SECRET word"), 0.05)])
     add(
         "red",
@@ -266,7 +268,7 @@ def test_a_rewritten_answer_is_shown_rewritten_and_stored_as_it_was(
 
 
 def test_an_extensions_tool_is_labelled_with_its_name(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-310"""
+    """iface-310: the box of an extension's tool carries its name, for results and errors."""
     serve([CallTools([("lookup", {"q": "x"})]), CallTools([("lookup", {"q": "bad"})]), Say("all done")])
     add(
         "dict",

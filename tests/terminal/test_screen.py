@@ -32,7 +32,7 @@ def rows_of(raw: bytes) -> list[str]:
 
 
 def test_starting_neither_leaves_the_main_screen_nor_erases_anything(serve: Any, open_zot: OpenZot) -> None:
-    """iface-070, iface-074"""
+    """iface-070, iface-074: nothing leaves the main screen, erases scrollback or asks for the mouse."""
     serve([Say(LONG)])
     terminal = open_zot()
     terminal.submit("go")
@@ -43,7 +43,7 @@ def test_starting_neither_leaves_the_main_screen_nor_erases_anything(serve: Any,
 
 
 def test_text_from_before_is_still_there_after_exit(serve: Any, open_zot: OpenZot) -> None:
-    """iface-071"""
+    """iface-071: text from before the start is still there after the exit."""
     serve([Say(LONG)])
     terminal = open_zot(before="precious $ command\r\nits output\r\n")
     terminal.submit("go")
@@ -54,7 +54,7 @@ def test_text_from_before_is_still_there_after_exit(serve: Any, open_zot: OpenZo
 
 
 def test_bracketed_paste_is_on_inside_and_off_after(serve: Any, open_zot: OpenZot) -> None:
-    """iface-072"""
+    """iface-072: bracketed paste is switched on at the start and off at the exit."""
     serve([])
     terminal = open_zot()
     assert b"\x1b[?2004h" in terminal.raw
@@ -65,7 +65,7 @@ def test_bracketed_paste_is_on_inside_and_off_after(serve: Any, open_zot: OpenZo
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_the_terminal_is_restored_after_a_signal(serve: Any, open_zot: OpenZot, number: int, code: int) -> None:
-    """iface-072, iface-073"""
+    """iface-072, iface-073: after a signal the terminal is restored and the cursor visible."""
     serve([Slow(Say("word " * 100), 0.2)])
     terminal = open_zot()
     terminal.submit("go")
@@ -78,7 +78,7 @@ def test_the_terminal_is_restored_after_a_signal(serve: Any, open_zot: OpenZot, 
 
 
 def test_a_turn_cut_by_a_signal_is_in_the_session(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-276"""
+    """iface-276: a turn cut by a signal is in the session file."""
     serve([Slow(Say("word " * 100), 0.2)])
     terminal = open_zot()
     terminal.submit("remember this")
@@ -91,7 +91,7 @@ def test_a_turn_cut_by_a_signal_is_in_the_session(zot: Zot, serve: Any, open_zot
 
 
 def test_a_closed_window_ends_zot_and_its_children_and_saves(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-276"""
+    """iface-276: closing the window ends zot and its children, and the session is saved."""
     serve([CallTools([("bash", {"command": "echo $$ > pid; sleep 300"})])])
     terminal = open_zot()
     terminal.submit("run it")
@@ -111,7 +111,7 @@ def test_a_closed_window_ends_zot_and_its_children_and_saves(zot: Zot, serve: An
 
 
 def test_every_frame_is_synchronized(serve: Any, open_zot: OpenZot) -> None:
-    """iface-075"""
+    """iface-075: every frame is enclosed in synchronised-output marks."""
     serve([Say(LONG)])
     terminal = open_zot()
     terminal.submit("go")
@@ -123,7 +123,7 @@ def test_every_frame_is_synchronized(serve: Any, open_zot: OpenZot) -> None:
 
 @pytest.mark.parametrize("size", [(20, 5), (40, 10), (80, 24), (500, 200)])
 def test_no_row_is_wider_than_the_terminal(serve: Any, open_zot: OpenZot, size: tuple[int, int]) -> None:
-    """iface-076, iface-080"""
+    """iface-076, iface-080: no row is wider than the terminal, with wide characters, code and tables."""
     text = (
         "日本語のテキスト👩🏽‍💻 and `code` " * 12
         + "\n\n```python\n"
@@ -143,7 +143,7 @@ def test_no_row_is_wider_than_the_terminal(serve: Any, open_zot: OpenZot, size: 
 
 
 def test_a_tool_result_does_not_erase_scrollback(serve: Any, open_zot: OpenZot) -> None:
-    """iface-077"""
+    """iface-077: a tool's result erases nothing from the scrollback."""
     serve([CallTools([("bash", {"command": "seq 500"})], text=LONG), Say("done now")])
     terminal = open_zot()
     terminal.submit("go")
@@ -153,7 +153,7 @@ def test_a_tool_result_does_not_erase_scrollback(serve: Any, open_zot: OpenZot) 
 
 
 def test_resizing_repaints_soon_and_leaves_one_editor(serve: Any, open_zot: OpenZot) -> None:
-    """iface-079"""
+    """iface-079: resizing repaints soon and leaves exactly one editor."""
     serve([Say("an answer")])
     terminal = open_zot()
     terminal.type("my draft")
@@ -170,7 +170,7 @@ def test_resizing_repaints_soon_and_leaves_one_editor(serve: Any, open_zot: Open
 
 @pytest.mark.parametrize("size", [(20, 5), (500, 200)])
 def test_tiny_and_huge_terminals_work(serve: Any, open_zot: OpenZot, size: tuple[int, int]) -> None:
-    """iface-080"""
+    """iface-080: terminals of 20x5 and 500x200 both work."""
     serve([Say("short answer")])
     terminal = open_zot(columns=size[0], rows=size[1])
     terminal.type("hi\r")
@@ -180,7 +180,7 @@ def test_tiny_and_huge_terminals_work(serve: Any, open_zot: OpenZot, size: tuple
 
 
 def test_a_terminal_that_says_it_has_no_size_gets_80_by_24(serve: Any, open_zot: OpenZot) -> None:
-    """iface-080"""
+    """iface-080: a terminal that reports no size gets 80 columns and 24 rows."""
     serve([Say("word " * 60)])
     terminal = open_zot(columns=80, rows=24)
     terminal.columns = terminal.rows = 0
@@ -191,7 +191,7 @@ def test_a_terminal_that_says_it_has_no_size_gets_80_by_24(serve: Any, open_zot:
 
 
 def test_the_welcome_shows_the_version_briefly_and_goes_with_the_first_prompt(serve: Any, open_zot: OpenZot) -> None:
-    """iface-081"""
+    """iface-081: the welcome shows the version briefly and vanishes with the first prompt."""
     serve([Say("hello")])
     terminal = open_zot(wait="zot (")
     terminal.wait_gone("zot (", 5)
@@ -202,7 +202,7 @@ def test_the_welcome_shows_the_version_briefly_and_goes_with_the_first_prompt(se
 
 
 def test_a_user_message_is_a_tinted_panel_with_a_bar(serve: Any, open_zot: OpenZot) -> None:
-    """iface-082"""
+    """iface-082: a user's message is a tinted panel with a bar at its left."""
     serve([Say("hello")])
     terminal = open_zot(columns=50)
     terminal.submit("my question")
@@ -221,7 +221,7 @@ NASTY = "safe\x1b]52;c;aGk=\x07\x1b[2J\x1b[3J\x1b[1;1HX\x9b2J\u202eevil\x1b[?104
 
 
 def test_escapes_in_the_users_own_message_do_not_act(serve: Any, open_zot: OpenZot) -> None:
-    """iface-083"""
+    """iface-083: escape sequences in the user's own message are not executed."""
     serve([Say("hello")])
     terminal = open_zot()
     terminal.paste(NASTY)
@@ -233,7 +233,7 @@ def test_escapes_in_the_users_own_message_do_not_act(serve: Any, open_zot: OpenZ
 
 
 def test_escapes_from_model_tool_and_error_do_not_act(serve: Any, open_zot: OpenZot) -> None:
-    """iface-083, iface-106"""
+    """iface-083, iface-106: escape sequences from model, tools and errors are not executed."""
     deltas = tuple(NASTY[i : i + 2] for i in range(0, len(NASTY), 2))
     calls = [("bash", {"command": "cat nasty"}), ("read", {"path": "no\x1b[2Jsuch"})]
     server = serve([CallTools(calls, text="a\x1b]0;x"), Say("b", deltas=deltas), Say("end \x1b]0;unterminated")])
@@ -249,7 +249,7 @@ def test_escapes_from_model_tool_and_error_do_not_act(serve: Any, open_zot: Open
 
 
 def test_a_reply_of_20000_characters_is_visible_within_2_seconds(serve: Any, open_zot: OpenZot) -> None:
-    """iface-085"""
+    """iface-085: a reply of 20,000 characters is visible within two seconds."""
     server = serve([Say("words in a row " * 1333 + "\n\nthe very end")])
     terminal = open_zot()
     terminal.submit("go")
@@ -258,7 +258,7 @@ def test_a_reply_of_20000_characters_is_visible_within_2_seconds(serve: Any, ope
 
 
 def test_nothing_is_drawn_twice_when_streaming_ends(serve: Any, open_zot: OpenZot) -> None:
-    """iface-086"""
+    """iface-086: nothing is drawn twice when streaming ends."""
     serve([Slow(Say("\n\n".join(f"unique-{i} text" for i in range(12))), 0.01)])
     terminal = open_zot()
     terminal.submit("go")
@@ -269,7 +269,7 @@ def test_nothing_is_drawn_twice_when_streaming_ends(serve: Any, open_zot: OpenZo
 
 
 def test_typing_with_a_long_transcript_redraws_only_the_bottom(serve: Any, open_zot: OpenZot) -> None:
-    """iface-087"""
+    """iface-087: typing below a long transcript redraws only the bottom block."""
     serve([Say("\n".join(f"- line {i}" for i in range(2000)))])
     terminal = open_zot()
     terminal.submit("go")
@@ -284,7 +284,7 @@ def test_typing_with_a_long_transcript_redraws_only_the_bottom(serve: Any, open_
 
 
 def test_the_background_decides_the_palette_and_a_late_reply_is_not_typed(serve: Any, open_zot: OpenZot) -> None:
-    """iface-132, iface-221"""
+    """iface-132, iface-221: the terminal's background chooses the palette, and a late reply types nothing."""
     serve([Say("hello")])
     terminal = open_zot(background="ffff/ffff/ffff")
     terminal.type("\x1b]11;rgb:ffff/ffff/ffff\x1b\\x")
@@ -297,7 +297,7 @@ def test_the_background_decides_the_palette_and_a_late_reply_is_not_typed(serve:
 
 
 def test_no_reply_means_dark_and_does_not_delay(serve: Any, open_zot: OpenZot) -> None:
-    """iface-237"""
+    """iface-237: without a reply the palette is dark, and the start is not delayed."""
     serve([Say("hello")])
     terminal = open_zot(background=None)
     terminal.submit("question")
@@ -306,7 +306,7 @@ def test_no_reply_means_dark_and_does_not_delay(serve: Any, open_zot: OpenZot) -
 
 
 def test_no_color_writes_no_colours(serve: Any, open_zot: OpenZot) -> None:
-    """iface-235"""
+    """iface-235: `NO_COLOR` writes no colours."""
     serve([CallTools([("bash", {"command": "echo hi"})]), Say("**bold** `code`\n\n```python\nreturn 1\n```")])
     terminal = open_zot(env={"NO_COLOR": "1"})
     terminal.submit("go")
@@ -369,7 +369,7 @@ def test_the_window_is_named_and_its_name_given_back(serve: Any, open_zot: OpenZ
 
 
 def test_a_start_that_fails_restores_the_terminal_and_says_why(serve: Any, open_zot: OpenZot) -> None:
-    """iface-072"""
+    """iface-072: a start that fails restores the terminal and says why."""
     serve([])
     terminal = open_zot("--session", "/nowhere/at/all.jsonl", wait="")
     assert terminal.wait_exit() == 1
@@ -407,7 +407,7 @@ def test_a_resumed_conversation_is_on_the_screen(zot: Zot, serve: Any, open_zot:
 
 
 def test_escapes_in_names_of_directories_branches_and_tools_do_not_act(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-083"""
+    """iface-083: escape sequences in names of directories, branches and tools are not executed."""
     place = zot.home / "work\x1b]0;owned\x07\x1b[2J"
     (place / ".git").mkdir(parents=True)
     (place / ".git" / "HEAD").write_text("ref: refs/heads/x\x1b[2J\x1b]52;c;eA==\x07\n")

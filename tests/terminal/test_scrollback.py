@@ -69,7 +69,7 @@ def assert_each_once(tmux: FakeTmux, number: int) -> None:
 def test_every_settled_line_is_in_the_history_exactly_once_before_and_after_three_resizes(
     serve: Any, open_tmux: OpenTmux
 ) -> None:
-    """iface-079, iface-086"""
+    """iface-079, iface-086: every settled line is in the scrollback once, before and after three resizes."""
     serve([Say(story(1)), Say(story(2)), Say(story(3)), Say(story(4))])
     tmux = open_tmux()
     tmux.submit("first")
@@ -90,7 +90,7 @@ def test_every_settled_line_is_in_the_history_exactly_once_before_and_after_thre
 
 
 def test_dialogs_and_the_viewer_leave_no_trace_in_the_history(serve: Any, open_tmux: OpenTmux) -> None:
-    """iface-078, iface-100"""
+    """iface-078, iface-100: dialogs and the viewer leave no trace in the scrollback."""
     serve([CallTools([("bash", {"command": "seq 7000 7040"})], text=story(1)), Say("that is all")])
     tmux = open_tmux(before="from-before\\n")
     tmux.submit("first")

@@ -11,14 +11,14 @@ from tests.terminal.conftest import OpenZot
 
 
 def test_a_fresh_session_shows_no_figures(serve: Any, open_zot: OpenZot) -> None:
-    """iface-109"""
+    """iface-109: a fresh session shows no figures."""
     serve([])
     terminal = open_zot()
     assert not re.search(r"[↑↓$%]", terminal.screen)
 
 
 def test_tokens_cost_and_context_are_shown(serve: Any, open_zot: OpenZot) -> None:
-    """iface-110"""
+    """iface-110: tokens, cost and share of the context are shown in short form."""
     serve([Say("hello", usage=(1234, 35_400))])
     terminal = open_zot()
     terminal.submit("go")
@@ -28,7 +28,7 @@ def test_tokens_cost_and_context_are_shown(serve: Any, open_zot: OpenZot) -> Non
 
 
 def test_a_filling_context_is_coloured(serve: Any, open_zot: OpenZot) -> None:
-    """iface-111"""
+    """iface-111: the context figure changes its colour above 70 % and above 90 %."""
     serve([Say("a", usage=(150_000, 5)), Say("b", usage=(168_000, 5)), Say("c", usage=(190_000, 5))])
     terminal = open_zot()
     terminal.submit("one")
@@ -42,7 +42,7 @@ def test_a_filling_context_is_coloured(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_home_is_a_tilde_and_the_branch_is_shown(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
-    """iface-113"""
+    """iface-113: the home directory is shown as `~`, and the git branch beside it."""
     serve([])
     inside = zot.home / "work"
     (inside / ".git").mkdir(parents=True)
@@ -52,7 +52,7 @@ def test_home_is_a_tilde_and_the_branch_is_shown(zot: Zot, serve: Any, open_zot:
 
 
 def test_the_spinner_names_the_tool_that_runs(serve: Any, open_zot: OpenZot) -> None:
-    """iface-117"""
+    """iface-117: during a tool the spinner names it and the time it has run."""
     serve([CallTools([("bash", {"command": "sleep 0.5"})]), Say("fine")])
     terminal = open_zot()
     terminal.submit("go")
@@ -63,7 +63,7 @@ def test_the_spinner_names_the_tool_that_runs(serve: Any, open_zot: OpenZot) -> 
 
 
 def test_a_narrow_terminal_gets_separate_lines(serve: Any, open_zot: OpenZot) -> None:
-    """iface-116"""
+    """iface-116: on a narrow terminal the status bar takes several lines."""
     serve([Say("hello", usage=(1234, 35_400))])
     terminal = open_zot(columns=40, rows=20)
     terminal.submit("go")

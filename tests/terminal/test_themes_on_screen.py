@@ -35,7 +35,7 @@ def theme(home: Path, name: str, **raw: Any) -> Path:
 def test_the_stored_theme_is_used_and_the_flag_and_environment_beat_it(
     serve: Any, open_zot: OpenZot, home: Path
 ) -> None:
-    """iface-223, iface-234"""
+    """iface-223, iface-234: the stored theme is used, `ZOT_THEME` wins over it, and `--theme` over both."""
     serve([])
     for name, colour in (("one", 21), ("two", 22), ("three", 23)):
         theme(home, name, accent=colour)
@@ -46,7 +46,7 @@ def test_the_stored_theme_is_used_and_the_flag_and_environment_beat_it(
 
 
 def test_a_missing_theme_is_a_warning_and_stays_stored(serve: Any, open_zot: OpenZot, home: Path) -> None:
-    """iface-224"""
+    """iface-224: a missing theme gives a warning and stays stored."""
     serve([])
     (home / "config.json").write_text('{"theme": "vanished", "other": 1}')
     terminal = open_zot()
@@ -56,7 +56,7 @@ def test_a_missing_theme_is_a_warning_and_stays_stored(serve: Any, open_zot: Ope
 
 
 def test_a_broken_theme_does_not_stop_zot(serve: Any, open_zot: OpenZot, home: Path) -> None:
-    """iface-225, iface-226"""
+    """iface-225, iface-226: a malformed theme does not stop zot, and a bad value spoils only its own key."""
     serve([Say("fine")])
     (home / "themes" / "bad.json").write_text("{ nonsense")
     terminal = open_zot("--theme", "bad")
@@ -91,7 +91,7 @@ def test_editing_the_active_file_changes_the_colours_at_once(serve: Any, open_zo
 def test_a_theme_extension_runs_nothing_and_offers_its_theme(
     zot: Zot, serve: Any, open_zot: OpenZot, home: Path
 ) -> None:
-    """iface-231, iface-232"""
+    """iface-231, iface-232: a theme extension runs nothing, writes no log and offers its themes."""
     serve([])
     directory = home / "extensions" / "sea"
     (directory / "themes").mkdir(parents=True)

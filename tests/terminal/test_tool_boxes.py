@@ -32,7 +32,7 @@ def run(terminal: FakeTerminal, until: str = "all done") -> None:
 
 
 def test_three_calls_in_one_message_give_three_closed_boxes(serve: Any, open_zot: OpenZot) -> None:
-    """iface-094"""
+    """iface-094: three calls in one message give three closed boxes."""
     calls = [("bash", {"command": f"echo out-{i}"}) for i in range(3)]
     serve([CallTools(calls), Say("all done")])
     terminal = open_zot(rows=50)
@@ -70,7 +70,7 @@ def slow_arguments(name: str, pieces: list[str], delay: float = 0.15) -> Slow:
 
 
 def test_while_write_streams_its_path_is_in_the_label_and_the_content_grows(serve: Any, open_zot: OpenZot) -> None:
-    """iface-095"""
+    """iface-095: while `write` streams, its path is in the label and the content grows."""
     pieces = ['{"path":"deep/new.py",', '"content":"import os\\n', "def f():\\n", "    return 42\\n", '"}']
     serve([slow_arguments("write", pieces, 1.0), Say("all done")])
     terminal = open_zot()
@@ -84,7 +84,7 @@ def test_while_write_streams_its_path_is_in_the_label_and_the_content_grows(serv
 
 
 def test_while_edit_streams_the_number_of_the_edit_is_shown(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-096"""
+    """iface-096: while `edit` streams, the number of the current edit is shown."""
     (project / "a.txt").write_text("one\ntwo\n")
     pieces = ['{"path":"a.txt","edits":[{"oldText":"one","newText":"ONE', '"},{"oldText":"two",', '"newText":"TWO"}]}']
     serve([slow_arguments("edit", pieces, 1.0), Say("all done")])
@@ -96,7 +96,7 @@ def test_while_edit_streams_the_number_of_the_edit_is_shown(serve: Any, open_zot
 
 
 def test_a_running_command_stays_visible_with_its_time_and_its_output_is_live(serve: Any, open_zot: OpenZot) -> None:
-    """iface-097, iface-098"""
+    """iface-097, iface-098: a running command stays visible with its time, and its output is live."""
     command = "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo finished"
     serve([CallTools([("bash", {"command": command})]), Say("all done")])
     terminal = open_zot()
@@ -110,7 +110,7 @@ def test_a_running_command_stays_visible_with_its_time_and_its_output_is_live(se
 
 
 def test_results_appear_when_each_is_done_not_when_all_are(serve: Any, open_zot: OpenZot) -> None:
-    """iface-097"""
+    """iface-097: each result appears when it is there, not when all are."""
     calls = [("bash", {"command": "echo early"}), ("bash", {"command": "while [ ! -e go ]; do sleep 0.05; done"})]
     serve([CallTools(calls), Say("all done")])
     terminal = open_zot()
@@ -122,7 +122,7 @@ def test_results_appear_when_each_is_done_not_when_all_are(serve: Any, open_zot:
 
 
 def test_a_long_result_is_folded_and_a_twelve_row_one_is_not(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-099"""
+    """iface-099: thirteen rows are folded to ten; twelve are shown whole."""
     (project / "twelve").write_text("".join(f"t{i}\n" for i in range(12)))
     (project / "thirteen").write_text("".join(f"u{i}\n" for i in range(13)))
     serve([CallTools([("read", {"path": "twelve"}), ("read", {"path": "thirteen"})]), Say("all done")])
@@ -136,7 +136,7 @@ def test_a_long_result_is_folded_and_a_twelve_row_one_is_not(serve: Any, open_zo
 
 
 def test_a_long_output_of_bash_keeps_its_end(serve: Any, open_zot: OpenZot) -> None:
-    """iface-099"""
+    """iface-099: a long output of bash keeps its end."""
     serve([CallTools([("bash", {"command": "seq 1000 1099"})]), Say("all done")])
     terminal = open_zot(rows=60)
     run(terminal)
@@ -180,7 +180,7 @@ def test_a_cancelled_command_is_named_in_its_folded_box(serve: Any, open_zot: Op
 
 
 def test_edits_show_true_line_numbers_in_green_and_red(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-102"""
+    """iface-102: edits show true line numbers, added rows green and removed rows red."""
     (project / "big.txt").write_text("".join(f"line {i}\n" for i in range(1, 201)))
     edits = [{"oldText": "line 120\n", "newText": "changed\n"}]
     serve([CallTools([("edit", {"path": "big.txt", "edits": edits})]), Say("all done")])
@@ -196,7 +196,7 @@ def test_edits_show_true_line_numbers_in_green_and_red(serve: Any, open_zot: Ope
 def test_read_is_numbered_from_its_offset_and_labelled_with_its_range(
     serve: Any, open_zot: OpenZot, project: Path
 ) -> None:
-    """iface-103, iface-104"""
+    """iface-103, iface-104: `read` numbers its rows from the offset and is labelled with its range."""
     (project / "f.txt").write_text("".join(f"row {i}\n" for i in range(1, 100)))
     calls = [("read", {"path": "f.txt", "offset": 40}), ("read", {"path": "f.txt", "offset": 10, "limit": 5})]
     serve([CallTools(calls), Say("all done")])
@@ -209,7 +209,7 @@ def test_read_is_numbered_from_its_offset_and_labelled_with_its_range(
 
 
 def test_labels_are_short_and_keep_the_range(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-105"""
+    """iface-105: a long label is cut and keeps its range."""
     name = "a" * 100
     (project / name).write_text("x\ny\nz\n")
     serve([CallTools([("read", {"path": name, "offset": 2, "limit": 1})]), Say("all done")])
@@ -220,7 +220,7 @@ def test_labels_are_short_and_keep_the_range(serve: Any, open_zot: OpenZot, proj
 
 
 def test_output_with_returns_tabs_and_colours_keeps_the_edge_straight(serve: Any, open_zot: OpenZot) -> None:
-    """iface-106"""
+    """iface-106: returns, tabs and colours in output leave the box's edge straight."""
     command = r"printf 'a\tb\rover\n\033[31mred\033[0m\twide日本\nbell\a\b\n'"
     serve([CallTools([("bash", {"command": command})]), Say("all done")])
     terminal = open_zot(rows=40)
@@ -234,7 +234,7 @@ def test_output_with_returns_tabs_and_colours_keeps_the_edge_straight(serve: Any
 
 
 def test_an_error_says_so_and_is_red(serve: Any, open_zot: OpenZot) -> None:
-    """iface-107"""
+    """iface-107: an error says so and is red."""
     serve([CallTools([("read", {"path": "nowhere.txt"}), ("bash", {"command": "echo oops; exit 3"})]), Say("all done")])
     terminal = open_zot(rows=50)
     run(terminal)
@@ -244,7 +244,7 @@ def test_an_error_says_so_and_is_red(serve: Any, open_zot: OpenZot) -> None:
 
 
 def test_a_call_that_was_cancelled_leaves_no_half_box(serve: Any, open_zot: OpenZot) -> None:
-    """iface-161"""
+    """iface-161: a cancelled call leaves no half-drawn box."""
     serve([CallTools([("bash", {"command": "sleep 60"})])])
     terminal = open_zot()
     terminal.submit("go")
@@ -258,7 +258,7 @@ def test_a_call_that_was_cancelled_leaves_no_half_box(serve: Any, open_zot: Open
 def test_ctrl_o_unfolds_a_live_box_in_place_and_shows_settled_ones_on_their_own_screen(
     serve: Any, open_zot: OpenZot, project: Path
 ) -> None:
-    """iface-100"""
+    """iface-100: ctrl+o unfolds a live box in place and shows settled ones on a screen of their own."""
     (project / "long").write_text("".join(f"u{i}\n" for i in range(30)))
     serve([CallTools([("read", {"path": "long"})]), Say("all done")])
     terminal = open_zot()
@@ -290,7 +290,7 @@ def png(width: int, height: int) -> bytes:
 def test_an_image_is_drawn_where_the_terminal_can_and_captioned_elsewhere(
     serve: Any, open_zot: OpenZot, project: Path
 ) -> None:
-    """iface-101, iface-118"""
+    """iface-101, iface-118: an image is drawn where the terminal can, and never folded."""
     (project / "pic.png").write_bytes(png(200, 200))
     serve([CallTools([("read", {"path": "pic.png"})]), Say("all done")])
     terminal = open_zot(env={"ZOT_INLINE_IMAGES": "kitty"}, rows=40)
@@ -303,7 +303,7 @@ def test_an_image_is_drawn_where_the_terminal_can_and_captioned_elsewhere(
 
 
 def test_without_graphics_there_is_a_caption_and_no_escape(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """iface-118, iface-119"""
+    """iface-118, iface-119: without graphics an image is a caption, and no escape is written."""
     (project / "pic.png").write_bytes(png(20, 20))
     serve([CallTools([("read", {"path": "pic.png"})]), Say("all done")])
     terminal = open_zot(env={"ZOT_INLINE_IMAGES": "off", "KITTY_WINDOW_ID": "1"})
