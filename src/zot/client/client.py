@@ -15,9 +15,8 @@ from zot.client.child import Child
 from zot.client.connection import Connection, Inbox
 from zot.client.options import ClientOptions, argv_of, capabilities_of, environment_of
 from zot.errors import CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
-from zot.sdk.approvals import answer_of
-from zot.sdk.images import PromptImage, image_block
 from zot.wire import rpc_frames as rpc
+from zot.wire.caller_values import PromptImage, answer_of, image_block
 from zot.wire.events import text_of
 from zot.wire.rpc_frames import Event
 

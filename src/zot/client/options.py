@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypedDict
 
-from zot.sdk.approvals import Decision
+from zot.wire.caller_values import Decision
 from zot.wire.rpc_frames import ApprovalRequest, Event
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"

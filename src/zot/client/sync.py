@@ -10,9 +10,9 @@ from typing import Unpack
 
 from zot.client.client import Client
 from zot.client.options import ClientOptions
-from zot.sdk.images import PromptImage
 from zot.system.blocking import BlockingFace
 from zot.wire import rpc_frames as rpc
+from zot.wire.caller_values import PromptImage
 from zot.wire.rpc_frames import Event
 
 

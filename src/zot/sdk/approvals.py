@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, get_args
+from typing import Any
 
 import msgspec
 
 from zot.core.confirm import Answer, Confirmer
-from zot.errors import UsageError
-
-# ``tool`` allows this tool from now on, ``all`` every tool; True means ``once``, False ``deny``.
-Word = Literal["once", "tool", "all", "deny"]
-Decision = bool | Word | Answer
+from zot.wire.caller_values import Decision, answer_of
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -31,13 +27,3 @@ def confirmer(approve: Callable[[Approval], Awaitable[Decision] | Decision]) -> 
         return answer_of(await decision if isinstance(decision, Awaitable) else decision)
 
     return confirm
-
-
-def answer_of(decision: Decision) -> Answer:
-    if isinstance(decision, Answer):
-        return decision
-    if isinstance(decision, bool):
-        return Answer("once" if decision else "deny")
-    if decision not in get_args(Word):
-        raise UsageError(f"approve answered {decision!r}: expected a bool or one of {', '.join(get_args(Word))}")
-    return Answer(decision)

@@ -17,9 +17,10 @@ from zot.core.interceptors import Interceptor
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
-from zot.sdk.approvals import Approval, Decision, confirmer
+from zot.sdk.approvals import Approval, confirmer
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
+from zot.wire.caller_values import Decision
 
 MAX_STEPS = 50
 

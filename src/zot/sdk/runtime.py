@@ -22,11 +22,11 @@ from zot.errors import AgentBusy, RuntimeClosed, UsageError, ZotError
 from zot.provider.messages import ImageBlock
 from zot.provider.model import REASONING_LEVELS, Reasoning
 from zot.sdk.history import transcript_of
-from zot.sdk.images import PromptImage, image_block
 from zot.sdk.options import Options, check, embedding_of, flags_of
 from zot.sdk.stream import EventStream, Job, Work
 from zot.sdk.surface import EventSurface
 from zot.wire import rpc_frames
+from zot.wire.caller_values import PromptImage, image_block
 from zot.wire.events import message_of, text_of, totals_of
 
 

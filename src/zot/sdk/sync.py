@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Unpack
 
 from zot.provider.model import Reasoning
-from zot.sdk.images import PromptImage
 from zot.sdk.options import Options
 from zot.sdk.runtime import Runtime
 from zot.sdk.stream import EventStream
 from zot.system.blocking import BlockingFace
 from zot.wire import rpc_frames
+from zot.wire.caller_values import PromptImage
 from zot.wire.rpc_frames import Event
 
 

@@ -1,0 +1,47 @@
+"""What a Python program may hand over where the wire is strict: a file for an image, a bool for a decision.
+
+Shared by ``zot.sdk`` and ``zot.client``, whose callers write the same things.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, get_args
+
+from zot.core.confirm import Answer
+from zot.errors import UsageError
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+
+PromptImage = bytes | str | os.PathLike[str] | ImageBlock
+
+# ``tool`` allows this tool from now on, ``all`` every tool; True means ``once``, False ``deny``.
+Word = Literal["once", "tool", "all", "deny"]
+Decision = bool | Word | Answer
+
+
+def image_block(given: PromptImage) -> ImageBlock:
+    """An image from bytes or a file, its type taken from the content; UsageError unless PNG, JPEG, GIF or WebP."""
+    if isinstance(given, ImageBlock):
+        return given
+    name = "the image" if isinstance(given, bytes) else os.fspath(given)
+    try:
+        data = given if isinstance(given, bytes) else Path(given).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}") from error
+    kind = sniff(data)
+    if not kind:
+        raise UsageError(f"{name} is no PNG, JPEG, GIF or WebP")
+    return ImageBlock(kind, data)
+
+
+def answer_of(decision: Decision) -> Answer:
+    """What ``approve`` returned, as the answer to the question."""
+    if isinstance(decision, Answer):
+        return decision
+    if isinstance(decision, bool):
+        return Answer("once" if decision else "deny")
+    if decision not in get_args(Word):
+        raise UsageError(f"approve answered {decision!r}: expected a bool or one of {', '.join(get_args(Word))}")
+    return Answer(decision)
