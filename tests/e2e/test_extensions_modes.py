@@ -80,7 +80,7 @@ def test_a_deferred_tool_joins_the_tools_and_leaves_the_system_prompt_as_it_was(
 def test_tool_flags_hold_for_extensions(
     zot: Zot, serve: Any, tmp_path: Path, flags: tuple[str, ...], tools: list[str]
 ) -> None:
-    """iface-019, OP-11"""
+    """iface-019 (OP-11): `--tools` and `--no-tools` hold for the tools of extensions too."""
     server = serve([Say("ok")])
     ran = zot("-p", "go", *flags, "-e", str(write_extension(tmp_path, "w", WEATHER)))
     assert offered(server.requests[0]) == tools
@@ -137,7 +137,7 @@ serve(event_intercept=lambda f: answer(f, replace_text=f["text"].replace("hunter
 
 @pytest.mark.parametrize("mode", ["-p", "--json"])
 def test_a_suppressed_answer_gives_its_reason_on_stderr(zot: Zot, serve: Any, tmp_path: Path, mode: str) -> None:
-    """ext-083, OP-23"""
+    """ext-083 (OP-23): a suppressed answer is not printed, and its reason is a line on stderr."""
     serve([Say("secret plan")])
     body = BLOCKING.format("assistant_message", "withheld")
     ran = zot(mode, "go", "-e", str(write_extension(tmp_path, "r", body)))

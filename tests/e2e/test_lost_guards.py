@@ -81,7 +81,7 @@ def test_the_refusal_names_the_file_and_both_ways_out(zot: Zot, guard: Path) -> 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_guard_whose_manifest_is_damaged_lets_nothing_happen(zot: Zot, guard: Path, damage: str) -> None:
-    """ext-080, blueprint 11: print, JSON and RPC."""
+    """ext-080: a guard whose manifest is damaged lets no tool run, in print, JSON and RPC mode."""
     DAMAGES[damage](guard)
     for mode in MODES:
         assert not happens(zot, mode), mode

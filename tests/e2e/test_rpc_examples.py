@@ -76,7 +76,7 @@ def test_a_prompt_with_a_tool_is_shown_as_it_happens(serve: Serve, start: Callab
 
 
 def test_a_token_is_sent(serve: Serve, start: Callable[..., Any]) -> None:
-    """rpc-063, with ``ZOTCORE_RPC_TOKEN``."""
+    """rpc-063: with ``ZOTCORE_RPC_TOKEN`` set the example sends it and gets its answer."""
     serve([Say("hello")])
     out, err = start("hi", ZOTCORE_RPC_TOKEN="a secret").communicate(timeout=30)
     assert out == "hello\n", err

@@ -195,7 +195,7 @@ async def test_approvals_are_asked_for_and_only_a_yes_runs(
 async def test_extension_commands_run_and_their_notes_arrive(
     serve: Serve, drive: Callable[..., Client], greeter: Path
 ) -> None:
-    """rpc-058, through the client."""
+    """rpc-058, through the client: commands of extensions run, and their notes arrive as events."""
     server = serve([Say("Hello, Ada!")])
     heard: list[Event] = []
     async with drive(extensions=[greeter], capabilities=["commands"], on_event=heard.append) as zot:
@@ -211,7 +211,7 @@ async def test_extension_commands_run_and_their_notes_arrive(
 
 
 async def test_a_token_opens_the_door(serve: Serve, drive: Callable[..., Client]) -> None:
-    """rpc-016, through the client."""
+    """rpc-016, through the client: the right token opens the session."""
     serve([Say("hi")])
     async with drive(token="a shared secret") as zot:
         assert await zot.ask("hi") == "hi"

@@ -53,7 +53,7 @@ async def test_a_child_has_a_tool_run_and_nothing_enters_the_transcript(kit: Kit
 
 
 async def test_a_requested_call_is_confirmed_like_any_other(kit: Kit) -> None:
-    """ext-124: --no-yolo"""
+    """ext-124: with `--no-yolo` a requested call is confirmed like any other, and a no reaches the child."""
     asked: list[str] = []
 
     async def confirm(tool: str, preview: str, args: Any) -> Answer:
@@ -74,13 +74,13 @@ async def test_a_requested_call_is_confirmed_like_any_other(kit: Kit) -> None:
     ],
 )
 async def test_a_call_that_makes_no_sense_is_answered_with_an_error(kit: Kit, frame: dict[str, Any], why: str) -> None:
-    """§22.3"""
+    """§22.3: a call to an unknown tool, with bad arguments or under an unknown parent is answered with an error."""
     (result,) = await results(kit, {"id": "1", **frame}, tools=[FakeTool("bash")])
     assert result["is_error"] and why in result["content"][0]["text"]
 
 
 async def test_a_repeated_and_an_empty_id_are_dropped(kit: Kit) -> None:
-    """§22.3"""
+    """§22.3: a call whose id is empty or in use is dropped and logged."""
     gate = asyncio.Event()
 
     async def wait(args: dict[str, Any], context: Any) -> Any:
@@ -147,7 +147,7 @@ async def nested(kit: Kit, args: dict[str, Any]) -> str:
 
 
 async def test_a_tool_may_use_another_within_itself(kit: Kit) -> None:
-    """§22.3"""
+    """§22.3: a tool of an extension may call another tool while it runs."""
     assert await nested(kit, {"next": "bash"}) == "t1>bash ok"
 
 
@@ -157,7 +157,7 @@ async def test_a_chain_of_five_is_refused(kit: Kit) -> None:
 
 
 async def test_a_tool_does_not_come_twice_in_a_chain(kit: Kit) -> None:
-    """§22.3"""
+    """§22.3: a tool that is running cannot be called again within its own chain."""
     assert "already running" in await nested(kit, {"next": "t1"})
 
 

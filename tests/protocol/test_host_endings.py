@@ -104,7 +104,7 @@ async def test_a_child_whose_grandchild_holds_the_pipe_is_gone_when_it_exits(kit
 
 
 async def test_a_child_that_closes_only_its_stdout_counts_as_gone_and_ends_with_the_host(kit: Kit) -> None:
-    """§11"""
+    """§11: a child that closes only its stdout counts as gone, and is ended with the host."""
     directory = kit.add(
         "half",
         """
@@ -140,7 +140,7 @@ async def test_a_crash_is_restarted_with_growing_pauses_and_then_left(
 async def test_a_quiet_end_and_a_failed_handshake_are_not_restarted(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, body: str
 ) -> None:
-    """§1"""
+    """§1: a child that exits by itself or fails its handshake is not restarted."""
     monkeypatch.setattr(limits, "RESTART_DELAYS", (0.01,))
     directory = kit.add("c", f'open(HERE + "/lives", "a").write("x")\n{body}')
     host = await kit.start()
@@ -150,7 +150,7 @@ async def test_a_quiet_end_and_a_failed_handshake_are_not_restarted(
 
 
 async def test_a_long_life_resets_the_count_of_restarts() -> None:
-    """§1: 60 s"""
+    """§1: a child that lived for 60 s begins again with the shortest pause."""
     from zot.agent.extensions.process.child import Restarts
 
     restarts = Restarts()
@@ -186,7 +186,7 @@ async def test_a_reload_reads_manifests_anew_and_swaps_the_tools(kit: Kit) -> No
 
 
 async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
-    """§15"""
+    """§15: a reload fails what was still being asked and counts the extensions that did not come back."""
     directory = kit.add("r", 'hello(); send(type="register_command", name="c"); ready(); serve()')
     host = await kit.start()
     async with asyncio.TaskGroup() as group:
@@ -199,7 +199,7 @@ async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
 
 
 async def test_an_unreadable_log_directory_is_a_load_error(kit: Kit) -> None:
-    """§5"""
+    """§5: when the log cannot be opened the extension does not load, and the fault says so."""
     kit.add("l")
     (kit.home / "logs").write_text("in the way")
     host = await kit.start()
@@ -223,7 +223,7 @@ async def test_a_flood_of_garbage_stalls_nobody(kit: Kit) -> None:
 
 
 async def test_statuses_tell_what_a_doctor_needs(kit: Kit) -> None:
-    """ext-134: at the host's seam"""
+    """ext-134, at the host's seam: statuses name what `zot ext doctor` reports, shadowed names included."""
     kit.add("one", 'hello(); tool("a"); send(type="register_command", name="c"); ready(); serve()')
     kit.add("two", 'hello("guard"); tool("a"); send(type="register_command", name="C"); serve()')
     host = await kit.start()

@@ -141,7 +141,7 @@ async def test_a_tool_result_event_tells_how_it_went(kit: Kit) -> None:
 
 
 async def test_a_long_result_is_cut_for_observers_only(kit: Kit) -> None:
-    """§22.5: 256 KiB at a character boundary"""
+    """§22.5: observers get a long result cut at 256 KiB, between characters; the model gets all of it."""
     directory = await watched(kit, ("tool_result",))
 
     async def long(args: dict[str, Any], context: Any) -> Any:

@@ -282,7 +282,7 @@ async def test_observing_and_intercepting_are_separate(kit: Kit) -> None:
 
 
 async def test_an_abort_ends_the_wait_for_an_answer(kit: Kit) -> None:
-    """OP-15"""
+    """OP-15: an abort ends the wait for an interceptor's answer at once."""
     directory = kit.add("g", intercepting("tool_call", "pass"))
     await kit.start()
     agent, _ = kit.agent(calls(("bash", {})), tools=[FakeTool("bash")])

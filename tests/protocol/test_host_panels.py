@@ -95,7 +95,7 @@ async def test_closing_by_the_child_is_not_echoed(kit: Kit) -> None:
 
 
 async def test_a_panel_of_somebody_else_replaces_it_and_its_owner_is_told(kit: Kit) -> None:
-    """OP-16"""
+    """OP-16: a panel of another extension replaces the open one, and its owner is told."""
     kit.add("other", PANEL)
     directory = await opened(kit)
     await kit.host.run_command("other-open", "")
@@ -105,7 +105,7 @@ async def test_a_panel_of_somebody_else_replaces_it_and_its_owner_is_told(kit: K
 
 
 async def test_the_panel_of_a_crashed_child_closes(kit: Kit) -> None:
-    """OP-16"""
+    """OP-16: the panel of a child that crashed is closed."""
     await opened(kit)
     kit.host.panel_key("todo", "p", "end")
     await until(lambda: kit.surface.of("close_panel") == [("todo", "p")])
@@ -127,7 +127,7 @@ async def test_a_panel_may_open_without_a_command_and_gets_keys(kit: Kit) -> Non
 
 
 async def test_where_nobody_is_no_panel_opens(tmp_path: Path) -> None:
-    """§16"""
+    """§16: where no user is present no panel opens."""
     async with hosting(tmp_path, interactive=False) as kit:
         kit.add("ask", FREE)
         await kit.start()

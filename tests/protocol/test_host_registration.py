@@ -133,7 +133,7 @@ serve(tool_call=lambda f: text(f["id"], "ok", activate_tools=["inside", "nobody"
 
 
 async def test_names_of_a_dead_child_are_free_and_come_back_with_its_restart(kit: Kit) -> None:
-    """§11, §1"""
+    """§11, §1: the names of a dead child are free, and come back with its restart."""
     directory = kit.add(
         "phoenix",
         """

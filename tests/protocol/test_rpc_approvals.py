@@ -125,7 +125,7 @@ def test_abort_ends_the_wait(rpc, serve, tmp_path: Path) -> None:
 
 
 def test_the_arguments_shown_are_those_that_will_run(rpc, serve, tmp_path: Path) -> None:
-    """rpc-014: after interception"""
+    """rpc-014: the arguments shown for approval are those after interception."""
     serve([touch(tmp_path / "ran"), Say("ok")])
     body = 'hello(); subscribe(intercept=["tool_call"]); ready()\n'
     body += 'serve(event_intercept=lambda f: answer(f, modified_args={"command": "echo harmless"}))'

@@ -68,7 +68,7 @@ def test_notes_arrive_as_events_but_not_before_the_first_command(rpc, serve, add
 
 
 def test_notes_wait_for_authentication_and_are_not_told_to_strangers(rpc, serve, add: Add) -> None:
-    """rpc-002, rpc-017 (OP-4)"""
+    """rpc-002, rpc-017 (OP-4): notes are held back until the right token came; a stranger never gets them."""
     serve([])
     directory = add("chatty", 'hello(); send(type="notify", level="info", message="secret"); ready(); serve()')
     stranger = rpc("--ext", str(directory), ZOTCORE_RPC_TOKEN="t")
@@ -374,7 +374,7 @@ def test_extensions_end_with_the_process(rpc, serve, add: Add) -> None:
 
 
 def test_a_signal_while_extensions_load_leaves_nothing(rpc, serve, add: Add) -> None:
-    """rpc-010 (OP-2)"""
+    """rpc-010 (OP-2): a signal while extensions load exits 143 and leaves no child behind."""
     serve([])
     directory = add("slow", 'open(HERE + "/pid", "w").write(str(os.getpid()))\ntime.sleep(60)')
     client = rpc("--ext", str(directory))
@@ -385,7 +385,7 @@ def test_a_signal_while_extensions_load_leaves_nothing(rpc, serve, add: Add) -> 
 
 
 def test_the_token_is_not_in_the_environment_of_extensions(rpc, serve, add: Add) -> None:
-    """rpc-016: blueprint §5"""
+    """rpc-016: the token does not reach the environment of extensions."""
     serve([])
     directory = add("env", 'open(HERE + "/env", "w").write(json.dumps(dict(os.environ))); hello(); ready(); serve()')
     client = rpc("--ext", str(directory), ZOTCORE_RPC_TOKEN="t0ken")

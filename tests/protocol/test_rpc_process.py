@@ -249,7 +249,7 @@ def test_a_signal_in_the_middle_of_a_tool_leaves_no_process(rpc, serve, tmp_path
 
 
 def test_a_signal_while_idle_ends_it(rpc, serve) -> None:
-    """rpc-010 (OP-2)"""
+    """rpc-010 (OP-2): a signal while idle exits 143."""
     serve([])
     client = rpc()
     client.ask("get_state")
@@ -258,7 +258,7 @@ def test_a_signal_while_idle_ends_it(rpc, serve) -> None:
 
 
 def test_queued_prompts_do_not_run_after_a_signal(rpc, serve) -> None:
-    """rpc-009 (OP-2)"""
+    """rpc-009 (OP-2): prompts that are queued when a signal arrives do not run."""
     server = serve([Silent(Say("x"))], repeat=True)
     client = rpc()
     client.send("prompt", message="one")
@@ -344,7 +344,7 @@ def test_clear_leaves_the_old_session_file_and_begins_a_new_one(zot: Zot, rpc, s
 
 
 def test_the_token_does_not_reach_the_environment_of_tools(rpc, serve) -> None:
-    """rpc-016: blueprint §5"""
+    """rpc-016: the token does not reach the environment of tools."""
     serve([CallTools([("bash", {"command": "env | grep -c ZOTCORE || true"})]), Say("ok")])
     client = rpc(ZOTCORE_RPC_TOKEN="s3cret")
     client.ask("hello", token="s3cret")
@@ -369,7 +369,7 @@ def test_stdout_is_given_back_as_it_was(zot: Zot, serve) -> None:
 
 @pytest.mark.parametrize("delay_ms", [0, 20, 40, 60, 90])
 def test_a_signal_while_it_starts_gives_the_code_of_the_signal(rpc, serve, delay_ms: int) -> None:
-    """rpc-010 (OP-2): whenever it comes"""
+    """rpc-010 (OP-2): a signal during the start exits 143, whenever it arrives."""
     serve([])
     client = rpc()
     client.ask("ping")

@@ -143,7 +143,7 @@ def test_abort_while_streaming_ends_the_turn_quickly_and_keeps_the_text(rpc, ser
 
 
 def test_abort_while_connecting_ends_the_turn(rpc, serve) -> None:
-    """rpc-050 (OP-6)"""
+    """rpc-050 (OP-6): abort before the first byte of the answer ends the turn as aborted."""
     serve([Silent(Say("x"))])
     client = rpc()
     client.send("prompt", message="hi")

@@ -62,7 +62,7 @@ def test_the_first_extension_is_found_without_a_restart(serve: Any, open_zot: Op
 
 
 def test_help_and_doctor_know_the_extensions(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-174: `/help` and `/doctor` list the commands of extensions."""
+    """iface-174: `/help` lists the commands of extensions, and `/doctor` says which extensions are ready."""
     serve([])
     write_extension(zot.home / "zot" / "extensions", "sayer", COMMAND.format(name="say", says="x"))
     terminal = open_zot(rows=90)
@@ -74,7 +74,7 @@ def test_help_and_doctor_know_the_extensions(serve: Any, open_zot: OpenZot, zot:
 
 
 def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """§4.17"""
+    """§4.17: an error in a manifest is counted in the report of `/reload-ext` and stays readable."""
     serve([])
     directory = write_extension(zot.home / "zot" / "extensions", "greeter")
     terminal = open_zot()
@@ -87,7 +87,7 @@ def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot)
 def test_an_extension_of_the_project_runs_only_when_it_was_trusted(
     serve: Any, open_zot: OpenZot, zot: Zot, project: Path
 ) -> None:
-    """blueprint 12"""
+    """a project extension asks before it runs; after a no it stays out, and after a yes its command works."""
     serve([])
     directory = write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="I run"))
     terminal = open_zot()

@@ -151,7 +151,7 @@ def test_resuming_restores_the_sessions_model_also_after_a_provider_switch(
 
 
 def test_resume_on_the_command_line_opens_the_list(serve: Any, open_zot: OpenZot) -> None:
-    """iface §1.8"""
+    """iface §1.8: `--resume` opens the list of sessions."""
     serve([Say("apples answer")])
     terminal = open_zot()
     converse(terminal, "about apples", "apples answer")
@@ -310,7 +310,7 @@ def test_jump_to_the_only_match_opens_it_without_the_list(serve: Any, open_zot: 
 
 
 def test_a_session_in_use_is_offered_as_a_branch(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """blueprint §5: two processes on one session"""
+    """two processes on one session: the second is offered a branch of it."""
     server = serve([Say("apples answer"), Say("more apples")])
     first = open_zot()
     converse(first, "about apples", "apples answer")

@@ -162,7 +162,7 @@ def test_yolo_without_the_gate_says_that_nothing_was_asked(serve: Any, open_zot:
 
 
 def test_esc_twice_ends_the_turn(serve: Any, open_zot: OpenZot, project: Path) -> None:
-    """§4.6"""
+    """§4.6: a second esc in a row ends the turn, and none of its calls run."""
     serve([CallTools([touch("one"), touch("two"), touch("three")]), Say("finished")])
     terminal = open_zot("--no-yolo")
     terminal.submit("go")

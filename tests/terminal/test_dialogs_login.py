@@ -106,7 +106,7 @@ def test_login_to_a_provider_of_ones_own_goes_on_with_its_first_model(open_zot: 
 
 
 def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) -> None:
-    """engine-providers B5"""
+    """engine-providers B5: a key the provider refuses is not stored, and appears nowhere."""
     serve([])
     with FakeWeb({"/v1/models": (401, '{"error": "bad key sk-secret-0123456789"}')}) as refusing:
         two_providers(zot, refusing.url, auth="key")
@@ -180,7 +180,7 @@ def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
 def test_logging_out_of_the_running_provider_leaves_the_conversation_in_view(
     serve: Any, open_zot: OpenZot, zot: Zot
 ) -> None:
-    """B8"""
+    """engine-providers B8: logging out of the provider in use leaves the conversation on the screen."""
     server = serve([Say("an answer")])
     two_providers(zot, server.url, auth="key")
     home = zot.home / "zot"

@@ -80,7 +80,7 @@ def test_a_feed_that_fails_shows_and_delays_nothing(serve: Any, open_zot: OpenZo
 
 
 def test_it_does_not_take_keys_somebody_is_typing(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """§4.16"""
+    """§4.16: the changelog does not open over what somebody is typing; one line announces it."""
     serve([])
     with feed() as web:
         configure(zot, update_url=f"{web.url}/r", last_changelog_shown="0.0.1")

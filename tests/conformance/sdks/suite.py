@@ -45,7 +45,7 @@ class SdkSuite:
     # --- handshake ---
 
     def test_hello_comes_first_and_names_the_capabilities(self, fresh: PipeHost) -> None:
-        """ext-033 ext-034, child side."""
+        """ext-033, ext-034, child side: `hello` is the first frame and carries name, version and capabilities."""
         capabilities = ("commands", "tools", "events", "panels", "tool_cancel", "call_tool", "guard")
         assert fresh.line() == codec.encode(frames.Hello(name="everything", version="1.2.3", capabilities=capabilities))
 
@@ -91,7 +91,7 @@ class SdkSuite:
         assert fresh.exit_status() == 0
 
     def test_an_ack_with_unknown_keys_and_without_later_ones_is_accepted(self, fresh: PipeHost) -> None:
-        """ext-030, child side."""
+        """ext-030, child side: an ack with unknown keys, or without those added later, is accepted."""
         fresh.line()
         fresh.send(b'{"type":"hello_ack","protocol_version":1,"provider":"p","model":"m","future":{"a":[1]}}\r\n')
         assert fresh.registrations()[-1] == b'{"type":"ready"}\n'
@@ -184,7 +184,7 @@ class SdkSuite:
 
     @pytest.mark.parametrize("args", [b"", b',"args":null', b',"args":{}'])
     def test_missing_arguments_are_an_empty_object(self, host: PipeHost, args: bytes) -> None:
-        """ext-009, child side."""
+        """ext-009, child side: arguments that are missing or `null` reach the tool as an empty object."""
         host.send(b'{"type":"tool_call","id":"t1","name":"echo"' + args + b"}\n")
         assert host.frame() == frames.ToolResult(id="t1", content=(text("nothing"),))
 
@@ -325,7 +325,7 @@ class SdkSuite:
     # --- bad input and the end ---
 
     def test_lines_that_are_not_frames_are_skipped(self, host: PipeHost) -> None:
-        """ext-006 ext-007, child side."""
+        """ext-006, ext-007, child side: lines that are no frames and frames of unknown type are skipped."""
         host.send(
             b'garbage\n\n[1]\n{"type":"panel_resize","width":3}\n{"no":"type"}\n',
             frames.EventIntercept(id="i1", event="turn_start", step=1),
@@ -333,13 +333,13 @@ class SdkSuite:
         assert host.line() == b'{"type":"event_intercept_response","id":"i1"}\n'
 
     def test_a_large_frame_passes_both_ways(self, host: PipeHost) -> None:
-        """ext-010, child side."""
+        """ext-010, child side: a frame of three megabytes passes in both directions."""
         words = "é" * 1_500_000
         host.send(frames.ToolCall(id="t1", name="echo", args={"text": words}))
         assert host.line() == codec.encode(frames.ToolResult(id="t1", content=(text(words),)))
 
     def test_a_last_line_without_its_end_is_served(self, host: PipeHost) -> None:
-        """ext-011, child side."""
+        """ext-011, child side: a last line without a line feed is served before the exit."""
         host.send(b'{"type":"command_invoked","id":"1","name":"show","args":"x"}')
         host.close_input()
         assert host.rest() == [b'{"type":"command_response","id":"1","action":"display","display":"x"}\n']

@@ -38,7 +38,7 @@ def summarised(requests: list[Request]) -> list[bool]:
 
 @pytest.mark.parametrize(("usage", "compacts"), [(FULL, True), (NEARLY, False)])
 async def test_the_threshold_is_85_percent_before_a_prompt(usage: Usage, compacts: bool) -> None:
-    """engine-168: not at 84 %."""
+    """engine-168: at 85 % of the context a prompt is preceded by a compaction, at 84 % it is not."""
     agent, client = make_agent(says("a", usage=usage), messages=HISTORY)
     await heard(agent)
     client.add(*([says("sum")] if compacts else []), says("b"))

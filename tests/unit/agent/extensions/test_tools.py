@@ -14,7 +14,7 @@ def test_what_fits_is_left_as_it_is() -> None:
 
 
 def test_text_is_cut_between_characters_and_images_are_left_out_whole() -> None:
-    """§22.5"""
+    """§22.5: text is cut between characters, and an image that does not fit is left out whole."""
     content, cut = wire_blocks((TextBlock("ääää"), ImageBlock("image/png", b"x" * 50), TextBlock("z")), 5)
     assert [block.text for block in content] == ["ää", "z"] and cut
 

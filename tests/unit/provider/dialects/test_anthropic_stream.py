@@ -176,7 +176,7 @@ def test_arguments_that_are_not_json_stay_as_they_came() -> None:
 
 
 async def test_a_401_is_raised_before_any_event() -> None:
-    """engine-048, over a real socket."""
+    """engine-048: over a real socket, a 401 is raised before any event."""
     async with replayed(b'{"error":{"message":"bad key"}}', status=401, content_type="application/json") as base:
         client = HttpClient("anthropic", DIALECT, Endpoint(provider="anthropic", base_url=base, api_key="k"))
         with pytest.raises(AuthFailed, match="401"):

@@ -74,7 +74,7 @@ async def test_more_bytes_than_the_queue_holds_disconnect() -> None:
 
 
 async def test_one_stuck_write_disconnects_and_a_slow_reader_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """§22.7"""
+    """§22.7: one write that is stuck disconnects the child; a slow reader is left alone."""
     monkeypatch.setattr(limits, "WRITE_DEADLINE", 0.15)
     stuck, slow = Pipe(), Pipe()
     for pipe in (stuck, slow):

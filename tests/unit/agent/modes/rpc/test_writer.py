@@ -141,7 +141,7 @@ async def test_many_unread_answers_choke_the_reading_and_room_is_told_once() -> 
 
 
 async def test_a_reader_that_went_away_is_told_once_and_nobody_waits_for_it() -> None:
-    """OP-1"""
+    """OP-1: a reader that went away is reported once, and nobody waits for it."""
     told: list[bool] = []
     async with writing() as (writer, pipe):
         writer.on_closed = lambda: told.append(True)
