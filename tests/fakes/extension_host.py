@@ -81,8 +81,7 @@ class Kit:
             agent.set_tools([*tools, *host.tools({tool.name for tool in tools})])
 
         agent.interceptors.append(host.interceptor)
-        agent.observers.append(host.observe)
-        agent.listeners.append(host.observe)
+        agent.readers.add(host.observe, *host.observed)
         agent.system_editor = host.edit_system_prompt
         host.run_tool = agent.run_tool
         host.on_tools_changed = refresh

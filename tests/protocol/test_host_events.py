@@ -13,7 +13,7 @@ from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
-from zot.core.confirm import Answer, ConfirmGate
+from zot.core.confirm import Answer, ConfirmGate, Question
 from zot.core.interceptors import ToolVerdict, TurnVerdict
 from zot.errors import AuthFailed, CompactionFailed
 from zot.provider.messages import Message, TextBlock
@@ -58,7 +58,7 @@ async def test_only_subscribed_events_are_delivered_and_in_order(kit: Kit) -> No
         says("All ", "fine."),
         tools=[FakeTool("bash")],
     )
-    agent.interceptors.append(FakeInterceptor(tool=ToolVerdict(modified_args='{"command":"pwd"}')))
+    agent.interceptors.append(FakeInterceptor(tool=ToolVerdict(args={"command": "pwd"})))
     await agent.prompt("go")
     events = await heard(kit, directory)
     kept = [{k: v for k, v in e.items() if k not in ("type", "session_id", "cwd", "sequence")} for e in events]
@@ -125,7 +125,7 @@ async def test_a_tool_result_event_tells_how_it_went(kit: Kit) -> None:
         calls(("bash", {"a": 1}), ("bad", {}), ("none", {}), ("bash", "{oops")), says("ok"), tools=tools
     )
     agent.interceptors.append(
-        FakeInterceptor(tool=lambda call: ToolVerdict(modified_args='{"a":2}' if call.name == "bash" else ""))
+        FakeInterceptor(tool=lambda call: ToolVerdict(args={"a": 2} if call.name == "bash" else None))
     )
     await agent.prompt("go")
     rows = await heard(kit, directory)
@@ -175,7 +175,7 @@ async def test_the_users_answers_are_told_in_order(kit: Kit) -> None:
     directory = await watched(kit, ("tool_confirmation_requested", "permission_decision", "tool_result"))
     answers = [Answer("deny", "not now"), Answer("tool")]
 
-    async def confirm(tool: str, preview: str, args: Any) -> Answer:
+    async def confirm(question: Question) -> Answer:
         return answers.pop(0)
 
     call = ("bash", {"command": "ls -l"})

@@ -72,7 +72,7 @@ async def test_rewritten_arguments_reach_the_tool_and_nobody_else(kit: Kit) -> N
 
 @pytest.mark.parametrize("value", ["None", "[1]", '"rm"', "5", "True"])
 async def test_rewritten_arguments_that_are_no_object_are_ignored(kit: Kit, value: str) -> None:
-    """ext-076: rewritten arguments that are no object are ignored."""
+    """ext-076, engine-146: rewritten arguments that are not a JSON object are ignored, and told as a fault."""
     kit.add("g", intercepting("tool_call", f"answer(f, modified_args={value})"))
     await kit.start()
     tool, is_error, _ = await call(kit)

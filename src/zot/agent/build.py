@@ -27,6 +27,7 @@ from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, builtin_tools, pr
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.confirm import ConfirmGate
+from zot.core.events import AssistantStart, ToolUseStart
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
@@ -50,7 +51,8 @@ async def build(flags: Flags, embedding: Embedding = ALONE) -> AsyncGenerator[Ru
     """Everything a prompt needs; ZotError names what is wrong with a flag, a file or the credential."""
     runtime = await _assemble(flags, embedding)
     refresh = ModelRefresh(runtime, api_key=flags.api_key, enabled=not flags.base_url)
-    runtime.agent.observers += [refresh.watch, preparing(runtime.agent)]
+    runtime.agent.readers.add(refresh.watch, AssistantStart)
+    runtime.agent.readers.add(preparing(runtime.agent), ToolUseStart)
     close_taps = None
     try:
         if flags.ext_trace or flags.record:
@@ -122,7 +124,6 @@ def _compose(
         temperature=settings.values.temperature if flags.temperature is None else flags.temperature,
         interceptors=embedding.interceptors,
         gate=ConfirmGate(embedding.confirmer) if flags.no_yolo else None,
-        journal=session,
         messages=session.messages if session else (),
         cumulative=session.cumulative if session else Usage(),
         session_id=session.id if session else new_id(),  # a conversation has an id also where nothing is kept of it

@@ -15,6 +15,7 @@ from zot.agent.settings import Settings
 from zot.agent.skills.discover import Skills
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
+from zot.core.events import RECORDED
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
@@ -80,6 +81,7 @@ class Runtime:
         self.sessions = sessions
         self.extensions = extensions
         self._spent_before = agent.cost
+        self._leave_stream = agent.readers.add(session.read, *RECORDED, first=True) if session is not None else None
 
     # --- extensions
 
@@ -89,8 +91,7 @@ class Runtime:
         if host is None:
             return
         agent.interceptors.append(host.interceptor)
-        agent.observers.append(host.observe)
-        agent.listeners.append(host.observe)
+        agent.readers.add(host.observe, *host.observed)
         agent.system_editor = host.edit_system_prompt
         host.run_tool = agent.run_tool
         host.session_id = lambda: agent.session_id
@@ -134,11 +135,18 @@ class Runtime:
             self.agent.session_id = new_id()
             return
         model = self.agent.model
-        before, self.session = self.session, self.sessions.create(model.provider, model.id)
-        self.session.on_failure = before.on_failure
-        self.agent.journal, self.agent.session_id = self.session, self.session.id
-        self.workspace.exported |= {"ZOT_SESSION_ID": self.session.id, "ZOT_SESSION_FILE": str(self.session.path)}
+        before, session = self.session, self.sessions.create(model.provider, model.id)
+        session.on_failure = before.on_failure
+        self.record(session)
+        self.workspace.exported |= {"ZOT_SESSION_ID": session.id, "ZOT_SESSION_FILE": str(session.path)}
         before.close()
+
+    def record(self, session: Session) -> None:
+        """From now on this session is the first reader of the agent."""
+        if self._leave_stream is not None:
+            self._leave_stream()
+        self._leave_stream = self.agent.readers.add(session.read, *RECORDED, first=True)
+        self.session, self.agent.session_id = session, session.id
 
     async def aclose(self) -> None:
         """Close in the order of what may be lost: the session first."""

@@ -49,7 +49,7 @@ def hydrated(messages: Sequence[Message]) -> tuple[Message, ...]:
 def _exchange(runtime: Runtime, session: Session) -> None:
     before, runtime.session = runtime.session, session
     session.on_failure = before.on_failure if before is not None else runtime.notices.append
-    runtime.agent.journal, runtime.agent.session_id = session, session.id
+    runtime.record(session)
     runtime.workspace.exported |= {"ZOT_SESSION_ID": session.id, "ZOT_SESSION_FILE": str(session.path)}
     if runtime.extensions is not None:
         runtime.extensions.session_ended("session_switch")

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from zot.core import compaction, events
-from zot.core.events import AgentEvent
+from zot.core.events import SHOWN, Checkpoint, PromptAccepted
 from zot.core.inputs import Prompt
-from zot.core.lifecycle import PromptAccepted
 from zot.core.loop import Loop, Outcome
-from zot.core.run import Emit, Run
+from zot.core.readers import Reader
+from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.core.tool_calls import execute, permit
@@ -29,11 +29,7 @@ from zot.provider.messages import ImageBlock, Message, ToolCallBlock
 from zot.provider.model import Model
 from zot.provider.model_call import Client
 
-__all__ = ["Agent", "Emit", "FirstCall", "Outcome", "Prompt"]
-
-
-def unheard(event: AgentEvent) -> None:
-    """The reader of a caller who wants only the outcome."""
+__all__ = ["Agent", "FirstCall", "Outcome", "Prompt"]
 
 
 class FirstCall(msgspec.Struct, frozen=True):
@@ -53,13 +49,13 @@ class Agent(AgentState):
         self,
         text: str,
         images: Sequence[ImageBlock] = (),
-        emit: Emit = unheard,
+        emit: Reader | None = None,
         *,
         queued: bool = False,
         first_call: FirstCall | None = None,
         instead: bool = False,
     ) -> Outcome:
-        """Say something to the model and work until it is answered.
+        """Say something to the model and work until it is answered; ``emit`` hears what is shown of this run, last.
 
         ``queued`` says that the prompt comes from the queue and was announced when it got there; ``first_call`` is
         run before the model is asked, and its result is there when it answers; ``instead`` takes the place of the
@@ -67,24 +63,24 @@ class Agent(AgentState):
         prompt = Prompt(text, tuple(images))
         self._must_be_idle()
         if not queued:
-            self.tell(PromptAccepted(text, len(prompt.images)))
+            self.emit(PromptAccepted(text, len(prompt.images)))
         return await self._work(emit, prompt, first_call, instead=instead)
 
-    async def proceed(self, emit: Emit = unheard) -> Outcome:
+    async def proceed(self, emit: Reader | None = None) -> Outcome:
         """Work on from the transcript as it stands."""
         return await self._work(emit, None)
 
     async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
         """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript."""
         self._own_calls += 1
-        call = ToolCallBlock(f"{origin}-{self._own_calls}", name, msgspec.json.encode(args).decode())
+        call = ToolCallBlock(f"{origin}-{self._own_calls}", name).with_args(args)
         try:
             permitted = await permit(self, self.toolbox, call, origin)
         except ToolError as refusal:
             return text_result(str(refusal), is_error=True)
-        return await execute(self, permitted, ToolContext(call.id, lambda text: None))
+        return await execute(self, permitted, ToolContext(permitted.call, lambda text: None))
 
-    async def compact(self, emit: Emit = unheard, keep_tail: int = 0) -> str:
+    async def compact(self, emit: Reader | None = None, keep_tail: int = 0) -> str:
         """Replace the transcript by a summary, returned as the model wrote it.
 
         Raises CompactionFailed (after Error, Done) or CompactionAborted (after Done); nothing changed then."""
@@ -100,13 +96,13 @@ class Agent(AgentState):
                 self._finish(run, error)
                 await run.close()
                 raise
-            self.journal.turn_ended()
+            run.emit(Checkpoint())
             run.emit(events.CompactDone(summary))
             await run.close()
             return summary
 
     async def _work(
-        self, emit: Emit, prompt: Prompt | None, first_call: FirstCall | None = None, *, instead: bool = False
+        self, emit: Reader | None, prompt: Prompt | None, first_call: FirstCall | None = None, *, instead: bool = False
     ) -> Outcome:
         with self._exclusive(emit) as run:
             loop = Loop(self, run)
@@ -126,21 +122,23 @@ class Agent(AgentState):
             return outcome
 
     def _finish(self, run: Run, error: Exception | None) -> None:
-        try:
-            self.journal.turn_ended()
-        finally:  # a full disk does not leave a reader waiting for the end
-            if error is not None:
-                run.emit(events.Error(describe(error)))
-            run.emit(events.Done())
+        run.emit(Checkpoint())
+        if error is not None:
+            run.emit(events.Error(describe(error)))
+        run.emit(events.Done())
 
     @contextmanager
-    def _exclusive(self, emit: Emit) -> Generator[Run]:
+    def _exclusive(self, emit: Reader | None) -> Generator[Run]:
         self._must_be_idle()
-        run = self._run = Run((*self.observers, emit))
+        run = self._run = Run(self.readers)
+        leave = self.readers.add(emit, *SHOWN) if emit is not None else None
         try:
             yield run
         finally:
             self._run = None
+            self.readers.on_failure = None
+            if leave is not None:
+                leave()
             self.inputs.requeue_steering()
         if run.failure is not None:
             raise run.failure
@@ -158,14 +156,14 @@ class Agent(AgentState):
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call; when idle, the front of what is queued."""
-        self.tell(PromptAccepted(text, len(images), queued=True))
+        self.emit(PromptAccepted(text, len(images), queued=True))
         self.inputs.steer(text, images)
         if not self.busy:
             self.inputs.requeue_steering()
 
     def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Keep a prompt for later; the mode takes it with ``take_queued`` when the run is over."""
-        self.tell(PromptAccepted(text, len(images), queued=True))
+        self.emit(PromptAccepted(text, len(images), queued=True))
         self.inputs.enqueue(text, images)
 
     def take_queued(self) -> Prompt | None:

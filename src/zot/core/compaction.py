@@ -12,8 +12,8 @@ from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager
 
 from zot.core import events
+from zot.core.events import CompactionEnded, CompactionStarted
 from zot.core.inputs import Prompt
-from zot.core.lifecycle import CompactionEnded, CompactionStarted
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.summary_text import INSTRUCTIONS, SYSTEM, length_of, serialise
@@ -34,7 +34,7 @@ _OVERHEAD_TOKENS = 1024  # the summariser's own instructions
 async def compact(state: AgentState, run: Run, keep_tail: int = 0) -> str:
     """Replace all but the last ``keep_tail`` messages by a summary; returns the model's text."""
     messages = state.messages
-    if not state.listeners:
+    if not state.readers.hear(CompactionStarted):
         return await _compact(state, run, messages, keep_tail)
     with _announced(state, messages):
         return await _compact(state, run, messages, keep_tail)
@@ -42,18 +42,18 @@ async def compact(state: AgentState, run: Run, keep_tail: int = 0) -> str:
 
 @contextmanager
 def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None]:
-    """Tell the listeners of an attempt, and of its end, however it comes."""
+    """Emit that an attempt begins, and how it ended."""
     started = CompactionStarted(os.urandom(8).hex(), len(messages), length_of(messages) // _CHARS_PER_TOKEN)
-    state.tell(started)
+    state.emit(started)
     try:
         yield
     except asyncio.CancelledError:
-        state.tell(CompactionEnded(started, "cancelled"))
+        state.emit(CompactionEnded(started, "cancelled"))
         raise
     except Exception as error:
-        state.tell(CompactionEnded(started, "failed", str(error) or type(error).__name__))
+        state.emit(CompactionEnded(started, "failed", str(error) or type(error).__name__))
         raise
-    state.tell(CompactionEnded(started, "completed"))
+    state.emit(CompactionEnded(started, "completed"))
 
 
 async def _compact(state: AgentState, run: Run, messages: Sequence[Message], keep_tail: int) -> str:

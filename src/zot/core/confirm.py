@@ -11,6 +11,8 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from zot.provider.messages import ToolCallBlock
+
 PREVIEW_LIMIT = 120
 NOBODY_TO_ASK = "refused: --no-yolo asks before each tool call, and there is no prompt to ask with"
 SAID_NO = "the user refused this tool call"
@@ -25,8 +27,15 @@ class Answer(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-# Asked with the tool's name, a one-line preview, and the arguments as they will run (for the full text).
-Confirmer = Callable[[str, str, Any], Awaitable[Answer]]
+class Question(msgspec.Struct, frozen=True):
+    """May this call run? ``preview`` is one line about it; ``origin`` the extension that asked for it, if one did."""
+
+    call: ToolCallBlock
+    preview: str
+    origin: str = ""
+
+
+Confirmer = Callable[[Question], Awaitable[Answer]]
 
 
 class ConfirmGate:
@@ -37,24 +46,27 @@ class ConfirmGate:
         self._all = False
         self._tools: set[str] = set()
 
-    def asks(self, tool: str) -> bool:
-        """Whether somebody is going to be asked about this tool."""
-        return self.confirmer is not None and not self._remembers(tool)
+    @property
+    def open(self) -> bool:
+        """Whether nobody is asked any more, whatever the tool."""
+        return self._all
+
+    def asks(self, call: ToolCallBlock) -> bool:
+        return self.confirmer is not None and not self._remembers(call.name)
 
     def _remembers(self, tool: str) -> bool:
         return self._all or tool in self._tools
 
-    async def check(self, tool: str, args: Any) -> str | None:
-        """Why the call may not run, or None."""
-        if self._remembers(tool):
+    async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
+        if self._remembers(call.name):
             return None
         if self.confirmer is None:
             return NOBODY_TO_ASK
         try:
-            answer = await self.confirmer(tool, preview(args), args)
+            answer = await self.confirmer(Question(call, preview(call.value), origin))
         except Exception as error:
             return f"refused: asking for confirmation failed: {error or type(error).__name__}"
-        return self._heed(tool, answer)
+        return self._heed(call.name, answer)
 
     def _heed(self, tool: str, answer: Answer) -> str | None:
         match answer.decision:

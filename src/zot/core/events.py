@@ -1,6 +1,6 @@
-"""What the agent says while it works: one ordered stream of small frozen events.
+"""Everything the core says: one ordered stream of small frozen events, and every reader hears it in the same order.
 
-Order within a prompt::
+Most readers want what is *shown*. Its order within a prompt::
 
     UserMessage
       TurnStart(step)
@@ -14,8 +14,12 @@ Order within a prompt::
     [Error]                         not after an abort nor after a refused turn
     Done                            always, exactly once, last
 
-``Notice`` may stand anywhere. A failure before the model answered has no AssistantStart. The tags are the
-wire names; ``zot.wire.events`` turns these into the JSON of ``--json`` and ``zot rpc``.
+``Notice`` and ``SessionFault`` may stand anywhere, also while nothing runs. A failure before the model answered has no
+AssistantStart. The tags are the wire names; ``zot.wire.events`` makes the JSON of ``--json`` and ``zot rpc`` of them.
+
+What is *recorded* is for the session alone, which is the first reader: ``MessageAppended`` comes before the event that
+shows the message, so whatever a reader has seen is on disk. What *happened* (``LifecycleEvent``) is for those who watch
+rather than show: extensions, and front ends that ask a person.
 """
 
 from __future__ import annotations
@@ -24,7 +28,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from zot.core.tool import ToolResult
 from zot.provider.messages import Message, ResultBlock, StopReason, ToolCallBlock, Usage
+
+REPLACES = "replaces"  # a mark in a message's ``meta``: it takes the place of the unanswered prompt before it
+
+Status = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
+
+# --- what is shown
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag="user_message"):
@@ -121,7 +132,13 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     pass
 
 
-AgentEvent = (
+class SessionFault(msgspec.Struct, frozen=True, tag="session_fault"):
+    """The conversation cannot be saved: told once when saving stops working, and once more if records are lost."""
+
+    message: str
+
+
+ShownEvent = (
     UserMessage
     | TurnStart
     | AssistantStart
@@ -138,6 +155,137 @@ AgentEvent = (
     | CompactStart
     | CompactDone
     | Notice
+    | SessionFault
     | Error
     | Done
 )
+
+# --- what is recorded
+
+
+class MessageAppended(msgspec.Struct, frozen=True, tag="message_appended"):
+    """The transcript has grown by this message, word for word; one marked ``REPLACES`` took the place of the last."""
+
+    message: Message
+
+
+class TranscriptCompacted(msgspec.Struct, frozen=True, tag="transcript_compacted"):
+    """All but the last ``keep_tail`` messages became ``summary``."""
+
+    keep_tail: int
+    summary: Message
+
+
+class UsageCounted(msgspec.Struct, frozen=True, tag="usage_counted"):
+    usage: Usage
+    cumulative: Usage
+
+
+class ToolStarting(msgspec.Struct, frozen=True, tag="tool_starting"):
+    """The next thing that happens is this call; if zot dies now, the model is told that it was interrupted."""
+
+    call: ToolCallBlock
+
+
+class ToolReturned(msgspec.Struct, frozen=True, tag="tool_returned"):
+    call_id: str
+    result: ToolResult
+
+
+class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint"):
+    """Everything so far must be durable now; after a turn with calls, as soon as one runs."""
+
+
+class ModelChanged(msgspec.Struct, frozen=True, tag="model_changed"):
+    """From the next request on this model answers."""
+
+    provider: str
+    model: str
+
+
+RecordedEvent = (
+    MessageAppended | TranscriptCompacted | UsageCounted | ToolStarting | ToolReturned | Checkpoint | ModelChanged
+)
+
+# --- what happened
+
+
+class PromptAccepted(msgspec.Struct, frozen=True, tag="prompt_accepted"):
+    """Input was taken, before it is appended or queued; not repeated when a queued prompt is run."""
+
+    text: str
+    image_count: int = 0
+    queued: bool = False
+
+
+class ConfirmationRequested(msgspec.Struct, frozen=True, tag="confirmation_requested"):
+    """The user is about to be asked."""
+
+    call: ToolCallBlock
+    preview: str
+    origin: str = ""
+
+
+class PermissionDecided(msgspec.Struct, frozen=True, tag="permission_decided"):
+    """``origin`` is the extension that asked for the call, empty for the model's own."""
+
+    call: ToolCallBlock
+    decision: Literal["approved", "denied", "cancelled"]
+    source: Literal["user", "remembered", "policy", "yolo"]
+    reason: str = ""
+    origin: str = ""
+
+
+class ToolEnded(msgspec.Struct, frozen=True, tag="tool_ended"):
+    """``call`` carries the arguments as they ran; ``executed`` says whether the tool's code was entered."""
+
+    call: ToolCallBlock
+    status: Status
+    executed: bool
+    result: ToolResult
+    origin: str = ""
+
+
+class CompactionStarted(msgspec.Struct, frozen=True, tag="compaction_started"):
+    id: str
+    message_count: int
+    token_estimate: int
+
+
+class CompactionEnded(msgspec.Struct, frozen=True, tag="compaction_ended"):
+    """Every started compaction ends with one of these, whatever happens."""
+
+    started: CompactionStarted
+    status: Status
+    error: str = ""
+
+
+class SessionStarted(msgspec.Struct, frozen=True, tag="session_started"):
+    """A conversation became the active one."""
+
+    session_id: str
+
+
+class SessionEnded(msgspec.Struct, frozen=True, tag="session_ended"):
+    """The conversation that was active is over."""
+
+    session_id: str
+    reason: Literal["shutdown", "session_switch"]
+
+
+LifecycleEvent = (
+    PromptAccepted
+    | ConfirmationRequested
+    | PermissionDecided
+    | ToolEnded
+    | CompactionStarted
+    | CompactionEnded
+    | SessionStarted
+    | SessionEnded
+)
+
+AgentEvent = ShownEvent | RecordedEvent | LifecycleEvent
+
+SHOWN: tuple[type[AgentEvent], ...] = ShownEvent.__args__
+RECORDED: tuple[type[AgentEvent], ...] = RecordedEvent.__args__
+LIFECYCLE: tuple[type[AgentEvent], ...] = LifecycleEvent.__args__

@@ -19,11 +19,11 @@ class TurnVerdict(msgspec.Struct, frozen=True):
 
 
 class ToolVerdict(msgspec.Struct, frozen=True):
-    """``modified_args`` is JSON text; empty or invalid JSON is ignored."""
+    """``args`` are to be used instead of the call's own; None leaves those."""
 
     allowed: bool = True
     reason: str = ""
-    modified_args: str = ""
+    args: dict[str, Any] | None = None
 
 
 class TextVerdict(msgspec.Struct, frozen=True):
@@ -50,6 +50,12 @@ class Interceptor(Protocol):
 
 
 class Gate(Protocol):
-    """Asked after the interceptors, with the arguments as they will run. Returns a refusal or None."""
+    """Asked after the interceptors, with the call as it will run."""
 
-    async def check(self, tool: str, args: Any) -> str | None: ...
+    def asks(self, call: ToolCallBlock) -> bool:
+        """Whether somebody is going to be asked about it."""
+        ...
+
+    async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
+        """Why it may not run, or None."""
+        ...

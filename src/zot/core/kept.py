@@ -42,7 +42,7 @@ def with_text(message: Message, text: str) -> Message:
 
 
 def _is_complete(call: ToolCallBlock) -> bool:
-    return not call.arguments.strip() or isinstance(call.parsed(), dict)
+    return not call.arguments.strip() or isinstance(call.value, dict)
 
 
 def _text_of(message: Message) -> tuple[Block, ...]:

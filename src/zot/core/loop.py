@@ -10,8 +10,8 @@ from itertools import count
 import msgspec
 
 from zot.core import compaction, events
+from zot.core.events import REPLACES
 from zot.core.inputs import Prompt
-from zot.core.journal import REPLACES
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool_runs import ToolRuns
@@ -35,7 +35,7 @@ class Loop:
         self._may_compact = True
 
     def say(self, prompt: Prompt, *, instead: bool = False) -> None:
-        """The user speaks: into the transcript and the journal, then to the readers; ``instead`` of what failed."""
+        """The user speaks: into transcript and session first, then it is shown; ``instead`` of what failed."""
         message = user_message(prompt.text, prompt.images)
         if instead and self._state.unanswered is not None:
             message = msgspec.structs.replace(message, meta={REPLACES: "true"})

@@ -1,43 +1,33 @@
-"""One run of the agent: who hears it and who may end it.
+"""One run of the agent, and who may end it.
 
-Readers are called in order, synchronously, and cannot speak back: a reader that raises is dropped and ends the
-run as an abort would, and its exception comes out of the call that started the run. ``abort`` cancels the task
-of the run; a cancellation from anywhere else is told apart by counting and passes on.
+A reader that raises is left out and ends the run as an abort would; its exception comes out of the call that started
+the run. ``abort`` cancels the task of the run; a cancellation from elsewhere is told apart by counting and passes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
 
-from zot.core.events import AgentEvent
-
-Emit = Callable[[AgentEvent], None]
+from zot.core.readers import Readers
 
 
 class Run:
     """Made inside the task that does the work; ``emit`` is the hot path of streaming."""
 
-    def __init__(self, readers: Sequence[Emit]) -> None:
+    def __init__(self, readers: Readers) -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an agent runs inside an asyncio task")
         self._task = task
         self._cancels_before = task.cancelling()
-        self._readers = tuple(readers)
         self._aborted = False
         self.failure: Exception | None = None
+        self.emit = readers.emit
+        readers.hear_all()
+        readers.on_failure = self._reader_failed
 
-    def emit(self, event: AgentEvent) -> None:
-        for reader in self._readers:
-            try:
-                reader(event)
-            except Exception as error:
-                self._drop(reader, error)
-
-    def _drop(self, reader: Emit, error: Exception) -> None:
-        self._readers = tuple(r for r in self._readers if r is not reader)
+    def _reader_failed(self, error: Exception) -> None:
         self.failure = self.failure or error
         self.abort()
 

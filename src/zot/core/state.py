@@ -1,18 +1,17 @@
 """What an agent remembers and works with: transcript, model, tools, cost. The only mutable place of the core.
 
 Every change of the transcript goes through ``append``, ``replace_last``, ``set_messages`` or ``replace_by_summary``;
-each bumps the revision, and all but ``set_messages`` tell the journal before anyone else can know.
+each bumps the revision, and all but ``set_messages`` are emitted for the session before anyone else can know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from zot.core.events import REPLACES, MessageAppended, TranscriptCompacted, UsageCounted
 from zot.core.inputs import Inputs
 from zot.core.interceptors import Gate, Interceptor
-from zot.core.journal import REPLACES, Journal, NoJournal
-from zot.core.lifecycle import LifecycleEvent
-from zot.core.run import Emit
+from zot.core.readers import Readers
 from zot.core.tool import Tool, spec_of
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model, Reasoning
@@ -22,12 +21,12 @@ NOTHING_SPENT = Usage()
 
 System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
-Listener = Callable[[LifecycleEvent], None]
 
 
 class AgentState:
-    """``reasoning``, ``temperature``, ``interceptors``, ``observers``, ``gate`` and the limits may be set at any
-    time and hold from the next model call or tool on. The client belongs to the caller, who also closes it."""
+    """``readers`` hear everything, the session first. ``reasoning``, ``temperature``, ``interceptors``, ``gate`` and
+    the limits may be set at any time and hold from the next model call or tool on. The client belongs to the caller,
+    who also closes it."""
 
     def __init__(
         self,
@@ -41,8 +40,7 @@ class AgentState:
         temperature: float | None = None,
         interceptors: Sequence[Interceptor] = (),
         gate: Gate | None = None,
-        journal: Journal | None = None,
-        observers: Sequence[Emit] = (),
+        readers: Readers | None = None,
         messages: Sequence[Message] = (),
         cumulative: Usage = NOTHING_SPENT,
         session_id: str = "",
@@ -56,11 +54,10 @@ class AgentState:
         self.reasoning: Reasoning = reasoning
         self.temperature = temperature
         self.interceptors = list(interceptors)
-        self.observers = list(observers)
-        self.listeners: list[Listener] = []
+        self.readers = readers or Readers()
+        self.emit = self.readers.emit
         self.system_editor: SystemEditor | None = None
         self.gate = gate
-        self.journal: Journal = journal or NoJournal()
         self.session_id = session_id
         self.compact_at = compact_at
         self.max_cost_usd = max_cost_usd
@@ -89,7 +86,7 @@ class AgentState:
         self.specs = tuple(spec_of(tool) for tool in self.toolbox.values())
 
     def append(self, message: Message) -> None:
-        self.journal.appended(message)
+        self.emit(MessageAppended(message))
         self._transcript.append(message)
         self.revision += 1
 
@@ -105,13 +102,13 @@ class AgentState:
         del self._transcript[-2]
 
     def set_messages(self, messages: Iterable[Message]) -> None:
-        """Replace the transcript (resume, clear, switch); the journal is not told."""
+        """Replace the transcript (resume, clear, switch); the session is not told."""
         self._replace(messages)
         self.rebuild_system()
 
     def replace_by_summary(self, summary: Message, keep_tail: int) -> None:
         tail = self._transcript[len(self._transcript) - keep_tail :]
-        self.journal.compacted(keep_tail, summary)
+        self.emit(TranscriptCompacted(keep_tail, summary))
         self._replace([summary, *tail])
 
     def _replace(self, messages: Iterable[Message]) -> None:
@@ -127,12 +124,8 @@ class AgentState:
         """Count one model call, priced by the current model unless the provider named the cost itself."""
         priced = usage if usage.cost_usd else self.model.priced(usage)
         self.cost = self.cost + priced
-        self.journal.used(priced, self.cost)
+        self.emit(UsageCounted(priced, self.cost))
         return priced
-
-    def tell(self, event: LifecycleEvent) -> None:
-        for listener in self.listeners:
-            listener(event)
 
     # --- the system prompt, which an editor may change once per conversation, model and tool set
 

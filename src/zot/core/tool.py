@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from zot.provider.messages import Hunks, ResultBlock, TextBlock
+from zot.provider.messages import Hunks, ResultBlock, TextBlock, ToolCallBlock
 from zot.provider.model_call import ToolSpec
 
 MOST_HUNKS = 1_000
@@ -45,10 +45,14 @@ def hunks_of(details: dict[str, Any] | None) -> Hunks:
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """What a running call may use: its id and a sink for live progress text (never sent to the model)."""
+    """What a running tool may use: the call as it runs and a sink for live progress text (never sent to the model)."""
 
-    call_id: str
+    call: ToolCallBlock
     progress: Callable[[str], None]
+
+    @property
+    def call_id(self) -> str:
+        return self.call.id
 
 
 class Tool(Protocol):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any
 
 import msgspec
 
-from zot.core.confirm import ConfirmGate, preview
-from zot.core.lifecycle import ConfirmationRequested, PermissionDecided, Status, ToolEnded
+from zot.core.confirm import preview
+from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
+from zot.core.interceptors import Gate
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.core.verdicts import review_call
@@ -24,11 +25,10 @@ STOPPED = text_result("aborted: the call was stopped before it finished", is_err
 
 
 class Permitted(msgspec.Struct, frozen=True):
-    """A call that may run: ``call`` and ``args`` are as they will run."""
+    """A call that may run, with the arguments it will run with."""
 
     tool: Tool
     call: ToolCallBlock
-    args: dict[str, Any]
     origin: str = ""
 
 
@@ -42,7 +42,7 @@ async def permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlo
         return await _permit(state, tools, call, origin)
     except ToolError as refusal:
         status: Status = "blocked" if isinstance(refusal, Blocked) else "failed"
-        state.tell(ToolEnded(call, status, False, text_result(str(refusal), is_error=True), origin))
+        state.emit(ToolEnded(call, status, False, text_result(str(refusal), is_error=True), origin))
         raise
 
 
@@ -50,15 +50,15 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
     """Run it; only a cancellation comes out as an exception."""
     call = permitted.call
     try:
-        result = await permitted.tool.execute(permitted.args, context)
+        result = await permitted.tool.execute(arguments(call), context)
     except asyncio.CancelledError:
-        state.tell(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
+        state.emit(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
         raise
     except ToolError as error:
         result = text_result(str(error), is_error=True)
     except Exception as error:
         result = text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
-    state.tell(ToolEnded(call, _status(result), True, result, permitted.origin))
+    state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
     return result
 
 
@@ -69,44 +69,32 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
     arguments(call)  # nonsense is not worth a question
     reviewed = await review_call(state.interceptors, call, origin)
     if isinstance(reviewed, str):
-        state.tell(PermissionDecided(call, "denied", "policy", reviewed, origin))
+        state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin))
         raise Blocked(reviewed)
-    args = arguments(reviewed)
-    await _confirm(state, reviewed, args, origin)
-    return Permitted(tool, reviewed, args, origin)
+    if state.gate is None:
+        state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin))
+    else:
+        await _confirm(state, state.gate, reviewed, origin)
+    return Permitted(tool, reviewed, origin)
 
 
-async def _confirm(state: AgentState, call: ToolCallBlock, args: dict[str, Any], origin: str) -> None:
-    gate = state.gate
-    if gate is None:
-        state.tell(PermissionDecided(call, "approved", "yolo", "", origin))
-        return
-    asks = gate.asks(call.name) if isinstance(gate, ConfirmGate) else True
+async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> None:
+    asks = gate.asks(call)
     if asks:
-        state.tell(ConfirmationRequested(call, preview(args), origin))
+        state.emit(ConfirmationRequested(call, preview(call.value), origin))
     source = "user" if asks else "remembered"
     try:
-        refusal = await gate.check(call.name, args)
+        refusal = await gate.check(call, origin)
     except asyncio.CancelledError:
-        state.tell(PermissionDecided(call, "cancelled", source, "", origin))
+        state.emit(PermissionDecided(call, "cancelled", source, "", origin))
         raise
     except Exception as error:
         refusal = f"refused: the confirm gate failed: {error or type(error).__name__}"
-    _decide(state, call, refusal, source, origin)
-
-
-def _decide(
-    state: AgentState,
-    call: ToolCallBlock,
-    refusal: str | None,
-    source: Literal["user", "remembered"],
-    origin: str,
-) -> None:
     if refusal is None:
-        state.tell(PermissionDecided(call, "approved", source, "", origin))
+        state.emit(PermissionDecided(call, "approved", source, "", origin))
         return
     # A refusal nobody was asked about is the rule's, not the user's.
-    state.tell(PermissionDecided(call, "denied", "user" if source == "user" else "policy", refusal, origin))
+    state.emit(PermissionDecided(call, "denied", "user" if asks else "policy", refusal, origin))
     raise Blocked(refusal)
 
 
@@ -117,13 +105,13 @@ def _status(result: ToolResult) -> Status:
 
 
 def arguments(call: ToolCallBlock) -> dict[str, Any]:
-    """The arguments as an object; none at all means an empty one."""
-    if not call.arguments.strip():
-        return {}
+    """The arguments as an object; ToolError says what is wrong with them."""
+    if call.args is not None:
+        return call.args
+    if call.value is not None:
+        raise ToolError(f"the arguments of {call.name} must be a JSON object")
     try:
-        args = msgspec.json.decode(call.arguments.encode("utf-8", "surrogatepass"))
+        msgspec.json.decode(call.arguments.encode("utf-8", "surrogatepass"))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ToolError(f"the arguments of {call.name} are not valid JSON: {error}") from None
-    if not isinstance(args, dict):
-        raise ToolError(f"the arguments of {call.name} must be a JSON object")
-    return cast("dict[str, Any]", args)
+    raise ToolError(f"the arguments of {call.name} must be a JSON object")  # they are `null`

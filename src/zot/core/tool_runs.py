@@ -13,7 +13,7 @@ from itertools import groupby
 import msgspec
 
 from zot.core import events
-from zot.core.lifecycle import ToolEnded
+from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, hunks_of, text_result
@@ -69,7 +69,7 @@ class ToolRuns:
         try:
             return _Ready(place, await permit(self._state, self._tools, self._calls[place]))
         except ToolError as refusal:
-            self._state.journal.turn_ended()
+            self._run.emit(Checkpoint())
             self._settle(place, text_result(str(refusal), is_error=True))
             return None
 
@@ -84,11 +84,11 @@ class ToolRuns:
                 group.create_task(self._execute(call))
 
     async def _execute(self, ready: _Ready) -> None:
-        self._state.journal.tool_intent(self._calls[ready.place])
+        self._run.emit(ToolStarting(self._calls[ready.place]))
         # The next thing the loop does once the tool waits for something: the disk works while the tool does.
-        asyncio.get_running_loop().call_soon(self._state.journal.turn_ended)
+        asyncio.get_running_loop().call_soon(self._run.emit, Checkpoint())
         try:
-            result = await execute(self._state, ready.permitted, self._context(ready.place))
+            result = await execute(self._state, ready.permitted, self._context(ready))
         except asyncio.CancelledError:
             self._finish(ready.place, STOPPED)
             if self._run.cancelled:
@@ -96,19 +96,19 @@ class ToolRuns:
             return  # the tool cancelled itself; the run goes on
         self._finish(ready.place, result)
 
-    def _context(self, place: int) -> ToolContext:
-        call_id = self._calls[place].id
+    def _context(self, ready: _Ready) -> ToolContext:
+        call_id = self._calls[ready.place].id
 
         def progress(text: str) -> None:
-            if self._results[place] is None:  # a straggler after the result is not heard
+            if self._results[ready.place] is None:  # a straggler after the result is not heard
                 self._run.emit(events.ToolProgress(call_id, text))
 
-        return ToolContext(call_id, progress)
+        return ToolContext(ready.permitted.call, progress)
 
     # --- after
 
     def _finish(self, place: int, result: ToolResult) -> None:
-        self._state.journal.tool_outcome(self._calls[place].id, result)
+        self._run.emit(ToolReturned(self._calls[place].id, result))
         self._settle(place, result)
 
     def _settle(self, place: int, result: ToolResult) -> None:
@@ -125,7 +125,7 @@ class ToolRuns:
     def _answer(self) -> None:
         for place, result in enumerate(self._results):
             if result is None:
-                self._state.tell(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN))
+                self._run.emit(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN))
                 self._settle(place, NOT_RUN)
         results = (result or NOT_RUN for result in self._results)
         blocks = (

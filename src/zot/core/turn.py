@@ -178,7 +178,7 @@ class Turn:
         if outcome.stop == "aborted":
             why = "aborted"
         if outcome.stop != "tool_use":  # else ToolRuns tells it, once the first call runs
-            self._state.journal.turn_ended()
+            self._run.emit(events.Checkpoint())
         self._run.emit(events.TurnEnd(outcome.stop, why))
         return outcome
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
-import msgspec
-
 from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
 from zot.provider.messages import ToolCallBlock
 
@@ -37,8 +35,8 @@ async def review_call(
         verdict = await _ask(interceptor.before_tool(call, origin), ToolVerdict)
         if not verdict.allowed:
             return verdict.reason or CALL_REFUSED
-        if _is_json(verdict.modified_args):
-            call = msgspec.structs.replace(call, arguments=verdict.modified_args)
+        if verdict.args is not None:
+            call = call.with_args(verdict.args)
     return call
 
 
@@ -57,11 +55,3 @@ async def _ask(question: Awaitable[_Verdict], verdict: type[_Verdict]) -> _Verdi
         return await question
     except Exception as error:
         return verdict(allowed=False, reason=f"an interceptor failed: {error or type(error).__name__}")
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return True

@@ -7,7 +7,8 @@ dialects and by ``core.session.records``, never here.
 from __future__ import annotations
 
 import time as _time
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -40,19 +41,35 @@ class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
     data: bytes
 
 
-class ToolCallBlock(msgspec.Struct, frozen=True, tag="tool_call"):
-    """A call the model made. ``arguments`` is the raw JSON text as it was streamed, possibly invalid."""
+class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
+    """A call the model made. ``arguments`` is the JSON text as it was streamed, possibly invalid.
+
+    The text is decoded once, when somebody first asks, and the value travels with the call: whoever reads ``value``
+    or ``args`` must not change it. The text stays what it was, for transcripts and providers' caches.
+    """
 
     id: str
     name: str
     arguments: str = "{}"
 
-    def parsed(self) -> Any:
-        """The arguments as JSON, or None when they are empty or invalid."""
+    @cached_property
+    def value(self) -> Any:
+        """The arguments as JSON of any kind; None when the text is empty or invalid."""
         try:
             return msgspec.json.decode(self.arguments.encode("utf-8", "surrogatepass"))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return None
+
+    @property
+    def args(self) -> dict[str, Any] | None:
+        """The arguments as an object, empty when there is no text; None when they are not an object."""
+        if isinstance(self.value, dict):
+            return cast("dict[str, Any]", self.value)
+        return None if self.arguments.strip() else {}
+
+    def with_args(self, args: dict[str, Any]) -> ToolCallBlock:
+        """The same call with other arguments."""
+        return ToolCallBlock(self.id, self.name, msgspec.json.encode(args).decode())
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 
-from zot.core.confirm import Answer, Confirmer
+from zot.core.confirm import Answer, Confirmer, Question
 from zot.wire.caller_values import Decision, answer_of
 
 
@@ -22,8 +23,8 @@ class Approval(msgspec.Struct, frozen=True):
 def confirmer(approve: Callable[[Approval], Awaitable[Decision] | Decision]) -> Confirmer:
     """What the gate asks."""
 
-    async def confirm(tool: str, preview: str, args: Any) -> Answer:
-        decision = approve(Approval(tool, args, preview))
+    async def confirm(question: Question) -> Answer:
+        decision = approve(Approval(question.call.name, deepcopy(question.call.args), question.preview))
         return answer_of(await decision if isinstance(decision, Awaitable) else decision)
 
     return confirm

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, cast
 
 import msgspec
@@ -75,14 +76,14 @@ class _BeforeTurn(_Callables):
 
 class _BeforeTool(_Callables):
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        answer = await self._ask(ToolRequest(call.id, call.name, call.parsed(), origin))
+        answer = await self._ask(ToolRequest(call.id, call.name, deepcopy(call.value), origin))
         match answer:
             case None | True:
                 return ToolVerdict()
             case str(reason) | Refuse(reason):
                 return ToolVerdict(False, reason)
             case dict():
-                return ToolVerdict(modified_args=msgspec.json.encode(cast("Any", answer)).decode())
+                return ToolVerdict(args=cast("dict[str, Any]", answer))
             case other:
                 return ToolVerdict(False, _nonsense(other))
 

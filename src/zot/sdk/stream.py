@@ -13,12 +13,12 @@ from contextlib import suppress
 from typing import Any
 
 from zot.core.events import AgentEvent
-from zot.core.run import Emit
+from zot.core.readers import Reader
 from zot.wire import rpc_frames
 from zot.wire.events import of
 from zot.wire.rpc_frames import Event
 
-Job = Callable[[Emit], Coroutine[Any, Any, Any]]
+Job = Callable[[Reader], Coroutine[Any, Any, Any]]
 
 
 class Work:

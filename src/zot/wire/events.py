@@ -256,7 +256,7 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
         case ev.AssistantMessage(message):
             return AssistantMessage(content=_contents(message.content), time=message.time)
         case ev.ToolCall(call):
-            return ToolCall(id=call.id, name=call.name, args=call.parsed())
+            return ToolCall(id=call.id, name=call.name, args=call.value)
         case ev.ToolResultEvent(id, is_error, content):
             return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)))
         case ev.UsageEvent(usage, cumulative, auxiliary):
@@ -298,7 +298,7 @@ def _contents(blocks: tuple[Block, ...]) -> tuple[Content, ...]:
 def _content(block: TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock) -> Content:
     match block:
         case ToolCallBlock(id, name):
-            return ToolCallContent(id=id, name=name, args=block.parsed())
+            return ToolCallContent(id=id, name=name, args=block.value)
         case ToolResultBlock(call_id, content, is_error):
             return ToolResultContent(call_id=call_id, is_error=is_error, content=tuple(map(_result, content)))
         case _:

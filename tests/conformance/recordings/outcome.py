@@ -84,7 +84,7 @@ def _streamed(events: list[StreamEvent]) -> Streamed:
     content = finished.message.content
     outcome = Outcome(
         "".join(block.text for block in content if isinstance(block, TextBlock)),
-        [(call.name, call.parsed()) for call in finished.message.tool_calls()],
+        [(call.name, call.value) for call in finished.message.tool_calls()],
         [(block.summary, block.encrypted_content) for block in content if isinstance(block, ReasoningBlock)],
         _counts(usage.usage),
         finished.stop,
@@ -105,7 +105,7 @@ def _delta_calls(events: list[StreamEvent]) -> list[tuple[str, Any]]:
             names[event.id], pieces[event.id] = event.name, ""
         elif isinstance(event, ToolArgs):
             pieces[event.id] += event.delta
-    return [(name, ToolCallBlock(id, name, pieces[id] or "{}").parsed()) for id, name in names.items()]
+    return [(name, ToolCallBlock(id, name, pieces[id] or "{}").value) for id, name in names.items()]
 
 
 def parsed(arguments: str) -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.fakes.client import FakeClient
+from tests.fakes.journal import FakeJournal
 from zot.core import events
 from zot.core.agent import Agent, Outcome
 from zot.core.events import AgentEvent
+from zot.core.readers import Reader
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
 from zot.provider.model_call import ToolSpec
@@ -22,11 +24,19 @@ def plain_system(specs: tuple[ToolSpec, ...]) -> str:
     return "system"
 
 
-def make_agent(*answers: Any, **options: Any) -> tuple[Agent, FakeClient]:
+def make_agent(
+    *answers: Any, journal: FakeJournal | None = None, observers: Sequence[Reader] = (), **options: Any
+) -> tuple[Agent, FakeClient]:
+    """``journal`` stands where a session does, first of all readers; ``observers`` hear what is shown."""
     client = FakeClient(*answers)
     options.setdefault("model", MODEL)
     options.setdefault("system", plain_system)
-    return Agent(client=client, **options), client
+    agent = Agent(client=client, **options)
+    if journal is not None:
+        agent.readers.add(journal.read, *events.RECORDED, first=True)
+    for observer in observers:
+        agent.readers.add(observer, *events.SHOWN)
+    return agent, client
 
 
 async def heard(agent: Agent, text: str = "go") -> tuple[Outcome, list[AgentEvent]]:

@@ -16,6 +16,7 @@ from zot.core.agent import Agent
 from zot.core.events import AgentEvent
 from zot.core.interceptors import TurnVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import TextDelta
 
 
@@ -204,7 +205,10 @@ async def test_abort_while_the_gate_asks_refuses_the_call() -> None:
     asked = asyncio.Event()
 
     class Asking:
-        async def check(self, tool: str, args: object) -> str | None:
+        def asks(self, call: ToolCallBlock) -> bool:
+            return True
+
+        async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
             asked.set()
             return await asyncio.Future()
 

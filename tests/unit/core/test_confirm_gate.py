@@ -9,9 +9,14 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, results
-from zot.core.confirm import Answer, ConfirmGate, preview
+from zot.core.confirm import Answer, ConfirmGate, Question, preview
+from zot.provider.messages import ToolCallBlock
 
 ONCE, TOOL, ALL, DENY = Answer("once"), Answer("tool"), Answer("all"), Answer("deny")
+
+
+def call(name: str, args: dict[str, Any]) -> ToolCallBlock:
+    return ToolCallBlock("t1", name).with_args(args)
 
 
 class FakeConfirmer:
@@ -21,8 +26,8 @@ class FakeConfirmer:
         self._answers = list(answers)
         self.asked: list[tuple[str, str, Any]] = []
 
-    async def __call__(self, tool: str, shown: str, args: Any) -> Answer:
-        self.asked.append((tool, shown, args))
+    async def __call__(self, question: Question) -> Answer:
+        self.asked.append((question.call.name, question.preview, question.call.args))
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 
@@ -48,8 +53,8 @@ async def test_a_plain_yes_asks_again_next_time() -> None:
     """engine-195: a plain yes is not remembered: the same call asks again."""
     confirmer = FakeConfirmer(ONCE)
     gate = ConfirmGate(confirmer)
-    assert await gate.check("bash", {"command": "ls"}) is None
-    assert await gate.check("bash", {"command": "ls"}) is None
+    assert await gate.check(call("bash", {"command": "ls"})) is None
+    assert await gate.check(call("bash", {"command": "ls"})) is None
     assert confirmer.asked == [("bash", "ls", {"command": "ls"})] * 2
 
 
@@ -57,9 +62,9 @@ async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> 
     """engine-196: an answer remembered for one tool does not cover another."""
     confirmer = FakeConfirmer(TOOL, DENY)
     gate = ConfirmGate(confirmer)
-    assert await gate.check("bash", {}) is None
-    assert await gate.check("bash", {}) is None
-    assert await gate.check("write", {}) is not None
+    assert await gate.check(call("bash", {})) is None
+    assert await gate.check(call("bash", {})) is None
+    assert await gate.check(call("write", {})) is not None
     assert [tool for tool, _, _ in confirmer.asked] == ["bash", "write"]
 
 
@@ -67,8 +72,8 @@ async def test_remembering_all_skips_every_question() -> None:
     """engine-197: after "all" no further question is asked for any tool."""
     confirmer = FakeConfirmer(ALL)
     gate = ConfirmGate(confirmer)
-    assert await gate.check("bash", {}) is None
-    assert await gate.check("write", {}) is None
+    assert await gate.check(call("bash", {})) is None
+    assert await gate.check(call("write", {})) is None
     assert len(confirmer.asked) == 1
 
 
@@ -76,42 +81,42 @@ async def test_yolo_skips_every_question() -> None:
     """engine-197: `/yolo` opens the gate without asking anybody."""
     gate = ConfirmGate()
     gate.allow_all()
-    assert await gate.check("bash", {}) is None
+    assert await gate.check(call("bash", {})) is None
 
 
 async def test_reset_forgets_every_yes() -> None:
     confirmer = FakeConfirmer(ALL, DENY)
     gate = ConfirmGate(confirmer)
-    await gate.check("bash", {})
+    await gate.check(call("bash", {}))
     gate.reset()
-    assert await gate.check("bash", {}) is not None
+    assert await gate.check(call("bash", {})) is not None
 
 
 async def test_a_refusal_gives_its_reason_trimmed_or_a_default() -> None:
     """engine-198: a refusal gives its own reason, trimmed, or a default one."""
-    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  not now "))).check("bash", {}) == "not now"
-    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  "))).check("bash", {})
+    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  not now "))).check(call("bash", {})) == "not now"
+    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  "))).check(call("bash", {}))
 
 
 async def test_a_refusal_remembers_nothing() -> None:
     confirmer = FakeConfirmer(DENY, ONCE)
     gate = ConfirmGate(confirmer)
-    assert await gate.check("bash", {}) is not None
-    assert await gate.check("bash", {}) is None
+    assert await gate.check(call("bash", {})) is not None
+    assert await gate.check(call("bash", {})) is None
     assert len(confirmer.asked) == 2
 
 
 async def test_a_confirmer_can_be_attached_later() -> None:
     gate = ConfirmGate()
     gate.confirmer = FakeConfirmer(ONCE)
-    assert await gate.check("bash", {}) is None
+    assert await gate.check(call("bash", {})) is None
 
 
 async def test_a_confirmer_that_fails_refuses() -> None:
-    async def broken(tool: str, shown: str, args: Any) -> Answer:
+    async def broken(question: Question) -> Answer:
         raise ConnectionError("client gone")
 
-    refusal = await ConfirmGate(broken).check("bash", {})
+    refusal = await ConfirmGate(broken).check(call("bash", {}))
     assert refusal and "client gone" in refusal
 
 

@@ -4,44 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.fakes.client import calls, says
 from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, of, results, words
 from zot.core import events
 from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
-from zot.provider.messages import TextBlock
+from zot.provider.messages import TextBlock, ToolCallBlock
 
 
 async def test_modified_arguments_reach_the_tool_and_not_the_transcript() -> None:
     """engine-145: rewritten arguments reach the tool, and the transcript keeps the original ones."""
     tool = FakeTool()
-    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args='{"command":"ls -l"}'))
+    rewrite = FakeInterceptor(tool=ToolVerdict(args={"command": "ls -l"}))
     agent, client = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
     _, said = await heard(agent)
     assert tool.ran == [{"command": "ls -l"}]
     assert of(said, events.ToolCall)[0].call.arguments == '{"command":"ls"}'
     assert client.requests[1].messages[1].tool_calls()[0].arguments == '{"command":"ls"}'
-
-
-@pytest.mark.parametrize("modified", ["", "{", "not json"])
-async def test_invalid_modified_arguments_are_ignored(modified: str) -> None:
-    """engine-146: rewritten arguments that are no JSON object are ignored."""
-    tool = FakeTool()
-    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args=modified))
-    agent, _ = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
-    await heard(agent)
-    assert tool.ran == [{"command": "ls"}]
-
-
-async def test_modified_arguments_that_are_no_object_do_not_run() -> None:
-    tool = FakeTool()
-    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args="[1]"))
-    agent, _ = make_agent(calls(("bash", {"command": "ls"})), says("ok"), tools=[tool], interceptors=[rewrite])
-    _, said = await heard(agent)
-    assert tool.ran == [] and results(said)[0][1]
 
 
 async def test_the_reason_of_a_refusal_is_the_result_and_the_tool_does_not_run() -> None:
@@ -66,7 +46,7 @@ async def test_a_refusal_without_a_reason_gets_a_default_text() -> None:
 
 
 async def test_each_interceptor_sees_the_rewrite_of_the_one_before() -> None:
-    first = FakeInterceptor(tool=ToolVerdict(modified_args='{"n":2}'))
+    first = FakeInterceptor(tool=ToolVerdict(args={"n": 2}))
     second = FakeInterceptor()
     agent, _ = make_agent(calls(("bash", {"n": 1})), says("ok"), tools=[FakeTool()], interceptors=[first, second])
     await heard(agent)
@@ -77,12 +57,15 @@ async def test_the_gate_is_asked_after_interception_with_the_arguments_that_will
     asked: list[tuple[str, Any]] = []
 
     class Gate:
-        async def check(self, tool: str, args: Any) -> str | None:
-            asked.append((tool, args))
+        def asks(self, call: ToolCallBlock) -> bool:
+            return True
+
+        async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
+            asked.append((call.name, call.args))
             return "no"
 
     tool = FakeTool()
-    rewrite = FakeInterceptor(tool=ToolVerdict(modified_args='{"n":2}'))
+    rewrite = FakeInterceptor(tool=ToolVerdict(args={"n": 2}))
     agent, _ = make_agent(calls(("bash", {"n": 1})), says("ok"), tools=[tool], interceptors=[rewrite], gate=Gate())
     _, said = await heard(agent)
     assert asked == [("bash", {"n": 2})]
@@ -105,7 +88,10 @@ async def test_an_interceptor_that_raises_refuses_the_turn() -> None:
 
 async def test_a_gate_that_raises_denies_the_call() -> None:
     class Broken:
-        async def check(self, tool: str, args: Any) -> str | None:
+        def asks(self, call: ToolCallBlock) -> bool:
+            return True
+
+        async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
             raise RuntimeError("no terminal")
 
     tool = FakeTool()

@@ -12,9 +12,8 @@ from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.journal import FakeJournal
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import make_agent, running
-from zot.core.events import AgentEvent
+from zot.core.events import REPLACES, AgentEvent
 from zot.core.interceptors import ToolVerdict
-from zot.core.journal import REPLACES
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ProviderError
 from zot.provider.messages import Message
@@ -76,7 +75,7 @@ async def test_an_aborted_tool_has_an_outcome_and_the_one_behind_it_no_intent() 
     assert journal.names()[-3:] == ["tool_outcome", "appended", "turn_ended"]
 
 
-async def test_a_journal_that_fails_is_told_as_an_error_and_raised() -> None:
+async def test_a_session_that_raises_ends_the_run_and_its_exception_comes_out() -> None:
     class Full(FakeJournal):
         def appended(self, message: Message) -> None:
             if message.role == "assistant":
@@ -86,7 +85,7 @@ async def test_a_journal_that_fails_is_told_as_an_error_and_raised() -> None:
     agent, _ = make_agent(says("ok"), journal=Full())
     with pytest.raises(OSError, match="no space left"):
         await agent.prompt("go", emit=said.append)
-    assert [str(type(e).__struct_config__.tag) for e in said][-2:] == ["error", "done"]
+    assert [str(type(e).__struct_config__.tag) for e in said][-1] == "done"
     assert not agent.busy
 
 

@@ -114,7 +114,7 @@ async def test_tool_calls_stream(pool: HttpPool, dialect: Dialect, path: str) ->
     with FakeModelServer([CallTools(calls, text="Look:")]) as server:
         last = finished(await events_of(client(server.url + path, pool, dialect)))
     assert last.stop == "tool_use"
-    assert [(call.id, call.name, call.parsed()) for call in last.message.tool_calls()] == [
+    assert [(call.id, call.name, call.value) for call in last.message.tool_calls()] == [
         ("call_1", "bash", {"command": "true"}),
         ("own-id", "read", {"path": "é"}),
     ]

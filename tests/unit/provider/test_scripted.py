@@ -61,7 +61,7 @@ async def test_tool_calls_stream_with_their_arguments(tmp_path: Path) -> None:
     last = events[-1]
     assert isinstance(last, Finished)
     assert last.stop == "tool_use"
-    assert [call.parsed() for call in last.message.tool_calls()] == [{"command": "true"}, {}]
+    assert [call.value for call in last.message.tool_calls()] == [{"command": "true"}, {}]
 
 
 async def test_usage_counts_four_characters_to_a_token(tmp_path: Path) -> None:

@@ -168,11 +168,12 @@ from pathlib import Path
 from zot.agent.tools.registry import builtin_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext
+from zot.provider.messages import ToolCallBlock
 
 async def main():
     [bash] = builtin_tools(Workspace(Path("/")), names=["bash"])
     say = lambda text: print(text, end="", flush=True)
-    await bash.execute({"command": sys.argv[1]}, ToolContext("1", say))
+    await bash.execute({"command": sys.argv[1]}, ToolContext(ToolCallBlock("1", "bash"), say))
     print("done", flush=True)
 
 asyncio.run(main())

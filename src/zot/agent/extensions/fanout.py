@@ -10,7 +10,7 @@ from typing import Any
 
 from zot.agent.extensions.process.child import Child
 from zot.agent.extensions.tools import wire_blocks
-from zot.core import events, lifecycle
+from zot.core import events
 from zot.provider.messages import TextBlock, ToolCallBlock
 from zot.wire.codec import encode
 from zot.wire.frames import Event, ResultView
@@ -25,8 +25,8 @@ class Fanout:
         self._cwd = cwd
         self._sequence = 0
 
-    def observe(self, event: events.AgentEvent | lifecycle.LifecycleEvent) -> None:
-        """A reader of the agent's stream and of its lifecycle."""
+    def observe(self, event: events.AgentEvent) -> None:
+        """A reader of the agent's stream, for the kinds in ``OBSERVED``."""
         translate = _TRANSLATIONS.get(type(event))
         if translate is not None:
             name, fields = translate
@@ -56,12 +56,12 @@ def _call(call: ToolCallBlock, origin: str = "") -> _Fields:
 
 
 def _tool_call(event: events.ToolCall) -> _Fields:
-    return {**_call(event.call), "tool_args": event.call.parsed()}
+    return {**_call(event.call), "tool_args": event.call.value}
 
 
-def _tool_result(event: lifecycle.ToolEnded) -> _Fields:
+def _tool_result(event: events.ToolEnded) -> _Fields:
     content, cut = wire_blocks(event.result.content)
-    args: Any = event.call.parsed() if event.call.arguments.strip() else {}
+    args: Any = event.call.value if event.call.arguments.strip() else {}
     return {
         **_call(event.call, event.origin),
         "tool_args": args,
@@ -72,20 +72,20 @@ def _tool_result(event: lifecycle.ToolEnded) -> _Fields:
     }
 
 
-def _prompt(event: lifecycle.PromptAccepted) -> _Fields:
+def _prompt(event: events.PromptAccepted) -> _Fields:
     return {"text": event.text, "queued": event.queued, "image_count": event.image_count}
 
 
-def _confirmation(event: lifecycle.ConfirmationRequested) -> _Fields:
+def _confirmation(event: events.ConfirmationRequested) -> _Fields:
     return {**_call(event.call, event.origin), "tool_preview": event.preview}
 
 
-def _permission(event: lifecycle.PermissionDecided) -> _Fields:
+def _permission(event: events.PermissionDecided) -> _Fields:
     decided = {"decision": event.decision, "source": event.source, "stage": "pre_execution", "reason": event.reason}
     return {**_call(event.call, event.origin), **decided}
 
 
-def _compaction(event: lifecycle.CompactionStarted) -> _Fields:
+def _compaction(event: events.CompactionStarted) -> _Fields:
     return {
         "compaction_id": event.id,
         "message_count": event.message_count,
@@ -93,7 +93,7 @@ def _compaction(event: lifecycle.CompactionStarted) -> _Fields:
     }
 
 
-def _compacted(event: lifecycle.CompactionEnded) -> _Fields:
+def _compacted(event: events.CompactionEnded) -> _Fields:
     return {**_compaction(event.started), "status": event.status, "error": event.error}
 
 
@@ -102,10 +102,12 @@ _TRANSLATIONS: dict[type[Any], tuple[str, Callable[[Any], _Fields]]] = {
     events.AssistantMessage: ("assistant_message", _assistant_message),
     events.ToolCall: ("tool_call", _tool_call),
     events.TurnEnd: ("turn_end", _turn_end),
-    lifecycle.PromptAccepted: ("user_prompt_submit", _prompt),
-    lifecycle.ToolEnded: ("tool_result", _tool_result),
-    lifecycle.ConfirmationRequested: ("tool_confirmation_requested", _confirmation),
-    lifecycle.PermissionDecided: ("permission_decision", _permission),
-    lifecycle.CompactionStarted: ("pre_compact", _compaction),
-    lifecycle.CompactionEnded: ("post_compact", _compacted),
+    events.PromptAccepted: ("user_prompt_submit", _prompt),
+    events.ToolEnded: ("tool_result", _tool_result),
+    events.ConfirmationRequested: ("tool_confirmation_requested", _confirmation),
+    events.PermissionDecided: ("permission_decision", _permission),
+    events.CompactionStarted: ("pre_compact", _compaction),
+    events.CompactionEnded: ("post_compact", _compacted),
 }
+
+OBSERVED: tuple[type[events.AgentEvent], ...] = tuple(_TRANSLATIONS)

@@ -16,7 +16,7 @@ import msgspec
 
 from zot.agent.extensions.child_requests import Panels, Requests
 from zot.agent.extensions.commands import CommandResult, Commands
-from zot.agent.extensions.fanout import Fanout
+from zot.agent.extensions.fanout import OBSERVED, Fanout
 from zot.agent.extensions.interception import Interception
 from zot.agent.extensions.loading.discover import Discovery, Entry, LoadProblem, discover
 from zot.agent.extensions.loading.guards_file import remember
@@ -116,7 +116,7 @@ class ExtensionHost:
         self._commands = Commands(self._registry, self._panels, surface)
         self._requests = Requests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._fanout = Fanout(self._children, lambda: self.session_id(), str(cwd))
-        self.observe = self._fanout.observe
+        self.observe, self.observed = self._fanout.observe, OBSERVED
         self.interceptor = Interception(self._children, lambda: self._missing_guards, self._warn)
 
     # --- the life of all

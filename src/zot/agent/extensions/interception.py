@@ -74,7 +74,7 @@ class Interception:
         return TurnVerdict()
 
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        original = args = call.parsed()
+        original = args = call.value
         try:
             for lost in self._missing_guards():
                 reason = f"refused: the guard in {lost.directory} could not be loaded ({lost.reason}); {lost.fix}"
@@ -91,8 +91,7 @@ class Interception:
                 args = _rewritten(child, args, await _verdict(child, question))
         except Blocked as blocked:
             return ToolVerdict(False, blocked.reason or CALL_REFUSED)
-        rewritten = _canonical(args)
-        return ToolVerdict(modified_args="" if rewritten == _canonical(original) else rewritten.decode())
+        return ToolVerdict(args=None if args is original else args)
 
     async def before_message(self, text: str) -> TextVerdict:
         original = text
@@ -169,11 +168,6 @@ def _rewritten(child: Child, args: Any, answer: EventInterceptResponse) -> Any:
         child.fault("bad modified_args", "sent modified_args that are not an object; they were ignored")
         return args
     return modified  # pyright: ignore[reportUnknownVariableType]  a JSON object
-
-
-def _canonical(args: Any) -> bytes:
-    """For comparing: in Python ``True == 1``, in JSON it is not."""
-    return msgspec.json.encode(args, order="sorted")
 
 
 async def _edited(child: Child, question: EventIntercept) -> str:

@@ -24,7 +24,7 @@ class StreamMode:
                 self._end_line()
             case ToolCall(call):
                 self._names[call.id] = call.name
-                say(f"[{call.name}] {preview(call.parsed(), 120)}")
+                say(f"[{call.name}] {preview(call.value, 120)}")
             case ToolResultEvent(id, is_error) if is_error:
                 say(f"[{self._names.get(id, id)}] failed")
             case _:

@@ -21,11 +21,12 @@ from zot import __version__
 from zot.agent.extensions.trace import Direction, FrameLog, TracedFrame
 from zot.agent.recording.journal_file import JournalFile
 from zot.core.agent import Agent
-from zot.core.events import AgentEvent, TextDelta, ToolUseArgs
+from zot.core.events import SHOWN, AgentEvent, TextDelta, ToolUseArgs
 from zot.errors import ConfigError, ProviderError
 from zot.provider.model_call import Client, Request, StreamEvent
 
 FORMAT = 1
+_TOLD = tuple(kind for kind in SHOWN if kind not in (TextDelta, ToolUseArgs))
 _SECRET_FLAGS = ("--api-key",)
 _USER_INFO = re.compile(r"//[^/@\s]+@")
 
@@ -52,11 +53,10 @@ class Recorder:
         def watch(event: AgentEvent) -> None:
             if not isinstance(agent.client, RecordingClient):
                 agent.client = RecordingClient(agent.client, self)
-            if not isinstance(event, TextDelta | ToolUseArgs):
-                self._write("event", event=event)
+            self._write("event", event=event)
 
         agent.client = RecordingClient(agent.client, self)
-        agent.observers.insert(0, watch)
+        agent.readers.add(watch, *_TOLD, first=True)
 
     def request(self, request: Request) -> int:
         """A model call begins; its number marks what is streamed back."""

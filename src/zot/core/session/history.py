@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.core.journal import REPLACES
+from zot.core.events import REPLACES
 from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
 from zot.core.session.row_file import read_lines
 from zot.provider.messages import Message, Usage

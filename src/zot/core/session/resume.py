@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from zot.core.journal import REPLACES
+from zot.core.events import REPLACES
 from zot.core.session.records import (
     CompactionRow,
     DiskMessage,

@@ -1,4 +1,4 @@
-"""One session: the journal of a running agent, and the transcript as it was when the file was opened.
+"""One session: the first reader of a running agent, and the transcript as it was when the file was opened.
 
 The file is created at the first message, never earlier. When a call returns, its row is in the file; a row that
 could not be written waits in memory and goes first next time, and the failure is told once.
@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.core.journal import REPLACES
+from zot.core.events import (
+    REPLACES,
+    AgentEvent,
+    Checkpoint,
+    MessageAppended,
+    ModelChanged,
+    ToolReturned,
+    ToolStarting,
+    TranscriptCompacted,
+    UsageCounted,
+)
 from zot.core.session.records import (
     KnownRow,
     Meta,
@@ -46,7 +56,7 @@ class _Entry:
 
 
 class Session:
-    """Implements ``core.journal.Journal``.
+    """``read`` takes the events it records; it never raises while ``on_failure`` is set.
 
     ``on_failure`` is told once when saving stops working and once more if rows are lost at the end; without it
     the same text is raised as SessionError. ``repairs`` says what opening had to mend, for the user to see.
@@ -71,7 +81,26 @@ class Session:
     def id(self) -> str:
         return self.meta.id
 
-    # The journal.
+    # What the agent says.
+
+    def read(self, event: AgentEvent) -> None:
+        match event:
+            case MessageAppended(message):
+                self.appended(message)
+            case UsageCounted(usage, cumulative):
+                self.used(usage, cumulative)
+            case ToolStarting(call):
+                self.tool_intent(call)
+            case ToolReturned(call_id, result):
+                self.tool_outcome(call_id, result)
+            case TranscriptCompacted(keep_tail, summary):
+                self.compacted(keep_tail, summary)
+            case Checkpoint():
+                self.flush()
+            case ModelChanged(provider, model):
+                self.set_model(provider, model)
+            case _:
+                pass
 
     def appended(self, message: Message) -> None:
         entry = _Entry(message)
@@ -95,9 +124,6 @@ class Session:
         entry = _Entry(summary)
         self._live = [entry, *self._live[max(len(self._live) - keep_tail, 0) :]]
         self._write(compaction_row(keep_tail, summary), entry)
-
-    def turn_ended(self) -> None:
-        self.flush()
 
     # What the user changes.
 

@@ -210,7 +210,7 @@ class OpenAIChatDecoder(Answer):
             return
         for number, call in enumerate(self.tools()):
             call.id = call.id or f"call_{self._turn}_{number}"
-            if not isinstance(ToolCallBlock(call.id, call.name, call.arguments()).parsed(), dict):
+            if not isinstance(ToolCallBlock(call.id, call.name, call.arguments()).value, dict):
                 call.pieces = ["{}"]
             if isinstance(call, _ChatTool):
                 self._announce(call, out)

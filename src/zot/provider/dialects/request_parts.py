@@ -65,7 +65,7 @@ def _mended(value: Any) -> Any:
 
 def arguments_text(call: ToolCallBlock) -> str:
     """The arguments when they are a JSON object, else ``{}``: a broken call must not poison the transcript."""
-    return call.arguments if isinstance(call.parsed(), dict) else "{}"
+    return call.arguments if isinstance(call.value, dict) else "{}"
 
 
 def joined(blocks: Iterable[object]) -> str:

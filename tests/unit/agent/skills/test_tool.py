@@ -10,7 +10,7 @@ import pytest
 from zot.agent.skills.discover import Skills, discover
 from zot.agent.skills.tool import SkillTool
 from zot.core.tool import Tool, ToolContext, ToolResult
-from zot.provider.messages import TextBlock
+from zot.provider.messages import TextBlock, ToolCallBlock
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def tool(tmp_path: Path, file: Path) -> Tool:
 
 
 async def call(tool: Tool, args: dict[str, Any]) -> tuple[str, ToolResult]:
-    result = await tool.execute(args, ToolContext("call-1", lambda text: None))
+    result = await tool.execute(args, ToolContext(ToolCallBlock("call-1", "skill"), lambda text: None))
     return "".join(block.text for block in result.content if isinstance(block, TextBlock)), result
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext, ToolResult
-from zot.provider.messages import TextBlock
+from zot.provider.messages import TextBlock, ToolCallBlock
 
 
 class Run(Protocol):
@@ -32,7 +32,7 @@ def run() -> Run:
         def told(text: str) -> None:
             progress(text)
 
-        return await tool.execute(args, ToolContext("call_1", told))
+        return await tool.execute(args, ToolContext(ToolCallBlock("call_1", tool.name), told))
 
     return call
 

@@ -20,6 +20,7 @@ from zot.agent.tools.limits import Limits
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext
 from zot.errors import ToolError
+from zot.provider.messages import ToolCallBlock
 from zot.system.processes import background
 
 
@@ -144,7 +145,8 @@ async def test_cancelling_the_call_kills_the_tree(bash: Tool) -> None:
             started.set()
 
     call = bash.execute(
-        {"command": "sleep 100 & echo $!; setsid sleep 100 & echo $!; wait"}, ToolContext("1", progress)
+        {"command": "sleep 100 & echo $!; setsid sleep 100 & echo $!; wait"},
+        ToolContext(ToolCallBlock("1", "bash"), progress),
     )
     task = asyncio.ensure_future(call)
     await started.wait()

@@ -19,6 +19,7 @@ from zot.agent.tools.grep import GrepTool
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext
 from zot.errors import ToolError
+from zot.provider.messages import ToolCallBlock
 from zot.system.files import find_program
 from zot.system.process_table import members
 from zot.system.processes import background
@@ -227,7 +228,9 @@ async def test_grep_is_capped_in_rows_bytes_and_length_of_line(grep: Tool, run: 
 async def test_a_hostile_pattern_can_be_cancelled(run: Run, tmp_path: Path, workspace: Workspace) -> None:
     """Catastrophic backtracking happens in the worker: the loop goes on, and cancelling kills it."""
     plant(tmp_path, "f", text="a" * 60 + "!\n")
-    call = GrepTool(workspace).execute({"pattern": r"(?=x?)^(a+)+$"}, ToolContext("1", lambda text: None))
+    call = GrepTool(workspace).execute(
+        {"pattern": r"(?=x?)^(a+)+$"}, ToolContext(ToolCallBlock("1", "grep"), lambda text: None)
+    )
     task = asyncio.ensure_future(call)
     async with asyncio.timeout(10):
         while not any("search_worker" in " ".join(_commands(tree.pid)) for tree in background()):  # noqa: ASYNC110

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit.core.session.conversation import assistant, call, reopened, results, rows, saved, say, texts, user
-from zot.core.journal import REPLACES
+from zot.core.events import REPLACES
 from zot.core.session.copies import fork_at, fork_before
 from zot.core.session.history import turns_of
 from zot.core.session.records import Meta

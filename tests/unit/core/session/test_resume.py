@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
-from zot.core.journal import REPLACES
+from zot.core.events import REPLACES
 from zot.core.session.copies import fork_before
 from zot.core.session.resume import Replay, window
 from zot.core.session.store import SessionStore

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.core.session.conversation import assistant, call, reopened, results, rows, saved, say, texts, user
-from zot.core.journal import Journal
+from zot.core import events
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
 from zot.core.tool import text_result
@@ -17,9 +17,22 @@ from zot.errors import SessionError, UsageError
 from zot.provider.messages import Message, TextBlock, Usage
 
 
-def test_a_session_is_a_journal(store: SessionStore) -> None:
-    journal: Journal = store.create("p", "m")
-    assert isinstance(journal, Session)
+def test_a_session_reads_every_event_that_is_recorded(store: SessionStore) -> None:
+    session = store.create("p", "m")
+    said = [
+        (events.MessageAppended(user("hi")), "message"),
+        (events.UsageCounted(Usage(1), Usage(1)), "usage"),
+        (events.ToolStarting(call("t1")), "tool_intent"),
+        (events.ToolReturned("t1", text_result("x")), "tool_outcome"),
+        (events.TranscriptCompacted(0, user("summary")), "compaction"),
+        (events.ModelChanged("p", "m2"), "meta"),
+        (events.Checkpoint(), "meta"),
+    ]
+    assert {type(event) for event, _ in said} == set(events.RECORDED)
+    for event, kind in said:
+        session.read(event)
+        assert rows(session.path)[-1]["type"] == kind
+    session.close()
 
 
 def test_when_a_call_returns_its_row_is_in_the_file(store: SessionStore) -> None:
@@ -134,7 +147,7 @@ def test_prompts_and_turn_ends_are_synced_and_nothing_else(
     session.appended(results("t1"))
     session.used(Usage(), Usage())
     assert len(synced) == 0
-    session.turn_ended()
+    session.flush()
     assert len(synced) == 1
     session.appended(user("next"))
     assert len(synced) == 2

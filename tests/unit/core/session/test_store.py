@@ -64,7 +64,7 @@ def test_an_unused_session_leaves_no_file_and_no_directory(store: SessionStore) 
     session = store.create("p", "m")
     session.set_model("p", "other")
     session.rename("a title")
-    session.turn_ended()
+    session.flush()
     session.close()
     assert not store.root.exists()
 

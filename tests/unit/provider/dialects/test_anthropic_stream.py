@@ -172,7 +172,7 @@ def test_arguments_that_come_whole_are_told_before_the_end() -> None:
 def test_arguments_that_are_not_json_stay_as_they_came() -> None:
     end = finished(fed(decoder_of(DIALECT), *tool(0, "c1", '{"x": oops}'), ending("tool_use"), STOP))
     (call,) = end.message.tool_calls()
-    assert (call.arguments, call.parsed()) == ('{"x": oops}', None)
+    assert (call.arguments, call.value) == ('{"x": oops}', None)
 
 
 async def test_a_401_is_raised_before_any_event() -> None:

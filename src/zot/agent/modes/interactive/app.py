@@ -101,9 +101,12 @@ class App:
     @property
     def confirming(self) -> bool:
         """Whether tool calls are asked for (``--no-yolo``, until ``/yolo``)."""
-        gate = self.runtime.agent.gate if self.runtime is not None else None
-        asks = getattr(gate, "asks", None)
-        return bool(asks and asks(""))
+        if self.runtime is None or self.runtime.agent.gate is None:
+            return False
+        from zot.core.confirm import ConfirmGate
+
+        gate = self.runtime.agent.gate
+        return isinstance(gate, ConfirmGate) and gate.confirmer is not None and not gate.open
 
     def redraw(self) -> None:
         self.screen.invalidate()

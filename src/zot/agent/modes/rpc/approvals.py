@@ -7,13 +7,11 @@ an abort ends the wait.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from zot.agent.console import say
 from zot.agent.modes.rpc.writer import Writer
 from zot.core.agent import Agent
-from zot.core.confirm import Answer, ConfirmGate
-from zot.core.lifecycle import ConfirmationRequested, LifecycleEvent
+from zot.core.confirm import Answer, ConfirmGate, Question
 from zot.errors import UsageError
 from zot.wire.rpc_frames import ApprovalRequest, Approve
 
@@ -28,10 +26,7 @@ class Approvals:
         self._writer = writer
         self._asked: dict[str, asyncio.Future[Answer]] = {}
         self._count = 0
-        self._tool_id = ""
         self._closed = self._mentioned = False
-        if self._gate is not None:
-            agent.listeners.append(self._hear)
 
     def mention(self) -> None:
         """Before a prompt: say once that its calls will be refused, if they will."""
@@ -58,19 +53,17 @@ class Approvals:
             if not future.done():
                 future.set_result(Answer("deny", GONE))
 
-    def _hear(self, event: LifecycleEvent) -> None:
-        # The gate asks right after this event, before anything else can run: the id is that call's.
-        if isinstance(event, ConfirmationRequested):
-            self._tool_id = event.call.id
-
-    async def _ask(self, tool: str, preview: str, args: Any) -> Answer:
+    async def _ask(self, question: Question) -> Answer:
         if self._closed:
             return Answer("deny", GONE)
         self._count += 1
         request_id = f"approval-{self._count}"
         future = self._asked[request_id] = asyncio.get_running_loop().create_future()
+        call = question.call
         self._writer.tell(
-            ApprovalRequest(request_id=request_id, tool_id=self._tool_id, name=tool, args=args, preview=preview)
+            ApprovalRequest(
+                request_id=request_id, tool_id=call.id, name=call.name, args=call.args, preview=question.preview
+            )
         )
         try:
             return await future

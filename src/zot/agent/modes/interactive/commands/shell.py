@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from zot.agent.modes.interactive.commands.command import agent_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
@@ -43,10 +41,10 @@ async def _work(app: App, command: str) -> None:
     runtime = agent_of(app)
     hear = app.transcript.hear
     arguments = {"command": command}
-    call = ToolCallBlock(f"shell-{next(_numbers)}", "bash", msgspec.json.encode(arguments).decode())
+    call = ToolCallBlock(f"shell-{next(_numbers)}", "bash").with_args(arguments)
     hear(events.ToolCall(call))
     tool = BashTool(runtime.workspace, Limits(_A_DAY_S, _A_DAY_S))
-    context = ToolContext(call.id, lambda text: hear(events.ToolProgress(call.id, text)))
+    context = ToolContext(call, lambda text: hear(events.ToolProgress(call.id, text)))
     result = text_result(f"$ {command}\n[cancelled by the user]", is_error=True)
     try:
         result = await tool.execute(arguments, context)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from zot.agent.modes.interactive.dialogs.call_text import call_rows
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog
 from zot.agent.modes.interactive.dialogs.pages import Pages
-from zot.core.confirm import Answer, ConfirmGate
+from zot.core.confirm import Answer, ConfirmGate, Question
+from zot.provider.messages import ToolCallBlock
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
@@ -165,19 +166,19 @@ class Confirmations:
         """Questions behind the one that is shown."""
         return max(self._asked - 1, 0)
 
-    async def __call__(self, tool: str, preview: str, args: Any) -> Answer:
+    async def __call__(self, question: Question) -> Answer:
         self._asked += 1
         try:
             async with self._turn:
-                return await self._ask(tool, args)
+                return await self._ask(question.call)
         finally:
             self._asked -= 1
 
-    async def _ask(self, tool: str, args: Any) -> Answer:
+    async def _ask(self, call: ToolCallBlock) -> Answer:
         gate = self.gate
-        if gate is not None and not gate.asks(tool):  # answered for all while this one waited
+        if gate is not None and not gate.asks(call):  # answered for all while this one waited
             return Answer("once")
-        self._open = ConfirmDialog(tool, args, self._app.painter, self)
+        self._open = ConfirmDialog(call.name, call.args, self._app.painter, self)
         try:
             return await self._app.dialogs.ask(self._open) or Answer("deny")
         finally:

@@ -76,5 +76,5 @@ def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, o
     """Of the details only line numbers are stored; what the call itself says stands in for the rest."""
     if result.hunks:
         return {"hunks": [{"old_start": old, "new_start": new} for old, new in result.hunks]}
-    arguments = call.parsed() if call is not None and call.name == "write" else None
+    arguments = call.value if call is not None and call.name == "write" else None
     return {"content": arguments["content"]} if isinstance(arguments, dict) and "content" in arguments else None

@@ -1,0 +1,68 @@
+"""Who hears the agent: one ordered list of readers, each with the events it asked for.
+
+Readers are called in order, synchronously, and cannot speak back. What a reader did not ask for costs nothing, which
+is what keeps a streamed token cheap; the session stands first, so that nothing is shown before it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zot.core.events import AgentEvent
+
+Reader = Callable[[AgentEvent], None]
+
+
+class Readers:
+    """``on_failure`` is told of a reader that raised, which is then left out until ``hear_all``; without it the
+    exception comes out of ``emit``."""
+
+    def __init__(self) -> None:
+        self._readers: list[tuple[Reader, frozenset[type[AgentEvent]] | None]] = []
+        self._by_kind: dict[type[AgentEvent], tuple[Reader, ...]] = {}
+        self._left_out: set[Reader] = set()
+        self.on_failure: Callable[[Exception], None] | None = None
+
+    def add(self, reader: Reader, *kinds: type[AgentEvent], first: bool = False) -> Callable[[], None]:
+        """Let it hear events of these kinds, every kind if none is named; call what comes back to take it out."""
+        entry = (reader, frozenset(kinds) or None)
+        self._readers.insert(0 if first else len(self._readers), entry)
+        self._by_kind.clear()
+
+        def remove() -> None:
+            if entry in self._readers:
+                self._readers.remove(entry)
+                self._by_kind.clear()
+
+        return remove
+
+    def emit(self, event: AgentEvent) -> None:
+        kind = type(event)
+        readers = self._by_kind.get(kind)
+        if readers is None:
+            readers = self._by_kind[kind] = self._of(kind)
+        for reader in readers:
+            try:
+                reader(event)
+            except Exception as error:
+                if self.on_failure is None:
+                    raise
+                self._left_out.add(reader)
+                self._by_kind.clear()
+                self.on_failure(error)
+
+    def hear(self, kind: type[AgentEvent]) -> bool:
+        """Whether anybody asked for this kind of event."""
+        return bool(self._of(kind))
+
+    def hear_all(self) -> None:
+        """Forget who failed."""
+        self._left_out.clear()
+        self._by_kind.clear()
+
+    def _of(self, kind: type[AgentEvent]) -> tuple[Reader, ...]:
+        return tuple(
+            reader
+            for reader, kinds in self._readers
+            if reader not in self._left_out and (kinds is None or kind in kinds)
+        )
