@@ -1,4 +1,8 @@
-"""What a child may say of its own accord, and what comes of it. Answers to our questions do not pass here."""
+"""What a child may ask for of its own accord: names, subscriptions, tools to run, notes, panels, text to submit.
+
+Answers to the host's questions do not pass here. At most one panel is open; only its owner may redraw it, and the owner
+is told when somebody else closes it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ _NOTES_PER_SECOND = 1000
 _EVENTS = frozenset((*frames.CLASSIC_EVENTS, *frames.LATER_EVENTS))
 
 
-class Requests:
+class ChildRequests:
     def __init__(
         self,
         surface: Surface,
@@ -31,7 +35,7 @@ class Requests:
         self._on_tools_changed = on_tools_changed
         self._notes: dict[str, tuple[int, int]] = {}
 
-    def heed(self, child: Child, frame: frames.ChildFrame) -> None:
+    def dispatch(self, child: Child, frame: frames.ChildFrame) -> None:
         match frame:
             case frames.RegisterCommand():
                 self._registry.add_command(child, frame)
@@ -99,6 +103,8 @@ def _subscribe(child: Child, frame: frames.Subscribe) -> None:
 
 
 class Panels:
+    """``find`` gives a running child by its name."""
+
     def __init__(self, surface: Surface, find: Callable[[str], Child | None]) -> None:
         self._surface = surface
         self._find = find

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from zot.agent.extensions.child_requests import Panels, Requests
+from zot.agent.extensions.child_requests import ChildRequests, Panels
 from zot.agent.extensions.commands import CommandResult, Commands
 from zot.agent.extensions.fanout import OBSERVED, Fanout
 from zot.agent.extensions.interception import Interception
@@ -31,7 +32,6 @@ from zot.agent.extensions.registry import (
     ExtensionStatus,
     Registry,
     is_deferred,
-    status_of,
 )
 from zot.agent.extensions.surface import Surface
 from zot.agent.extensions.tools import ExtensionTool
@@ -114,7 +114,7 @@ class ExtensionHost:
         self._panels = Panels(surface, self._children.find)
         self._nested = NestedCalls(self._tasks)
         self._commands = Commands(self._registry, self._panels, surface)
-        self._requests = Requests(surface, self._registry, self._panels, self._nested, self._tools_changed)
+        self._requests = ChildRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._fanout = Fanout(self._children, lambda: self.session_id(), str(cwd))
         self.observe, self.observed = self._fanout.observe, OBSERVED
         self.interceptor = Interception(self._children, lambda: self._missing_guards, self._warn)
@@ -243,7 +243,7 @@ class ExtensionHost:
         self._panels.closed_by_user(extension, panel_id)
 
     def statuses(self) -> list[ExtensionStatus]:
-        return [status_of(child, self._registry, self._taken) for child in self._children]
+        return [self._registry.status(child, self._taken) for child in self._children]
 
     # --- for children (child.Owner)
 
@@ -279,7 +279,7 @@ class ExtensionHost:
         )
 
     def received(self, child: Child, frame: frames.ChildFrame) -> None:
-        self._requests.heed(child, frame)
+        self._requests.dispatch(child, frame)
 
     def ended(self, child: Child) -> None:
         self._registry.release(child)
@@ -300,8 +300,8 @@ class ExtensionHost:
     def owner_of_tool(self, name: str) -> Child | None:
         return next((child for child, frame in self._registry.tools() if frame.name == name), None)
 
-    def call_opened(self, child: Child, id: str, tool: str) -> Callable[[], None]:
-        return self._nested.opened(child, id, tool)
+    def call_open(self, child: Child, id: str, tool: str) -> AbstractContextManager[None]:
+        return self._nested.within(child, id, tool)
 
     def activate(self, names: tuple[str, ...]) -> None:
         """Deferred tools become callable from the next model request on; unknown names are ignored."""

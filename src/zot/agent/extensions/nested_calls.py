@@ -7,7 +7,8 @@ chain has at most four. Without a parent none is taken while a tool of that chil
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -43,15 +44,16 @@ class NestedCalls:
         self._open: dict[tuple[str, str], _Open] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
 
-    def opened(self, child: Child, id: str, tool: str) -> Callable[[], None]:
-        """A tool call goes to ``child``; returns what to do when it is over."""
+    @contextmanager
+    def within(self, child: Child, id: str, tool: str) -> Generator[None]:
+        """A tool call goes to ``child``; whatever it asked for meanwhile ends with it."""
         key = (child.name, id)
         self._open[key] = _Open((*_chain.get(), tool))
-        return lambda: self._closed(key)
-
-    def _closed(self, key: tuple[str, str]) -> None:
-        for nested in self._open.pop(key).nested:
-            self._cancel(nested)
+        try:
+            yield
+        finally:
+            for nested in self._open.pop(key).nested:
+                self._cancel(nested)
 
     def requested(self, child: Child, frame: frames.CallTool) -> None:
         key = (child.name, frame.id)

@@ -35,6 +35,28 @@ class CommandInfo(msgspec.Struct, frozen=True):
     extension: str
 
 
+class ExtensionStatus(msgspec.Struct, frozen=True):
+    """What there is to know about a loaded extension.
+
+    ``shadowed_*`` are names it registered that somebody else has; ``ready_how`` is "" until it is ready.
+    """
+
+    name: str
+    scope: Scope
+    directory: Path
+    state: State
+    ready_how: ReadyHow
+    guard: bool
+    commands: tuple[str, ...] = ()
+    shadowed_commands: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    shadowed_tools: tuple[str, ...] = ()
+    intercepts: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    log_path: Path | None = None
+    slow_calls: int = 0
+
+
 class Registry:
     def __init__(self, builtin_commands: Collection[str]) -> None:
         self._builtin = {name.lower() for name in builtin_commands}
@@ -120,11 +142,26 @@ class Registry:
     def tools(self) -> list[tuple[Child, frames.RegisterTool]]:
         return [(child, child.tools[name]) for name, child in self._tools.items() if child.alive]
 
-    def owns(self, child: Child, tool: str) -> bool:
-        return self._tools.get(tool) is child
-
-    def owns_command(self, child: Child, key: str) -> bool:
-        return self._commands.get(key) is child
+    def status(self, child: Child, taken: Collection[str]) -> ExtensionStatus:
+        """``taken`` are names of tools that the agent has from elsewhere."""
+        commands = {frame.name: self._commands.get(key) is child for key, frame in child.commands.items()}
+        tools = {name: self._tools.get(name) is child and name not in taken for name in child.tools}
+        return ExtensionStatus(
+            name=child.name,
+            scope=child.entry.scope,
+            directory=child.entry.manifest.directory,
+            state=child.state,
+            ready_how=child.ready_how,
+            guard=child.guard,
+            commands=tuple(name for name, active in commands.items() if active),
+            shadowed_commands=tuple(name for name, active in commands.items() if not active),
+            tools=tuple(name for name, active in tools.items() if active),
+            shadowed_tools=tuple(name for name, active in tools.items() if not active),
+            intercepts=tuple(sorted(child.guarded if child.guard else child.intercepts)),
+            faults=tuple(child.log.faults),
+            log_path=child.log.path,
+            slow_calls=child.slow_calls,
+        )
 
 
 def is_deferred(frame: frames.RegisterTool) -> bool:
@@ -138,43 +175,3 @@ def _unusable(frame: frames.RegisterTool) -> str:
     if frame.exposure and frame.exposure not in frames.EXPOSURES:
         return f"unknown exposure {frame.exposure[:40]!r}"
     return schema_check.usable(frame.schema) if frame.schema is not None else ""
-
-
-class ExtensionStatus(msgspec.Struct, frozen=True):
-    """``shadowed_*`` are names it registered that somebody else has; ``ready_how`` is "" until it is ready."""
-
-    name: str
-    scope: Scope
-    directory: Path
-    state: State
-    ready_how: ReadyHow
-    guard: bool
-    commands: tuple[str, ...] = ()
-    shadowed_commands: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    shadowed_tools: tuple[str, ...] = ()
-    intercepts: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    log_path: Path | None = None
-    slow_calls: int = 0
-
-
-def status_of(child: Child, registry: Registry, taken: Collection[str]) -> ExtensionStatus:
-    tools = {name: registry.owns(child, name) and name not in taken for name in child.tools}
-    commands = {frame.name: registry.owns_command(child, key) for key, frame in child.commands.items()}
-    return ExtensionStatus(
-        name=child.name,
-        scope=child.entry.scope,
-        directory=child.entry.manifest.directory,
-        state=child.state,
-        ready_how=child.ready_how,
-        guard=child.guard,
-        commands=tuple(name for name, active in commands.items() if active),
-        shadowed_commands=tuple(name for name, active in commands.items() if not active),
-        tools=tuple(name for name, active in tools.items() if active),
-        shadowed_tools=tuple(name for name, active in tools.items() if not active),
-        intercepts=tuple(sorted(child.guarded if child.guard else child.intercepts)),
-        faults=tuple(child.log.faults),
-        log_path=child.log.path,
-        slow_calls=child.slow_calls,
-    )

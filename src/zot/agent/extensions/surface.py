@@ -6,12 +6,11 @@ Calls are plain, quick and never raise; a mode that cannot show a thing ignores 
 from __future__ import annotations
 
 import sys
-from typing import Literal, Protocol
+from typing import Protocol
 
-from zot.tui.sanitize import one_line
 from zot.wire.frames import Panel
 
-Level = Literal["info", "success", "warn", "error"]
+LEVELS = ("info", "success", "warn", "error")
 
 
 class Surface(Protocol):
@@ -81,20 +80,17 @@ class SilentSurface:
     def diagnose(self, text: str) -> None: ...
 
 
-_LEVELS = ("info", "success", "warn", "error")
-
-
 class HeadlessSurface(SilentSurface):
+    """Where there is no screen: notes and faults are lines on stderr."""
+
     def notify(self, extension: str, level: str, message: str) -> None:
-        _write(f"[{extension}] {level if level in _LEVELS else 'info'}: {message}")
+        self.diagnose(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
 
     def diagnose(self, text: str) -> None:
-        _write(text)
+        from zot.tui.sanitize import one_line  # only when something is shown
 
-
-def _write(text: str) -> None:
-    try:
-        sys.stderr.write(one_line(text) + "\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        pass  # nobody reads stderr: there is nobody to tell
+        try:
+            sys.stderr.write(one_line(text) + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # nobody reads stderr: there is nobody to tell

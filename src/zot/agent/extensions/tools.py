@@ -1,13 +1,15 @@
-"""A tool that lives in an extension: the call goes over the wire, the answer comes back or its absence is told.
+"""A tool that lives in an extension: the call goes over the wire, and whatever comes back becomes a result.
 
-The model always gets a result. An abandoned call is cancelled in the child if it said that it understands that.
+The model always gets one: nothing a child sends, or fails to send, can break the turn. An abandoned call is cancelled
+in the child if it said that it understands that. ``wire_blocks`` is the other direction: a result as extensions see it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from zot.agent.extensions import schema_check
@@ -17,7 +19,6 @@ from zot.core.tool import ToolContext, ToolResult
 from zot.errors import ExtensionError, ExtensionTimedOut
 from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
 from zot.wire import frames, limits
-from zot.wire.frames import Content
 
 _SLOW_S = 10.0
 
@@ -32,8 +33,8 @@ class ToolHost(Protocol):
 
     def owner_of_tool(self, name: str) -> Child | None: ...
 
-    def call_opened(self, child: Child, id: str, tool: str) -> Callable[[], None]:
-        """Note a running call, so that the child may ask for tools within it; returns what notes its end."""
+    def call_open(self, child: Child, id: str, tool: str) -> AbstractContextManager[None]:
+        """While a call runs, the child may ask for tools within it."""
         ...
 
     def activate(self, names: tuple[str, ...]) -> None: ...
@@ -62,11 +63,8 @@ class ExtensionTool:
         if wrong := schema_check.misfit(self.schema, args):
             return self._failed(f"the arguments do not fit its schema: {wrong}")
         id = new_id()
-        closed = self._host.call_opened(child, id, self.name)
-        try:
+        with self._host.call_open(child, id, self.name):
             return await self._call(child, id, args)
-        finally:
-            closed()
 
     async def _call(self, child: Child, id: str, args: dict[str, Any]) -> ToolResult:
         began = time.monotonic()
@@ -96,10 +94,13 @@ class ExtensionTool:
         return failed(self.extension, self.name, reason, timed_out=timed_out)
 
 
+# --- what the child answered, as the model reads it
+
+
 def converted(extension: str, tool: str, answer: frames.ToolResult) -> ToolResult:
     """Blocks that cannot be used become text saying so; an image that cannot be decoded makes it an error."""
     blocks: list[ResultBlock] = []
-    formats: list[str] = []
+    formats: list[str] = []  # one for each block
     broken = False
     for content in answer.content:
         block = _block(extension, tool, content)
@@ -110,29 +111,19 @@ def converted(extension: str, tool: str, answer: frames.ToolResult) -> ToolResul
         formats.append("markdown" if content.format == "markdown" else "")
     if not blocks:
         blocks.append(TextBlock(f"(extension {extension}/{tool} returned no content)"))
-    details = {**about(extension, tool), **_extras(answer, formats)}
+    details: dict[str, Any] = {"extension": extension, "tool": tool}
+    if any(formats):
+        details["formats"] = formats
+    if answer.structured_content is not None:
+        details["structured_content"] = answer.structured_content
     return ToolResult(tuple(blocks), answer.is_error or broken, details)
 
 
 def failed(extension: str, tool: str, reason: str, *, timed_out: bool = False) -> ToolResult:
-    details: dict[str, Any] = about(extension, tool)
+    details: dict[str, Any] = {"extension": extension, "tool": tool}
     if timed_out:
         details["timed_out"] = True
     return ToolResult((TextBlock(f"extension {extension}/{tool} failed: {reason}"),), True, details)
-
-
-def about(extension: str, tool: str) -> dict[str, Any]:
-    """For screens, observers and the session file; never for the model."""
-    return {"extension": extension, "tool": tool}
-
-
-def _extras(answer: frames.ToolResult, formats: Iterable[str]) -> dict[str, Any]:
-    extras: dict[str, Any] = {}
-    if any(formats):
-        extras["formats"] = list(formats)  # one for each block of the content
-    if answer.structured_content is not None:
-        extras["structured_content"] = answer.structured_content
-    return extras
 
 
 def _block(extension: str, tool: str, content: frames.Content) -> ResultBlock | None:
@@ -158,11 +149,14 @@ def _image(extension: str, tool: str, content: frames.Content) -> ResultBlock:
     return ImageBlock(content.mime_type or "image/png", data)
 
 
+# --- a result as an extension sees it; the model's own is never shortened
+
+
 def wire_blocks(
     content: Sequence[ResultBlock], budget: int = limits.OBSERVED_RESULT, most: int = limits.OBSERVED_BLOCKS
-) -> tuple[tuple[Content, ...], bool]:
+) -> tuple[tuple[frames.Content, ...], bool]:
     """The blocks that fit, and whether anything was cut."""
-    kept: list[Content] = []
+    kept: list[frames.Content] = []
     cut = len(content) > most
     for block in content[:most]:
         wire, whole = _fit(block, budget)
@@ -173,20 +167,20 @@ def wire_blocks(
     return tuple(kept), cut
 
 
-def _fit(block: ResultBlock, room: int) -> tuple[Content | None, bool]:
+def _fit(block: ResultBlock, room: int) -> tuple[frames.Content | None, bool]:
     match block:
         case TextBlock(text):
             data = text.encode("utf-8", "replace")
             if len(data) <= room:
-                return Content(type="text", text=text), True
-            return Content(type="text", text=data[: max(0, room)].decode("utf-8", "ignore")), False
+                return frames.Content(type="text", text=text), True
+            return frames.Content(type="text", text=data[: max(0, room)].decode("utf-8", "ignore")), False
         case ImageBlock(mime_type, data):
             if len(data) * 4 // 3 + 4 + len(mime_type) > room:
                 return None, False
             from base64 import b64encode  # only for images
 
-            return Content(type="image", mime_type=mime_type, data=b64encode(data).decode()), True
+            return frames.Content(type="image", mime_type=mime_type, data=b64encode(data).decode()), True
 
 
-def _size(block: Content) -> int:
+def _size(block: frames.Content) -> int:
     return len(block.text.encode("utf-8", "replace")) + len(block.data) + len(block.mime_type)

@@ -1,7 +1,7 @@
-"""What is written down about one extension: its log file over all its lives, and its faults.
+"""What is written down about extensions: one log file each over all its lives, and its faults.
 
-A fault goes into the log, onto the list for ``doctor``, and once per kind before the user's eyes. A flood of them is
-counted, not listed.
+The log holds the child's stderr byte for byte, and the host's own lines behind ``[zot] ``. A fault goes into the log,
+onto the list for ``doctor``, and once per kind before the user's eyes. A flood of faults is counted, not listed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,46 @@ from zot.agent.extensions.loading.manifest import check_name
 from zot.errors import ExtensionError
 from zot.system.files import make_private_dir
 
-_LISTED = 20  # of one kind in one life
+MAX_BYTES = 5 * 1000 * 1000  # of a log before it is rotated
+_LISTED = 20  # faults of one kind in one life
 _SAID = 200  # characters of its last line on stderr
+_CHUNK = 1024 * 1024
+
+
+class Diagnostics:
+    """What the user sees of extensions' faults; ``show`` puts one line on the screen or on stderr."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._shown: set[tuple[str, str]] = set()
+        self.load_errors: list[str] = []
+
+    def load_error(self, directory: Path, reason: str) -> None:
+        text = f"extension load: {directory}: {reason}"
+        self.load_errors.append(text)
+        self._show(text)
+
+    def fault(self, extension: str, kind: str, text: str, log: Path | None) -> None:
+        """Shown the first time this extension has this kind of fault."""
+        if (extension, kind) not in self._shown:
+            self._shown.add((extension, kind))
+            self.event(extension, text, log)
+
+    def event(self, extension: str, text: str, log: Path | None = None) -> None:
+        """Shown each time: an extension's end, say."""
+        self._show(f"extension {extension}: {text}" + (f" (log: {log})" if log else ""))
+
+    def note(self, text: str) -> None:
+        self._show(text)
+
+    def forget(self) -> None:
+        """A reload gives everybody a clean sheet."""
+        self._shown.clear()
+        self.load_errors.clear()
 
 
 class ChildLog:
-    """``path`` is known from the first start on; ``faults`` are those of all lives."""
+    """What one extension did wrong. ``path`` is known from the first start on; ``faults`` are those of all lives."""
 
     def __init__(self, name: str, diagnostics: Diagnostics) -> None:
         self.path: Path | None = None
@@ -77,10 +111,6 @@ class ChildLog:
             self._file = None
 
 
-MAX_BYTES = 5 * 1000 * 1000
-_CHUNK = 1024 * 1024
-
-
 def log_path(home: Path, name: str) -> Path:
     return home / "logs" / f"ext-{check_name(name)}.log"
 
@@ -97,7 +127,11 @@ def last_words(log: Path) -> list[str]:
 
 
 class LogFile:
-    """Open for appending while the extension lives; ``fd`` is handed to the child as its stderr."""
+    """Open for appending while the extension lives; ``fd`` is handed to the child as its stderr.
+
+    The child writes through the descriptor itself, so a full log is copied to ``.log.1`` and emptied in place; renaming
+    it would leave the child writing into the old file.
+    """
 
     def __init__(self, home: Path, name: str, version: str) -> None:
         self.path = log_path(home, name)
@@ -162,35 +196,3 @@ def _move_content(source: int, old: Path) -> None:
         os.replace(temporary, old)
     finally:
         os.close(target)
-
-
-class Diagnostics:
-    """``show`` puts one line where the user sees it."""
-
-    def __init__(self, show: Callable[[str], None]) -> None:
-        self._show = show
-        self._shown: set[tuple[str, str]] = set()
-        self.load_errors: list[str] = []
-
-    def load_error(self, directory: Path, reason: str) -> None:
-        text = f"extension load: {directory}: {reason}"
-        self.load_errors.append(text)
-        self._show(text)
-
-    def fault(self, extension: str, kind: str, text: str, log: Path | None) -> None:
-        """Shown the first time this extension has this kind of fault."""
-        if (extension, kind) not in self._shown:
-            self._shown.add((extension, kind))
-            self.event(extension, text, log)
-
-    def event(self, extension: str, text: str, log: Path | None = None) -> None:
-        """Shown each time: an extension's end, say."""
-        self._show(f"extension {extension}: {text}" + (f" (log: {log})" if log else ""))
-
-    def note(self, text: str) -> None:
-        self._show(text)
-
-    def forget(self) -> None:
-        """A reload gives everybody a clean sheet."""
-        self._shown.clear()
-        self.load_errors.clear()

@@ -1,8 +1,9 @@
-"""One extension process and its three streams, driven by the event loop's own callbacks.
+"""One extension process and its pipes, driven by the event loop's own callbacks; neither side can stall the agent.
 
 Reading is fair: a callback handles lines for a tenth of a millisecond and then lets everybody else run, so that a flood
-slows down nobody but the child that makes it. The process counts as over when it exits or when its stdout ends,
-whichever comes first, even if a grandchild still holds the pipe.
+slows down nobody but the child that makes it. Writing never waits: what the pipe has no room for is queued, within
+bounds. The process counts as over when it exits or when its stdout ends, whichever comes first, even if a grandchild
+still holds the pipe.
 """
 
 from __future__ import annotations
@@ -164,7 +165,11 @@ def start_process(
 
 
 class FrameWriter:
-    """Owns ``fd``, the writing end of a child's stdin, until ``close`` or until ``finish`` has let it drain."""
+    """Frames to one child, in order. Owns ``fd``, its stdin, until ``close`` or until ``finish`` has let it drain.
+
+    A frame goes out with one write call as soon as the pipe has room. More than 256 frames or 16 MiB waiting, or one
+    write stuck for 5 s, is a fault: the child is disconnected rather than some of its frames being lost in silence.
+    """
 
     def __init__(self, fd: int, on_fault: Callable[[str], None]) -> None:
         os.set_blocking(fd, False)
@@ -260,7 +265,10 @@ class FrameWriter:
 
 
 class LineReader:
-    """``feed`` gives complete lines without their line feed; None stands for a line that was too long."""
+    """Bytes to lines: ``feed`` gives complete ones without their line feed, and None for one that was too long.
+
+    Such a line is skipped up to its end and never held in memory; the next one is read as if nothing had happened.
+    """
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit - 1  # the line feed counts
