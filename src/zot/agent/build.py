@@ -19,11 +19,9 @@ from zot.agent.resolve import Query, Resolved, require_credential, resolve
 from zot.agent.runtime import Runtime, ToolChoice
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import Skills, discover
-from zot.agent.skills.manifest import manifest
-from zot.agent.skills.tool import SkillTool
+from zot.agent.skills.tool import SkillTool, manifest
 from zot.agent.system_prompt import SystemPrompt, load_custom
-from zot.agent.tools.limits import Limits
-from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, builtin_tools, preparing, unknown_tools
+from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, Limits, builtin_tools, preparing, unknown_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.confirm import ConfirmGate

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from zot.agent.context_files import ContextFile
-from zot.agent.skills.manifest import one_line
+from zot.agent.skills.tool import one_line
 from zot.agent.text_files import read_text
 from zot.provider.model_call import ToolSpec
 

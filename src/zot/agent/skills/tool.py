@@ -1,19 +1,57 @@
-"""The ``skill`` tool: the model asks for a skill by name and reads its text.
+"""What a model sees of skills: a list of them in its system prompt, and the ``skill`` tool that loads one.
 
-Whatever goes wrong is an error result the model can act on; nothing is raised.
+Names and descriptions may come from a cloned repository, so in the list each stays one printable line of bounded
+length.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from zot.agent.skills.discover import Skill, Skills
-from zot.agent.skills.manifest import NO_DESCRIPTION
 from zot.core.tool import ToolContext, ToolResult, text_result
+
+_NO_DESCRIPTION = "(no description)"
+_LEAD_IN = (
+    "Skills are instructions for particular kinds of work. When one fits the task, load it by name with the "
+    "`skill` tool before you start. A skill whose path lies in the working directory came with the project, not "
+    "from the user."
+)
+_NAME_CHARACTERS = 80
+_DESCRIPTION_CHARACTERS = 300
+
+
+def manifest(skills: Skills) -> str:
+    """The lead-in and a line ``- name [pointer]: description`` per skill; empty when there is none."""
+    if not skills.all:
+        return ""
+    lines = [_LEAD_IN]
+    for skill in skills.all:
+        description = one_line(skill.description, _DESCRIPTION_CHARACTERS) or _NO_DESCRIPTION
+        lines.append(f"- {one_line(skill.name, _NAME_CHARACTERS)} [{_pointer(skill, skills.user_home)}]: {description}")
+    return "\n".join(lines)
+
+
+def one_line(text: str, limit: int) -> str:
+    """``text`` without line breaks and control characters, cut to ``limit`` characters."""
+    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
+
+
+def _pointer(skill: Skill, user_home: Path) -> str:
+    if skill.builtin:
+        return "builtin"
+    home = f"{user_home}/"
+    path = f"~/{skill.path.removeprefix(home)}" if home != "//" and skill.path.startswith(home) else skill.path
+    return one_line(path, len(path))
 
 
 class SkillTool:
-    """``skills`` may be replaced by a fresh discovery at any time."""
+    """Hands out a skill's text by name; whatever goes wrong is an error result the model can act on.
+
+    ``skills`` may be replaced by a fresh discovery at any time.
+    """
 
     name = "skill"
     description = "Load a skill's instructions by name."
@@ -33,27 +71,19 @@ class SkillTool:
             return text_result("skill: `name` must be the name of a skill", is_error=True)
         skill = self.skills.find(name.strip())
         if skill is None:
-            return text_result(self._unknown(name.strip()), is_error=True)
+            names = ", ".join(skill.name for skill in self.skills.all) or "none"
+            unknown = f"there is no skill called {name.strip()!r}; available: {names}."
+            return text_result(f"{unknown} The user can see theirs with /skills.", is_error=True)
         try:
             body = skill.body()
         except OSError as error:
             return text_result(f"skill {skill.name!r}: cannot read {skill.path}: {error.strerror}", is_error=True)
         return text_result(_document(skill, body), details={"skill": skill.name, "path": skill.path})
 
-    def _unknown(self, name: str) -> str:
-        names = ", ".join(skill.name for skill in self.skills.all) or "none"
-        return f"there is no skill called {name!r}; available: {names}. The user can see theirs with /skills."
-
 
 def _document(skill: Skill, body: str) -> str:
-    head = [f"# Skill: {skill.name}", skill.description or NO_DESCRIPTION]
-    if wishes := _wishes(skill):
-        head.append(wishes)
+    """What the skill says about tools is told to the model and enforced by nobody."""
+    wishes = [f"Allowed tools: {', '.join(skill.allowed_tools)}"] if skill.allowed_tools else []
+    wishes += [f"Permission for {tool}: {', '.join(rules)}" for tool, rules in skill.permissions.items()]
+    head = [f"# Skill: {skill.name}", skill.description or _NO_DESCRIPTION, *(["\n".join(wishes)] if wishes else [])]
     return "\n\n".join([*head, "---", body])
-
-
-def _wishes(skill: Skill) -> str:
-    """What the skill says about tools; told to the model, enforced by nobody."""
-    lines = [f"Allowed tools: {', '.join(skill.allowed_tools)}"] if skill.allowed_tools else []
-    lines += [f"Permission for {tool}: {', '.join(rules)}" for tool, rules in skill.permissions.items()]
-    return "\n".join(lines)

@@ -12,14 +12,10 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.tools import specs
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.bash_output import OutputCapture
-from zot.agent.tools.bash_pipe import OutputPipe
-from zot.agent.tools.child_output import start_with_output
-from zot.agent.tools.limits import Limits
-from zot.agent.tools.workspace import Workspace
-from zot.agent.tools.workspace_tool import WorkspaceTool
+from zot.agent.tools.bash_output import OutputCapture, OutputPipe
+from zot.agent.tools.registry import Limits, bash_spec
+from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.system.files import find_program
 from zot.system.process_table import Process, command_of
@@ -36,7 +32,7 @@ class BashTool(WorkspaceTool):
         super().__init__(workspace)
         self._limits = limits
         self._shell = find_program("bash") or "/bin/sh"
-        self.spec = specs.bash(self._shell, limits)
+        self.spec = bash_spec(self._shell, limits)
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
@@ -44,7 +40,10 @@ class BashTool(WorkspaceTool):
         seconds = self._timeout(arguments.integer("timeout"))
         started = time.monotonic()
         capture = OutputCapture()
-        tree, pipe = self._start(command, capture, context)
+        cwd = self._workspace.cwd
+        failure = f"bash: could not start {self._shell} in {cwd}"
+        tree, output = self._workspace.start([self._shell, "-c", command], cwd, failure)
+        pipe = OutputPipe(output, capture, context.progress)
         ending = await _run(tree, pipe, capture, seconds)
         if ending.left:
             self._workspace.left_running.append(tree)
@@ -52,12 +51,6 @@ class BashTool(WorkspaceTool):
 
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)
-
-    def _start(self, command: str, capture: OutputCapture, context: ToolContext) -> tuple[ProcessTree, OutputPipe]:
-        cwd = self._workspace.cwd
-        failure = f"bash: could not start {self._shell} in {cwd}"
-        tree, output = start_with_output(self._workspace, [self._shell, "-c", command], cwd, failure)
-        return tree, OutputPipe(output, capture, context.progress)
 
 
 class Ending(msgspec.Struct, frozen=True):

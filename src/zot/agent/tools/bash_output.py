@@ -1,4 +1,4 @@
-"""What is kept of a command's output: its head and its tail, and all of it in a private file once that is not all.
+"""A command's output: read as it comes, its head and tail kept, and all of it in a private file once that is not all.
 
 Memory stays within a few times the cap however much a command writes; the file is opened only when the cap is
 passed (or when a background child goes on writing) and is bounded too.
@@ -6,18 +6,204 @@ passed (or when a background child goes on writing) and is bounded too.
 
 from __future__ import annotations
 
+import asyncio
+import codecs
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
-from zot.agent.tools.utf8 import from_character, whole_characters
+from zot.agent.tools.caps import MAX_BYTES, MAX_LINES, from_character, whole_characters
 
 HEAD_SHARE = 0.4
 SPOOL_CAP = 100 * 1024 * 1024
+PROGRESS_BYTES = 4096
 
 _HEAD_BYTES, _HEAD_LINES = int(MAX_BYTES * HEAD_SHARE), int(MAX_LINES * HEAD_SHARE)
 _TAIL_BYTES, _TAIL_LINES = MAX_BYTES - _HEAD_BYTES, MAX_LINES - _HEAD_LINES
 _NEAR = 4096  # a cut moves to the end of a line when there is one within this many bytes
+_READ_BYTES = 65536
+_THINNED_PAUSE = 0.05
+_LAST_READS = 64  # after a kill: what the pipe can still hold, with room to spare
+
+
+class OutputPipe:
+    """The reading end: owns the descriptor ``fd`` until the last writer has closed it or ``close`` is called.
+
+    Reading happens in the event loop's own reader callbacks, one bounded read at a time, so a flood cannot starve the
+    loop. Below the capture's cap all text is passed on to ``progress``; beyond it only the latest piece now and then,
+    because nobody can follow and a queue of it would only grow.
+    """
+
+    def __init__(self, fd: int, capture: OutputCapture, progress: Callable[[str], None]) -> None:
+        self._fd: int | None = fd
+        self._capture = capture
+        self._progress: Callable[[str], None] | None = progress
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._next_thinned = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        os.set_blocking(fd, False)
+        self._loop.add_reader(fd, self._read)
+
+    @property
+    def ended(self) -> bool:
+        """True once no process holds the writing end any more."""
+        return self._fd is None
+
+    async def wait(self, seconds: float) -> None:
+        """Until the end, or ``seconds`` later."""
+        if not self.ended:
+            await asyncio.wait([self._ended], timeout=seconds)
+
+    def detach(self) -> None:
+        """Keep reading for children left behind, so that they do not block or break; nobody watches any more."""
+        self._say(final=True)
+        self._progress = None
+
+    def close(self) -> None:
+        """Take what is already there and let go."""
+        for _ in range(_LAST_READS):
+            if self.ended or not self._read():
+                break
+        self._finish()
+
+    def _read(self) -> bool:
+        if self._fd is None:
+            return False
+        try:
+            data = os.read(self._fd, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._finish()
+            return False
+        self._capture.feed(data)
+        if self._progress is not None:
+            self._tell(data)
+        return True
+
+    def _tell(self, data: bytes) -> None:
+        if self._capture.truncated:
+            now = self._loop.time()
+            if now < self._next_thinned:
+                return
+            self._next_thinned = now + _THINNED_PAUSE
+            self._decoder.reset()
+            data = from_character(data[-PROGRESS_BYTES:])
+        self._say(data)
+
+    def _say(self, data: bytes = b"", *, final: bool = False) -> None:
+        text = self._decoder.decode(data, final).replace("\0", "")
+        size = PROGRESS_BYTES if text.isascii() else PROGRESS_BYTES // 4  # at most four bytes a character
+        for start in range(0, len(text), size):
+            if self._progress is not None:
+                self._progress(text[start : start + size])
+
+    def _finish(self) -> None:
+        if self._fd is None:
+            return
+        self._loop.remove_reader(self._fd)
+        os.close(self._fd)
+        self._fd = None
+        self._say(final=True)
+        if self._capture.spool is not None:
+            self._capture.spool.close()
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+
+class OutputCapture:
+    """Fed with the bytes of one command as they come; ``text`` is what the model gets."""
+
+    def __init__(self) -> None:
+        self.spool: Spool | None = None
+        self.total_bytes = 0
+        self._newlines = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._overflowed = False
+
+    @property
+    def lines_truncated(self) -> bool:
+        last = self._tail or self._head
+        return self._newlines + (bool(last) and not last.endswith(b"\n")) > MAX_LINES
+
+    @property
+    def bytes_truncated(self) -> bool:
+        return self.total_bytes > MAX_BYTES
+
+    @property
+    def truncated(self) -> bool:
+        return self._overflowed
+
+    def feed(self, data: bytes) -> None:
+        self.total_bytes += len(data)
+        self._newlines += data.count(b"\n")
+        if self.spool is not None:
+            self.spool.write(data)
+        if self._overflowed:
+            self._tail += data
+            if len(self._tail) > 4 * _TAIL_BYTES:
+                del self._tail[:-_TAIL_BYTES]
+            return
+        self._head += data
+        if self.bytes_truncated or self.lines_truncated:
+            self._overflow()
+
+    def open_spool(self) -> Spool:
+        """The file with everything so far; what is fed later follows."""
+        if self.spool is None:
+            self.spool = Spool()
+            self.spool.write(self._head)
+        return self.spool
+
+    def text(self) -> str:
+        """The output, newline-terminated, with a marker for what was left out and one note per cap; or nothing."""
+        if not self._overflowed:
+            return _decoded(self._head)
+        head = bytes(self._head)
+        tail = _last_part(bytes(self._tail[-_TAIL_BYTES:]), whole=len(self._tail) <= _TAIL_BYTES)
+        lines = self._newlines - head.count(b"\n") - tail.count(b"\n")
+        missing = self.total_bytes - len(head) - len(tail)
+        marker = f"... [{f'{lines} lines, ' if lines else ''}{missing} bytes omitted]\n" if missing else ""
+        notes = f"... [truncated at {MAX_LINES} lines]\n" if self.lines_truncated else ""
+        notes += f"... [truncated at {MAX_BYTES} bytes]\n" if self.bytes_truncated else ""
+        return _decoded(head) + marker + _decoded(tail) + notes
+
+    def _overflow(self) -> None:
+        self.open_spool()
+        self._overflowed = True
+        kept = _first_part(bytes(self._head))
+        self._tail = self._head[len(kept) :]
+        self._head = bytearray(kept)
+
+
+def _first_part(data: bytes) -> bytes:
+    """At most the head's share, ending with a line where one ends nearby."""
+    parts = data[:_HEAD_BYTES].split(b"\n", _HEAD_LINES)
+    if len(parts) > _HEAD_LINES:
+        return b"\n".join(parts[:_HEAD_LINES]) + b"\n"
+    head = data[:_HEAD_BYTES]
+    end = head.rfind(b"\n") + 1
+    return head[:end] if end and len(head) - end <= _NEAR else whole_characters(head)
+
+
+def _last_part(data: bytes, *, whole: bool) -> bytes:
+    """At most the tail's share of lines, beginning with one where one begins nearby; ``whole`` starts clean."""
+    parts = data.removesuffix(b"\n").rsplit(b"\n", _TAIL_LINES)
+    if len(parts) > _TAIL_LINES:
+        return data[len(parts[0]) + 1 :]
+    if whole:
+        return data
+    start = data.find(b"\n", 0, _NEAR) + 1
+    return data[start:] if start else from_character(data)
+
+
+def _decoded(data: bytes | bytearray) -> str:
+    text = data.decode("utf-8", "replace").replace("\0", "")
+    return text if not text or text.endswith("\n") else f"{text}\n"
 
 
 class Spool:
@@ -53,102 +239,3 @@ class Spool:
     def _give_up(self, why: str) -> None:
         self.trouble = self.trouble or why
         self.close()
-
-
-class OutputCapture:
-    """Fed with the bytes of one command as they come; ``text`` is what the model gets."""
-
-    def __init__(self) -> None:
-        self.spool: Spool | None = None
-        self.total_bytes = 0
-        self._newlines = 0
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._overflowed = False
-
-    @property
-    def lines_truncated(self) -> bool:
-        return self._lines(self._newlines, self._tail or self._head) > MAX_LINES
-
-    @property
-    def bytes_truncated(self) -> bool:
-        return self.total_bytes > MAX_BYTES
-
-    @property
-    def truncated(self) -> bool:
-        return self._overflowed
-
-    def feed(self, data: bytes) -> None:
-        self.total_bytes += len(data)
-        self._newlines += data.count(b"\n")
-        if self.spool is not None:
-            self.spool.write(data)
-        if self._overflowed:
-            self._tail += data
-            if len(self._tail) > 4 * _TAIL_BYTES:
-                del self._tail[:-_TAIL_BYTES]
-            return
-        self._head += data
-        if self.bytes_truncated or self.lines_truncated:
-            self._overflow()
-
-    def open_spool(self) -> Spool:
-        """The file with everything so far; what is fed later follows."""
-        if self.spool is None:
-            self.spool = Spool()
-            self.spool.write(self._head)
-        return self.spool
-
-    def text(self) -> str:
-        """The output, newline-terminated, with a marker for what was left out and one note per cap; or nothing."""
-        if not self._overflowed:
-            return _decoded(self._head)
-        head, tail = (
-            bytes(self._head),
-            _last_part(bytes(self._tail[-_TAIL_BYTES:]), len(self._tail) <= _TAIL_BYTES),
-        )
-        lines = self._newlines - head.count(b"\n") - tail.count(b"\n")
-        missing = self.total_bytes - len(head) - len(tail)
-        marker = f"... [{f'{lines} lines, ' if lines else ''}{missing} bytes omitted]\n" if missing else ""
-        return _decoded(head) + marker + _decoded(tail) + self._notes()
-
-    def _notes(self) -> str:
-        notes = f"... [truncated at {MAX_LINES} lines]\n" if self.lines_truncated else ""
-        return notes + (f"... [truncated at {MAX_BYTES} bytes]\n" if self.bytes_truncated else "")
-
-    def _overflow(self) -> None:
-        self.open_spool()
-        self._overflowed = True
-        kept = _first_part(bytes(self._head))
-        self._tail = self._head[len(kept) :]
-        self._head = bytearray(kept)
-
-    @staticmethod
-    def _lines(newlines: int, last: bytearray) -> int:
-        return newlines + (bool(last) and not last.endswith(b"\n"))
-
-
-def _first_part(data: bytes) -> bytes:
-    """At most the head's share, ending with a line where one ends nearby."""
-    parts = data[:_HEAD_BYTES].split(b"\n", _HEAD_LINES)
-    if len(parts) > _HEAD_LINES:
-        return b"\n".join(parts[:_HEAD_LINES]) + b"\n"
-    head = data[:_HEAD_BYTES]
-    end = head.rfind(b"\n") + 1
-    return head[:end] if end and len(head) - end <= _NEAR else whole_characters(head)
-
-
-def _last_part(data: bytes, whole: bool) -> bytes:
-    """At most the tail's share of lines, beginning with one where one begins nearby; ``whole`` starts clean."""
-    parts = data.removesuffix(b"\n").rsplit(b"\n", _TAIL_LINES)
-    if len(parts) > _TAIL_LINES:
-        return data[len(parts[0]) + 1 :]
-    if whole:
-        return data
-    start = data.find(b"\n", 0, _NEAR) + 1
-    return data[start:] if start else from_character(data)
-
-
-def _decoded(data: bytes | bytearray) -> str:
-    text = data.decode("utf-8", "replace").replace("\0", "")
-    return text if not text or text.endswith("\n") else f"{text}\n"

@@ -1,26 +1,32 @@
 """The edit tool: replaces exact pieces of a text file, all of them or none.
 
-Every edit is matched against the file as it was, so edits never see each other's output. What was not named stays
-as it is, byte for byte.
+Every edit must match the file as it was exactly once, so edits never see each other's output; all their faults are
+told at once, with what helps to get them right. What was not named stays as it is, byte for byte.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from bisect import bisect_left
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.edit_diff import diff_of
-from zot.agent.tools.edit_match import locate
-from zot.agent.tools.edit_text import EditableText
-from zot.agent.tools.failures import reason_of
-from zot.agent.tools.specs import EDIT
-from zot.agent.tools.workspace_tool import WorkspaceTool
+from zot.agent.tools.edit_diff import Span, diff_of
+from zot.agent.tools.registry import EDIT
+from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.files import open_regular, replace_file
+
+_BOM = "\ufeff"
+_MOST_LINES_NAMED = 10
+_MOST_COUNTED = 10_000
+_MOST_LINES_SHOWN = 12
+_LONGEST_LINE_SHOWN = 200
+_CANDIDATES = 20
+_SIMILAR = 0.5
 
 
 class EditTool(WorkspaceTool):
@@ -41,7 +47,10 @@ class EditTool(WorkspaceTool):
             raise ToolError(f"edit: {shown} was not changed.\n{error}") from error
         except UnicodeEncodeError as error:
             raise ToolError(f"edit: {shown} was not changed: newText holds a lone surrogate") from error
-        _written(path, shown, data)
+        try:
+            replace_file(path, data)
+        except OSError as error:
+            raise ToolError(f"edit: {shown} was not changed: {reason_of(error)}") from error
         diff = diff_of(text.body, spans)
         details = {
             "path": str(path),
@@ -52,8 +61,195 @@ class EditTool(WorkspaceTool):
         return text_result(diff.text, details=details)
 
 
-def _written(path: Path, shown: str, data: bytes) -> None:
-    try:
-        replace_file(path, data)
-    except OSError as error:
-        raise ToolError(f"edit: {shown} was not changed: {reason_of(error)}") from error
+def locate(body: str, edits: list[tuple[str, str]]) -> list[Span]:
+    """The spans of all edits, sorted; raises ToolError when any does not fit."""
+    spans: list[Span] = []
+    faults: list[str] = []
+    for number, (old, new) in enumerate(edits, 1):
+        span = _find(body, number, _plain(old).removeprefix(_BOM), _plain(new).removeprefix(_BOM))
+        if isinstance(span, Span):
+            spans.append(span)
+        else:
+            faults.append(f"edit {number}: {span}")
+    spans.sort()
+    faults += [
+        f"edits {min(one.number, two.number)} and {max(one.number, two.number)} overlap; merge them into one"
+        for one, two in pairwise(spans)
+        if two.start < one.end
+    ]
+    if faults:
+        raise ToolError("\n".join(faults))
+    return spans
+
+
+def _find(body: str, number: int, old: str, new: str) -> Span | str:
+    if not old:
+        return "oldText is empty; give the text to replace, or use write for a new file"
+    if old == new:
+        return "oldText and newText are the same"
+    first = body.find(old)
+    if first < 0:
+        return f"oldText was not found. {_not_found_hint(body, old)}"
+    if body.find(old, first + 1) >= 0:
+        return _ambiguous(body, old)
+    return Span(first, first + len(old), number, new)
+
+
+def _ambiguous(body: str, old: str) -> str:
+    """Overlapping matches count too: ``aa`` stands twice in ``aaa``."""
+    count, position, line, counted_to = 0, body.find(old), 1, 0
+    lines: list[str] = []
+    while position >= 0 and count < _MOST_COUNTED:
+        count += 1
+        if len(lines) < _MOST_LINES_NAMED:
+            line += body.count("\n", counted_to, position)
+            counted_to = position
+            lines.append(str(line))
+        position = body.find(old, position + 1)
+    times = f"{count}" if position < 0 else f"more than {_MOST_COUNTED}"
+    more = ", …" if count > len(lines) else ""
+    where = f"lines {', '.join(lines)}{more}"
+    return f"oldText was found {times} times ({where}); add surrounding lines so that it is unique"
+
+
+def _not_found_hint(body: str, old: str) -> str:
+    """It differs in white space only, or this line comes closest."""
+    lines = body.split("\n")
+    wanted = old.strip("\n").split("\n")
+    if found := _same_but_for_space(lines, wanted):
+        first, last = found
+        shown = "\n".join(_shown(line) for line in lines[first:last][:_MOST_LINES_SHOWN])
+        where = f"Line {first + 1} differs" if last - first == 1 else f"Lines {first + 1}-{last} differ"
+        return f"{where} only in white space or indentation; the file has:\n{shown}"
+    closest = _closest(lines, next((line for line in wanted if line.strip()), ""))
+    if closest is None:
+        return "Nothing similar is in the file; read it again"
+    return f"The closest line is {closest + 1}:\n{_shown(lines[closest])}"
+
+
+def _same_but_for_space(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:
+    """First and one past last of the lines equal to the wanted ones when white space is left out."""
+    target = [key for line in wanted if (key := _key(line))]
+    present = [(number, key) for number, line in enumerate(lines) if (key := _key(line))]
+    keys = [key for _, key in present]
+    if not target:
+        return None
+    for start in (index for index, key in enumerate(keys) if key == target[0]):
+        if keys[start : start + len(target)] == target:
+            return present[start][0], present[start + len(target) - 1][0] + 1
+    return None
+
+
+def _key(line: str) -> str:
+    return "".join(line.split())
+
+
+def _closest(lines: list[str], wanted: str) -> int | None:
+    """By shared words first, which is quick, then by the letters of the best few."""
+    from difflib import SequenceMatcher  # only failures need it
+
+    words = set(wanted.split())
+    if not words:
+        return None
+    scored = ((len(words.intersection(line.split())), -number) for number, line in enumerate(lines) if line)
+    best = sorted(scored, reverse=True)[:_CANDIDATES]
+    wanted = wanted.strip()[:_LONGEST_LINE_SHOWN]
+    matcher = SequenceMatcher(b=wanted, autojunk=False)
+    ratios: list[tuple[float, int]] = []
+    for _, number in best:
+        matcher.set_seq1(lines[-number].strip()[:_LONGEST_LINE_SHOWN])
+        ratios.append((matcher.ratio(), number))
+    ratio, number = max(ratios, default=(0.0, 0))
+    return -number if ratio >= _SIMILAR else None
+
+
+def _shown(line: str) -> str:
+    text = line.encode("utf-8", "replace").decode()  # surrogates stand for bytes that are no text
+    return f"{text[:_LONGEST_LINE_SHOWN]}…" if len(text) > _LONGEST_LINE_SHOWN else text
+
+
+class EditableText:
+    """A file taken apart for editing and put together again; ``body`` is what edits are matched against.
+
+    Edits see the text with plain ``\\n`` line ends and without a byte order mark. Each untouched line keeps its own
+    line end, new lines take that of their surroundings, and bytes that are not UTF-8 survive as surrogates.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        text = data.decode("utf-8", "surrogateescape")
+        self._bom = _BOM if text.startswith(_BOM) else ""
+        self._original = text.removeprefix(_BOM)
+        self.body = _plain(self._original)
+        self._crlf = _crlf_positions(self._original)
+
+    def replaced(self, spans: list[Span]) -> bytes:
+        """The file's new bytes. Spans are sorted and do not overlap."""
+        pieces = [self._bom]
+        position = 0
+        for span in spans:
+            start, end, new = self._changed_lines(span)
+            pieces += [self._original[position : self._at(start)], self._with_line_ends(new, start)]
+            position = self._at(end)
+        pieces.append(self._original[position:])
+        return "".join(pieces).encode("utf-8", "surrogateescape")
+
+    def _changed_lines(self, span: Span) -> tuple[int, int, str]:
+        """The span without the lines it shares with its replacement, so that those keep their own line ends."""
+        old, new = self.body[span.start : span.end], span.new
+        before = _common_lines(old, new)
+        old, new = old[before:], new[before:]
+        after = _common_lines(old, new, from_end=True)
+        return span.start + before, span.end - after, new[: len(new) - after]
+
+    def _with_line_ends(self, new: str, start: int) -> str:
+        if "\n" not in new or not self._crlf:
+            return new
+        near = self.body.find("\n", start)
+        if near < 0:
+            near = self.body.rfind("\n", 0, start)
+        return new.replace("\n", "\r\n") if self._is_crlf(near) else new
+
+    def _is_crlf(self, position: int) -> bool:
+        index = bisect_left(self._crlf, position)
+        return index < len(self._crlf) and self._crlf[index] == position
+
+    def _at(self, position: int) -> int:
+        """Where a position of the plain text lies in the original."""
+        return position + bisect_left(self._crlf, position)
+
+
+def _plain(text: str) -> str:
+    """With ``\\n`` as the only line end."""
+    return text.replace("\r\n", "\n")
+
+
+def _crlf_positions(original: str) -> list[int]:
+    """Where in the plain text the line ends stand that were ``\\r\\n``."""
+    positions: list[int] = []
+    found = original.find("\r\n")
+    while found >= 0:
+        positions.append(found - len(positions))
+        found = original.find("\r\n", found + 2)
+    return positions
+
+
+def _common_lines(old: str, new: str, *, from_end: bool = False) -> int:
+    """How many characters of whole lines, line ends included, both have in common at one end."""
+    if from_end:
+        shared = _common_length(old[::-1], new[::-1])
+        # A shared end counts from the start of a line on: after the first line end within it.
+        cut = old.find("\n", len(old) - shared)
+        return 0 if cut < 0 else len(old) - cut - 1
+    return old.rfind("\n", 0, _common_length(old, new)) + 1
+
+
+def _common_length(one: str, two: str) -> int:
+    """Length of the common beginning, by halving: comparing slices is quick, comparing characters is not."""
+    low, high = 0, min(len(one), len(two))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == two[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

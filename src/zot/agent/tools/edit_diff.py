@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.agent.tools.edit_text import Span
-
 CONTEXT = 3
 _MOST_COMPARED = 1_000_000  # old times new lines of one change; beyond, it is shown as one block
+
+
+class Span(msgspec.Struct, frozen=True, order=True):
+    """Characters ``start`` to ``end`` of the plain text, to be replaced by ``new``; ``number`` is the edit's."""
+
+    start: int
+    end: int
+    number: int
+    new: str
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -37,7 +44,7 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 def diff_of(body: str, spans: list[Span]) -> Diff:
-    """``spans`` are sorted and do not overlap; see ``edit_text``."""
+    """The spans are sorted and do not overlap."""
     lines = body.split("\n")
     rows: list[str] = []
     hunks: list[Hunk] = []

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.glob_pattern import has_magic, regex_of
-from zot.agent.tools.search import CappedRows, own_listing, printable, ripgrep, ripgrep_listing, run_search
-from zot.agent.tools.specs import GLOB
-from zot.agent.tools.workspace_tool import WorkspaceTool
+from zot.agent.tools.caps import CappedRows
+from zot.agent.tools.ignore import regex_of
+from zot.agent.tools.registry import GLOB
+from zot.agent.tools.search import listing, printable, run_search
+from zot.agent.tools.workspace import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 
@@ -31,24 +32,17 @@ class GlobTool(WorkspaceTool):
             raise ToolError(f"glob: {self._workspace.shown(root)}: no such directory")
         fixed, pattern = _split(pattern)
         base = self._workspace.resolve(os.path.join(root, fixed))
-        found = await self._matching(base, pattern) if base.is_dir() else []
-        newest = await asyncio.to_thread(_newest_first, base, found)  # asks the disk once per file
-        return self._result(base, newest, arguments.text("pattern"))
-
-    async def _matching(self, base: Path, pattern: str) -> list[str]:
         matcher = _Matcher(pattern)
-        rg = ripgrep()
-        await run_search(self._workspace, ripgrep_listing(rg) if rg else own_listing(), base, matcher.take)
-        return matcher.found
-
-    def _result(self, base: Path, found: list[str], pattern: str) -> ToolResult:
+        if base.is_dir():
+            await run_search(self._workspace, listing(), base, matcher.take)
         rows = CappedRows()
-        for path in found:
+        for path in await asyncio.to_thread(_newest_first, base, matcher.found):  # asks the disk once per file
             if not rows.add(printable(self._workspace, base / path)):
                 break
-        details = {"path": str(base), "files": len(found), "truncated": rows.truncated}
-        hint = "" if "/" in pattern else f"; **/{pattern} looks in every directory"
-        return text_result(rows.text() or f"no file matches {pattern}{hint}\n", details=details)
+        details = {"path": str(base), "files": len(matcher.found), "truncated": rows.truncated}
+        asked = arguments.text("pattern")
+        hint = "" if "/" in asked else f"; **/{asked} looks in every directory"
+        return text_result(rows.text() or f"no file matches {asked}{hint}\n", details=details)
 
 
 class _Matcher:
@@ -70,7 +64,7 @@ def _split(pattern: str) -> tuple[str, str]:
     """The directories a pattern names outright, where the search may begin, and the rest of it."""
     fixed: list[str] = []
     *parts, last = pattern.split("/")
-    while parts and not has_magic(parts[0]) and "\\" not in parts[0]:
+    while parts and not any(character in parts[0] for character in "*?[{\\"):
         fixed.append(parts.pop(0))
     if pattern.startswith("/"):
         fixed[0] = "/"

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.search import CappedRows, Query, own_search, printable, ripgrep, ripgrep_search, run_search
-from zot.agent.tools.specs import GREP
-from zot.agent.tools.workspace import Workspace
-from zot.agent.tools.workspace_tool import WorkspaceTool
+from zot.agent.tools.caps import CappedRows
+from zot.agent.tools.registry import GREP
+from zot.agent.tools.search import Query, own_search, printable, ripgrep, ripgrep_search, run_search
+from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 
@@ -49,7 +49,7 @@ class GrepTool(WorkspaceTool):
         )
 
     async def _search(self, root: Path, query: Query) -> _Rows:
-        """Ripgrep's expressions know no look-around nor back references; ours do, so they get a second chance."""
+        """Ripgrep's expressions know neither look-around nor back references; ours do, so they get a second chance."""
         if rg := ripgrep():
             rows = _Rows(self._workspace, root)
             code = await run_search(self._workspace, ripgrep_search(rg, query), root, rows.take)
@@ -91,7 +91,5 @@ class _Rows(CappedRows):
         self.matches += mark == ":"
         text = rest[len(number) + 1 :].decode("utf-8", "replace").removesuffix("\r")
         shown = f"{text[:_LONGEST_LINE]}…" if len(text) > _LONGEST_LINE else text
-        return self.add(f"{self._name(path)}{mark}{number.decode()}{mark}{shown}")
-
-    def _name(self, path: bytes) -> str:
-        return printable(self._workspace, self._root / os.fsdecode(path).removeprefix("./"))
+        name = printable(self._workspace, self._root / os.fsdecode(path).removeprefix("./"))
+        return self.add(f"{name}{mark}{number.decode()}{mark}{shown}")

@@ -2,7 +2,8 @@
 
 ``.rgignore`` beats ``.ignore``, which beats ``.gitignore``, which beats ``.git/info/exclude``; within one kind the
 nearest directory decides, and the last matching line of a file. Files of parent directories count too, git's only
-up to the repository. Standard library only: the search worker runs it without anything else.
+up to the repository. Path patterns are read here too, for ignore files as for the tools. Standard library only: the
+search worker runs it without anything else.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
-
-from zot.agent.tools.glob_pattern import regex_of
 
 _KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 _GIT_KINDS = frozenset({".gitignore", ".git/info/exclude"})
@@ -153,3 +152,71 @@ def _is_kept(path: str, is_directory: bool, ignores: Ignores, wanted: Rules | No
             case None:
                 pass
     return ignores.keeps(path, is_directory)
+
+
+def regex_of(pattern: str) -> str:
+    """A path pattern as a regular expression for ``fullmatch`` on a path with ``/`` between its parts.
+
+    The language has ``*``, ``?``, ``[a-z]``, ``{a,b}``, and ``**`` across directories.
+    """
+    pieces: list[str] = []
+    position = 0
+    while position < len(pattern):
+        piece, position = _next(pattern, position)
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def _next(pattern: str, at: int) -> tuple[str, int]:
+    """The translation of what stands at a position, and where the rest begins."""
+    match pattern[at]:
+        case "*":
+            return _stars(pattern, at)
+        case "?":
+            return "[^/]", at + 1
+        case "[":
+            return _class(pattern, at)
+        case "{":
+            return _alternatives(pattern, at)
+        case "\\" if at + 1 < len(pattern):
+            return re.escape(pattern[at + 1]), at + 2
+        case "/" if pattern[at:] == "/**":
+            return "/.+", len(pattern)
+        case character:
+            return re.escape(character), at + 1
+
+
+def _stars(pattern: str, at: int) -> tuple[str, int]:
+    end = at
+    while end < len(pattern) and pattern[end] == "*":
+        end += 1
+    whole_part = end - at >= 2 and (at == 0 or pattern[at - 1] == "/")
+    if whole_part and end == len(pattern):
+        return ".*", end
+    if whole_part and pattern[end] == "/":
+        return "(?:.*/)?", end + 1
+    return "[^/]*", end
+
+
+def _class(pattern: str, at: int) -> tuple[str, int]:
+    negated = pattern[at + 1 : at + 2] in ("!", "^")
+    start = at + 1 + negated
+    end = pattern.find("]", start + 1)
+    if end < 0:
+        return re.escape("["), at + 1
+    inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", pattern[start:end])
+    return f"(?!/)[{'^' if negated else ''}{inside}]", end + 1
+
+
+def _alternatives(pattern: str, at: int) -> tuple[str, int]:
+    depth, start = 0, at + 1
+    choices: list[str] = []
+    for end in range(at, len(pattern)):
+        character = pattern[end]
+        depth += (character == "{") - (character == "}")
+        if depth == 0 or (depth == 1 and character == ","):
+            choices.append(pattern[start:end])
+            start = end + 1
+        if depth == 0:
+            return f"(?:{'|'.join(regex_of(choice) for choice in choices)})", end + 1
+    return re.escape("{"), at + 1

@@ -1,6 +1,7 @@
 """The read tool: a window of a text file as it is, or an image.
 
-The caps apply to the window, not to the file, so that every line of a file of any size can be reached.
+The caps apply to the window, not to the file, so that every line of a file of any size can be reached; it is read in
+one pass and constant memory.
 """
 
 from __future__ import annotations
@@ -10,20 +11,24 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.image_type import image_type
-from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
-from zot.agent.tools.specs import READ
-from zot.agent.tools.text_window import Window, read_window
-from zot.agent.tools.workspace_tool import WorkspaceTool
+from zot.agent.tools.caps import MAX_BYTES, MAX_LINES, whole_characters
+from zot.agent.tools.registry import READ
+from zot.agent.tools.workspace import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
+from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.system.files import open_regular
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
+_IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _BINARY_TEST_BYTES = 8192
 _INLINE_BYTES = 4 * 1024 * 1024  # larger files are read in a thread
+_CHUNK = 256 * 1024
+_COUNTED_BYTES = 1024 * 1024 * 1024  # beyond this the total is given as "or more"
 
 
 class ReadTool(WorkspaceTool):
@@ -39,7 +44,8 @@ class ReadTool(WorkspaceTool):
             fd = open_regular(path)
         with open(fd, "rb", buffering=0) as file:
             head = file.read(_BINARY_TEST_BYTES)
-            if kind := image_type(path.suffix, head):
+            # The name must say image and the first bytes must agree: a text file named .png is text.
+            if path.suffix.lower() in _IMAGE_SUFFIXES and (kind := sniff(head)):
                 return _image(fd, kind, shown)
             if b"\0" in head:
                 raise ToolError(f"read: {shown}: is a binary file and cannot be shown as text")
@@ -54,14 +60,14 @@ async def _window(fd: int, first: int, limit: int) -> Window:
         return read_window(fd, first, limit)
     # The thread gets a descriptor of its own: a cancelled call closes ours while the thread may still read.
     own = os.dup(fd)
-    return await asyncio.to_thread(_read_and_close, own, first, limit)
 
+    def read_and_close() -> Window:
+        try:
+            return read_window(own, first, limit)
+        finally:
+            os.close(own)
 
-def _read_and_close(fd: int, first: int, limit: int) -> Window:
-    try:
-        return read_window(fd, first, limit)
-    finally:
-        os.close(fd)
+    return await asyncio.to_thread(read_and_close)
 
 
 def _image(fd: int, kind: str, shown: str) -> ToolResult:
@@ -82,12 +88,9 @@ def _text(path: Path, first: int, window: Window) -> ToolResult:
         "bytes_truncated": window.cut_by_bytes,
         "total_lines": window.total_lines,
     }
-    return text_result(_body(window) + _notes(first, window), details=details)
-
-
-def _body(window: Window) -> str:
     text = window.data.decode("utf-8", "replace")
-    return text if not text or text.endswith("\n") else f"{text}\n"
+    end = "" if not text or text.endswith("\n") else "\n"
+    return text_result(f"{text}{end}{_notes(first, window)}", details=details)
 
 
 def _notes(first: int, window: Window) -> str:
@@ -106,3 +109,87 @@ def _notes(first: int, window: Window) -> str:
     if notes:
         notes.append(f"... [the file has {total} lines; continue with offset {first + window.lines}]")
     return "".join(f"{note}\n" for note in notes)
+
+
+class Window(msgspec.Struct, frozen=True):
+    """Some consecutive lines: ``lines`` of them in ``data``, the last one perhaps in part, of ``total_lines``."""
+
+    data: bytes
+    lines: int
+    total_lines: int
+    cut_by_lines: bool = False
+    cut_by_bytes: bool = False
+    cut_inside_line: bool = False
+    counted_all: bool = True
+
+
+def read_window(fd: int, first: int, limit: int) -> Window:
+    """Lines ``first`` (from 1) onwards, at most ``limit`` of them when it is positive, within the caps."""
+    os.lseek(fd, 0, os.SEEK_SET)
+    collector = _Collector(first)
+    seen = 0
+    while seen < _COUNTED_BYTES and (chunk := os.read(fd, _CHUNK)):
+        seen += len(chunk)
+        collector.feed(chunk)
+    return collector.window(limit, counted_all=seen < _COUNTED_BYTES)
+
+
+class _Collector:
+    """Skips to the first line, keeps one line and one byte more than may be shown, counts the rest."""
+
+    def __init__(self, first: int) -> None:
+        self._to_skip = first - 1
+        self._kept = bytearray()
+        self._newlines = 0
+        self._ends_in_newline = True
+
+    def feed(self, chunk: bytes) -> None:
+        self._newlines += chunk.count(b"\n")
+        self._ends_in_newline = chunk.endswith(b"\n")
+        start = self._skip(chunk)
+        room = MAX_BYTES + 1 - len(self._kept)
+        if start < len(chunk) and room > 0:
+            self._kept += chunk[start : start + room]
+
+    def _skip(self, chunk: bytes) -> int:
+        """Where the window goes on in this chunk; its end when the first line is not reached yet."""
+        if not self._to_skip:
+            return 0
+        here = chunk.count(b"\n")
+        if here < self._to_skip:
+            self._to_skip -= here
+            return len(chunk)
+        position = 0
+        for _ in range(self._to_skip):
+            position = chunk.index(b"\n", position) + 1
+        self._to_skip = 0
+        return position
+
+    def window(self, limit: int, *, counted_all: bool) -> Window:
+        total = self._newlines + (not self._ends_in_newline)
+        wanted = min(limit, MAX_LINES) if limit > 0 else MAX_LINES
+        kept = bytes(self._kept)
+        data = _first_lines(kept, wanted)
+        by_bytes = len(data) > MAX_BYTES
+        if by_bytes:
+            data = _within_cap(data)
+        return Window(
+            data,
+            lines=data.count(b"\n") + (not data.endswith(b"\n") if data else 0),
+            total_lines=total,
+            cut_by_lines=not by_bytes and wanted != limit and len(data) < len(kept),
+            cut_by_bytes=by_bytes,
+            cut_inside_line=by_bytes and not data.endswith(b"\n"),
+            counted_all=counted_all,
+        )
+
+
+def _first_lines(data: bytes, count: int) -> bytes:
+    parts = data.split(b"\n", count)
+    return data[: len(data) - len(parts[count])] if len(parts) > count else data
+
+
+def _within_cap(data: bytes) -> bytes:
+    """Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long."""
+    end = data.rfind(b"\n", 0, MAX_BYTES)
+    return data[: end + 1] if end >= 0 else whole_characters(data[:MAX_BYTES])

@@ -1,17 +1,17 @@
-"""The built-in tools by name. What a model is told about a tool is known at once; its code is imported when it is
+"""The built-in tools by name: what a model is told about each is known at once, its code is imported when it is
 called for, or a little earlier, while the model still writes the arguments.
 
-To add one: write its module, describe it in ``specs``, and add one line to ``_offers``.
+To add one: write its module, describe it here, and add one line to ``_offers``.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from zot.agent.tools import specs
-from zot.agent.tools.limits import Limits
-from zot.agent.tools.specs import Spec
+import msgspec
+
 from zot.core.events import AgentEvent, ToolUseStart
 from zot.system.files import find_program
 
@@ -24,8 +24,15 @@ DEFAULT_TOOLS = ("read", "write", "edit", "bash")
 ALL_TOOLS = (*DEFAULT_TOOLS, "glob", "grep")
 
 
-class DeferredTool:
-    """Stands for a tool until it is needed."""
+class Limits(msgspec.Struct, frozen=True):
+    """How long a command may take, where a user may say so."""
+
+    bash_timeout_s: int = 120
+    bash_max_timeout_s: int = 600
+
+
+class LazyTool:
+    """Stands for a tool until it is needed: says what the tool would say, and imports it to run it."""
 
     def __init__(self, name: str, spec: Spec, make: Callable[[], Tool]) -> None:
         self.name = name
@@ -55,35 +62,34 @@ def builtin_tools(
     """The tools named, in their fixed order; None means the default set. Other names are passed over here."""
     chosen = DEFAULT_TOOLS if names is None else names
     offers = _offers(workspace, limits or Limits())
-    return [DeferredTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
+    return [LazyTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
 
 
 def _offers(workspace: Workspace, limits: Limits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
-    def simple(module: str) -> Callable[[], Tool]:
-        return lambda: _tool_class(module)(workspace)
+    def code(name: str, *more: object) -> Callable[[], Tool]:
+        def make() -> Tool:
+            from importlib import import_module
+
+            return getattr(import_module(f"zot.agent.tools.{name}"), f"{name.capitalize()}Tool")(workspace, *more)
+
+        return make
 
     shell = find_program("bash") or "/bin/sh"
     return {
-        "read": (specs.READ, simple("read")),
-        "write": (specs.WRITE, simple("write")),
-        "edit": (specs.EDIT, simple("edit")),
-        "bash": (specs.bash(shell, limits), lambda: _tool_class("bash")(workspace, limits)),
-        "glob": (specs.GLOB, simple("glob")),
-        "grep": (specs.GREP, simple("grep")),
+        "read": (READ, code("read")),
+        "write": (WRITE, code("write")),
+        "edit": (EDIT, code("edit")),
+        "bash": (bash_spec(shell, limits), code("bash", limits)),
+        "glob": (GLOB, code("glob")),
+        "grep": (GREP, code("grep")),
     }
-
-
-def _tool_class(name: str) -> Callable[..., Tool]:
-    from importlib import import_module
-
-    return getattr(import_module(f"zot.agent.tools.{name}"), f"{name.capitalize()}Tool")
 
 
 def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
     """An observer that makes a tool ready as soon as the model begins to call it, while it writes the arguments."""
 
     def watch(event: AgentEvent) -> None:
-        if isinstance(event, ToolUseStart) and isinstance(tool := agent.toolbox.get(event.name), DeferredTool):
+        if isinstance(event, ToolUseStart) and isinstance(tool := agent.toolbox.get(event.name), LazyTool):
             tool.prepare()
 
     return watch
@@ -92,3 +98,111 @@ def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
 def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[str]:
     """The names that are neither built in nor among ``others`` (``skill``, extension tools), for a warning."""
     return [name for name in names if name not in ALL_TOOLS and name not in others]
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What a model is told, and whether the tool only looks."""
+
+    description: str
+    schema: dict[str, Any]
+    read_only: bool = False
+
+
+READ = Spec(
+    (
+        "Read a text file or an image. Text comes without line numbers, at most 2000 lines or 50 KiB at a time; "
+        "use offset and limit for the rest."
+    ),
+    {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "File to read, relative to the working directory."},
+            "offset": {"type": "integer", "description": "First line to return, counted from 1."},
+            "limit": {"type": "integer", "description": "Number of lines to return."},
+        },
+        "required": ["path"],
+    },
+    read_only=True,
+)
+WRITE = Spec(
+    "Create a file, or replace the whole content of one; missing directories are created.",
+    {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "File to write, relative to the working directory."},
+            "content": {"type": "string", "description": "The complete new content."},
+        },
+        "required": ["path", "content"],
+    },
+)
+EDIT = Spec(
+    "Replace exact pieces of text in a file; each oldText must occur exactly once.",
+    {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "File to change, relative to the working directory."},
+            "edits": {
+                "type": "array",
+                "description": "Replacements, each matched against the original file; they must not overlap.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "oldText": {"type": "string", "description": "Exact text, found once in the file."},
+                        "newText": {"type": "string", "description": "The text to put in its place."},
+                    },
+                    "required": ["oldText", "newText"],
+                },
+            },
+        },
+        "required": ["path", "edits"],
+    },
+)
+GLOB = Spec(
+    "Find files by path pattern, newest first; ignored files and .git are left out.",
+    {
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "Path pattern such as **/*.py; * stays in one directory."},
+            "path": {"type": "string", "description": "Directory to search; the working directory unless given."},
+        },
+        "required": ["pattern"],
+    },
+    read_only=True,
+)
+GREP = Spec(
+    "Search file contents by regular expression; ignored files, .git and binary files are left out.",
+    {
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "description": "Regular expression, matched within single lines."},
+            "path": {"type": "string", "description": "File or directory; the working directory unless given."},
+            "glob": {"type": "string", "description": "Only files matching this pattern, such as *.py."},
+            "ignore_case": {"type": "boolean", "description": "Match letters of either case."},
+            "context": {"type": "integer", "description": "Lines to show before and after each match."},
+        },
+        "required": ["pattern"],
+    },
+    read_only=True,
+)
+
+
+def bash_spec(shell: str, limits: Limits) -> Spec:
+    """The shell is named, because commands written for one may fail in another."""
+    return Spec(
+        f"Run a shell command ({os.path.basename(shell)}) in the working directory and return its "
+        "output and exit code. Input is empty; long output keeps its head and tail.",
+        {
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The command line."},
+                "timeout": {
+                    "type": "integer",
+                    "description": (
+                        f"Seconds until it is killed: {limits.bash_timeout_s} unless given, "
+                        f"{limits.bash_max_timeout_s} at most."
+                    ),
+                },
+            },
+            "required": ["command"],
+        },
+    )

@@ -15,8 +15,6 @@ from pathlib import Path
 import msgspec
 
 import zot
-from zot.agent.tools.child_output import start_with_output
-from zot.agent.tools.limits import MAX_BYTES, MAX_LINES
 from zot.agent.tools.workspace import Workspace
 from zot.errors import ToolError
 from zot.system.files import find_program
@@ -40,8 +38,15 @@ class Query(msgspec.Struct, frozen=True):
     context: int = 0
 
 
-def ripgrep_listing(rg: str, ignored_too: bool = False) -> list[str]:
-    return [rg, *_RIPGREP, "--files", *(["--no-ignore"] if ignored_too else []), *_NO_GIT, "."]
+def ripgrep() -> str | None:
+    return find_program("rg")
+
+
+def listing(*, ignored_too: bool = False) -> list[str]:
+    """The command that prints every file below its directory, each path followed by a NUL."""
+    if rg := ripgrep():
+        return [rg, *_RIPGREP, "--files", *(["--no-ignore"] if ignored_too else []), *_NO_GIT, "."]
+    return _worker("files", ".", *(["*"] if ignored_too else []))
 
 
 def ripgrep_search(rg: str, query: Query) -> list[str]:
@@ -50,10 +55,6 @@ def ripgrep_search(rg: str, query: Query) -> list[str]:
     rows = ["--line-number", "--with-filename", "--no-heading", "--color", "never", "--crlf", "--sort", "path"]
     context = ["--context", str(query.context)]
     return [rg, *_RIPGREP, *rows, *case, *context, *only, *_NO_GIT, "-e", query.pattern, "--", f"./{query.file}"]
-
-
-def own_listing(ignored_too: bool = False) -> list[str]:
-    return _worker("files", ".", *(["*"] if ignored_too else []))
 
 
 def own_search(query: Query) -> list[str]:
@@ -66,13 +67,9 @@ def _worker(*arguments: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", f"{_WORKER}sys.exit(main(sys.argv[2:]))", str(_PACKAGES), *arguments]
 
 
-def ripgrep() -> str | None:
-    return find_program("rg")
-
-
 async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Callable[[bytes], bool]) -> int:
     """Feed ``take`` with the output until it wants no more. Returns the exit code, 0 when it was cut short."""
-    tree, output = start_with_output(workspace, argv, cwd, f"could not search in {workspace.shown(cwd)}")
+    tree, output = workspace.start(argv, cwd, f"could not search in {workspace.shown(cwd)}")
     try:
         async with asyncio.timeout(SEARCH_TIMEOUT):
             return await tree.wait() if await _drain(output, take) else 0
@@ -102,32 +99,5 @@ async def _drain(fd: int, take: Callable[[bytes], bool]) -> bool:
 
 
 def printable(workspace: Workspace, path: Path) -> str:
-    """A path as a model should read it; a name that is no UTF-8 has marks where its odd bytes are."""
+    """A path as a model should read it; a name that is not UTF-8 has marks where its odd bytes are."""
     return os.fsencode(workspace.shown(path)).decode("utf-8", "replace")
-
-
-class CappedRows:
-    """Rows within the caps of every text result; ``add`` says whether more are wanted."""
-
-    def __init__(self) -> None:
-        self.rows: list[str] = []
-        self._bytes = 0
-        self._note = ""
-
-    @property
-    def truncated(self) -> bool:
-        return bool(self._note)
-
-    def add(self, row: str) -> bool:
-        size = len(row.encode("utf-8", "replace")) + 1
-        if len(self.rows) == MAX_LINES:
-            self._note = f"... [truncated at {MAX_LINES} lines]\n"
-        elif self._bytes + size > MAX_BYTES:
-            self._note = f"... [truncated at {MAX_BYTES} bytes]\n"
-        else:
-            self.rows.append(row)
-            self._bytes += size
-        return not self.truncated
-
-    def text(self) -> str:
-        return "".join(f"{row}\n" for row in self.rows) + self._note

@@ -1,4 +1,4 @@
-"""Where the tools work: the one seam through which every path and every child's environment goes.
+"""Where the tools work: the one seam through which every path and every child process goes.
 
 Paths are relative to the session's directory. Children inherit zot's environment minus the credentials it knows,
 plus the variables that tell a program it runs under an agent.
@@ -7,13 +7,15 @@ plus the variables that tell a program it runs under an agent.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.errors import ToolError
 
 if TYPE_CHECKING:
+    from zot.agent.tools.registry import Spec
     from zot.system.processes import ProcessTree
 
 # Secrets of zot itself; those of the providers are given to the Workspace.
@@ -73,3 +75,54 @@ class Workspace:
         environment.update(self.exported)
         environment.update(AI_AGENT="zot", ZOT_AGENT="1", ZOT_CHILD_SESSION="1", PWD=str(self.cwd))
         return environment
+
+    def start(self, argv: list[str], cwd: Path, failure: str) -> tuple[ProcessTree, int]:
+        """A child, and where to read what it writes to stdout and stderr; ToolError begins with ``failure``."""
+        from zot.system.processes import spawn  # only tools that start something pay for it
+
+        read_end, write_end = os.pipe()
+        try:
+            tree = spawn(argv, cwd=cwd, env=self.child_environment(), stdout=write_end, stderr=write_end)
+        except (OSError, ValueError) as error:
+            os.close(read_end)
+            reason = reason_of(error) if isinstance(error, OSError) else str(error)
+            raise ToolError(f"{failure}: {reason}") from error
+        finally:
+            os.close(write_end)
+        return tree, read_end
+
+
+class WorkspaceTool:
+    """What the built-in tools have in common: a base for ``core.tool.Tool`` that lacks only ``execute``."""
+
+    name: ClassVar[str]
+    spec: Spec
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @property
+    def description(self) -> str:
+        return self.spec.description
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return self.spec.schema
+
+    @property
+    def read_only(self) -> bool:
+        return self.spec.read_only
+
+    @contextmanager
+    def _reading(self, path: Path) -> Generator[None]:
+        """What goes wrong with the file in the block is told as ToolError."""
+        try:
+            yield
+        except OSError as error:
+            raise ToolError(f"{self.name}: {self._workspace.shown(path)}: {reason_of(error)}") from error
+
+
+def reason_of(error: OSError) -> str:
+    """The reason in words, without number and path: ``no such file or directory``."""
+    text = error.strerror or str(error) or type(error).__name__
+    return text[:1].lower() + text[1:]

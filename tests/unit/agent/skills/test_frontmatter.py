@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.agent.skills.frontmatter import Frontmatter, parse, split
+from zot.agent.skills.discover import Frontmatter, parse, split
 
 
 def test_the_head_ends_at_the_next_line_of_dashes_and_the_body_is_trimmed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from zot.agent.skills.discover import Skill, Skills, discover
-from zot.agent.skills.manifest import manifest
+from zot.agent.skills.tool import manifest
 
 HOME = Path("/home/u")
 

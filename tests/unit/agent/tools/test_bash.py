@@ -15,8 +15,8 @@ import pytest
 from tests.unit.agent.tools.conftest import Run, text_of
 from tests.unit.system.living import gone_within, is_alive
 from zot.agent.tools.bash import BashTool, duration
-from zot.agent.tools.bash_pipe import PROGRESS_BYTES
-from zot.agent.tools.limits import Limits
+from zot.agent.tools.bash_output import PROGRESS_BYTES
+from zot.agent.tools.registry import Limits
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext
 from zot.errors import ToolError

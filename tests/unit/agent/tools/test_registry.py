@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from tests.fakes.client import FakeClient
-from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, DeferredTool, builtin_tools, preparing, unknown_tools
+from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, LazyTool, builtin_tools, preparing, unknown_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.events import ToolUseStart
@@ -70,7 +70,7 @@ def test_a_tool_is_imported_when_it_is_prepared_and_not_before() -> None:
 
 def test_what_a_model_is_told_is_what_the_tool_itself_says(workspace: Workspace) -> None:
     for offered in builtin_tools(workspace, names=ALL_TOOLS):
-        assert isinstance(offered, DeferredTool)
+        assert isinstance(offered, LazyTool)
         tool = offered.prepare()
         told = (offered.name, offered.description, offered.schema, offered.read_only)
         assert told == (tool.name, tool.description, tool.schema, tool.read_only)
@@ -85,7 +85,7 @@ async def test_a_tool_is_prepared_while_the_model_still_writes_its_arguments(wor
     (read,) = builtin_tools(workspace, names=["read"])
     agent = Agent(client=FakeClient([]), model=Model(id="m", provider="p"), system=lambda specs: "", tools=[read])
     watch = preparing(agent)
-    assert isinstance(read, DeferredTool) and not read.is_prepared
+    assert isinstance(read, LazyTool) and not read.is_prepared
     watch(ToolUseStart("1", "other"))
     assert not read.is_prepared
     watch(ToolUseStart("2", "read"))

@@ -14,8 +14,8 @@ import pytest
 from tests.unit.agent.tools.conftest import Run, text_of
 from zot.agent.tools import search
 from zot.agent.tools.glob import GlobTool
-from zot.agent.tools.glob_pattern import regex_of
 from zot.agent.tools.grep import GrepTool
+from zot.agent.tools.ignore import regex_of
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext
 from zot.errors import ToolError

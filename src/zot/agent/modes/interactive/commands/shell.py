@@ -35,7 +35,7 @@ def run(app: App, command: str) -> None:
 
 async def _work(app: App, command: str) -> None:
     from zot.agent.tools.bash import BashTool
-    from zot.agent.tools.limits import Limits
+    from zot.agent.tools.registry import Limits
     from zot.core import events
 
     runtime = agent_of(app)

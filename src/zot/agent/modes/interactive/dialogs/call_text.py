@@ -8,8 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.agent.modes.interactive.screen.tool_bodies import box_safe, code_rows
-from zot.agent.tools.edit_diff import diff_of
-from zot.agent.tools.edit_text import Span
+from zot.agent.tools.edit_diff import Span, diff_of
 from zot.tui.markdown import Painter
 from zot.tui.sanitize import one_line
 from zot.tui.width import wrap

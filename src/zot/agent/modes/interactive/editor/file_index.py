@@ -46,14 +46,13 @@ class FileIndex:
     async def refresh(self) -> None:
         """List the tree; meanwhile an earlier list keeps answering."""
         # Imported here: whoever never types @ does not pay for it.
-        from zot.agent.tools.search import own_listing, ripgrep, ripgrep_listing, run_search
+        from zot.agent.tools.search import listing, run_search
         from zot.agent.tools.workspace import Workspace
 
         if self._listing:
             return
         self._listing = True
-        rg = ripgrep()
-        argv = ripgrep_listing(rg, self._ignored_too) if rg else own_listing(self._ignored_too)
+        argv = listing(ignored_too=self._ignored_too)
         fresh = _Listing()
         if not self.complete:
             self.paths, self._lower = fresh.paths, fresh.lower

@@ -1,0 +1,52 @@
+"""How much text one result may hold, whole rows and whole characters only."""
+
+from __future__ import annotations
+
+MAX_LINES = 2000
+MAX_BYTES = 51200
+
+
+class CappedRows:
+    """Rows within the caps of every text result; ``add`` says whether more are wanted."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self._bytes = 0
+        self._note = ""
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self._note)
+
+    def add(self, row: str) -> bool:
+        size = len(row.encode("utf-8", "replace")) + 1
+        if len(self.rows) == MAX_LINES:
+            self._note = f"... [truncated at {MAX_LINES} lines]\n"
+        elif self._bytes + size > MAX_BYTES:
+            self._note = f"... [truncated at {MAX_BYTES} bytes]\n"
+        else:
+            self.rows.append(row)
+            self._bytes += size
+        return not self.truncated
+
+    def text(self) -> str:
+        return "".join(f"{row}\n" for row in self.rows) + self._note
+
+
+def whole_characters(data: bytes) -> bytes:
+    """Without a sequence at the end that was cut short; bytes that are no UTF-8 anyway stay."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte & 0xC0 == 0x80:
+            continue
+        needed = 2 if byte >> 5 == 0b110 else 3 if byte >> 4 == 0b1110 else 4 if byte >> 3 == 0b11110 else 1
+        return data[:-back] if needed > back else data
+    return data
+
+
+def from_character(data: bytes) -> bytes:
+    """Without the rest of a sequence at the start."""
+    for skip in range(min(4, len(data))):
+        if data[skip] & 0xC0 != 0x80:
+            return data[skip:]
+    return data
