@@ -17,13 +17,12 @@ from typing import Any, cast
 
 import msgspec
 
-from zot import __version__
 from zot.errors import ConfigError, NotLoggedIn, ProviderError
 from zot.provider.auth.lookup import find_credential
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
-from zot.provider.dialects.dialect import HttpRequest
-from zot.provider.dialects.request_parts import address
+from zot.provider.dialects import dialect_for
+from zot.provider.dialects.dialect import Endpoint, HttpRequest, ListedModel
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import PROVIDERS, Provider, base_url_of
 from zot.system.files import locked, write_atomic
@@ -126,7 +125,7 @@ async def find_local_servers(
         base_url = provider.base_url.replace("//localhost", "//127.0.0.1")
         try:
             async with asyncio.timeout(timeout):
-                models = await _openai_models(pool, Target(provider, base_url))
+                models = await _models(pool, Target(provider, base_url))
         except (ProviderError, TimeoutError, OSError):
             return
         if models:
@@ -140,43 +139,36 @@ async def find_local_servers(
 
 async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedModel]]) -> None:
     limit = _PROBE_S if target.provider.discover or target.provider.local else _REQUEST_S
-    ask = _anthropic_models if target.provider.api == "anthropic" else _openai_models
     try:
         async with asyncio.timeout(limit):
-            models = await ask(pool, target)
+            models = await _models(pool, target)
     except (ProviderError, TimeoutError, OSError):
         return
     if models:
         found[_owner(target.provider)] = models
 
 
-async def _anthropic_models(pool: HttpPool, target: Target) -> list[CachedModel]:
-    url = address(target.base_url, "models?limit=1000")
-    own = [("anthropic-version", "2023-06-01")]
-    if target.key:
-        own.append(("x-api-key", target.key))
-    models: list[CachedModel] = []
+async def _models(pool: HttpPool, target: Target) -> list[CachedModel]:
+    """The chat models of a provider's list, page after page."""
+    provider, dialect = target.provider, dialect_for(target.provider.api)
+    endpoint = Endpoint(provider=provider.id, base_url=target.base_url, api_key=target.key, headers=provider.headers)
+    models: list[ListedModel] = []
     after = ""
     for _ in range(_PAGES):
-        page = await _get(pool, target, f"{url}&after_id={after}" if after else url, own)
-        models += _models(target, page)
-        after = page.get("last_id") or ""
-        if not page.get("has_more") or not isinstance(after, str) or not re.fullmatch(r"[\w.:-]+", after):
+        page, after = dialect.listed(await _get(pool, dialect.list_request(endpoint, after)))
+        models += page
+        if not after:
             break
-    return models
+    return [
+        CachedModel(provider=_owner(provider), **model._asdict())
+        for model in models
+        if not _NO_CHAT.search(model.id) and (not provider.live_prefixes or model.id.startswith(provider.live_prefixes))
+    ]
 
 
-async def _openai_models(pool: HttpPool, target: Target) -> list[CachedModel]:
-    own = [("authorization", f"Bearer {target.key}")] if target.key else []
-    return _models(target, await _get(pool, target, address(target.base_url, "models"), own))
-
-
-async def _get(pool: HttpPool, target: Target, url: str, own: list[tuple[str, str]]) -> dict[str, Any]:
-    """One JSON object; an empty one when the answer is none. TLS is always checked here."""
-    theirs = {name.lower(): value for name, value in target.provider.headers.items()}
-    ours = [("accept", "application/json"), ("user-agent", f"zot/{__version__}"), *own]
-    headers = [pair for pair in ours if pair[0] not in theirs] + list(theirs.items())
-    response = await pool.dispatch(HttpRequest("GET", url, headers, b""), connect_timeout=_REQUEST_S)
+async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
+    """One JSON object; an empty one when the answer is something else. TLS is always checked here."""
+    response = await pool.dispatch(request, connect_timeout=_REQUEST_S)
     try:
         if response.status != 200:
             return {}
@@ -186,40 +178,6 @@ async def _get(pool: HttpPool, target: Target, url: str, own: list[tuple[str, st
     finally:
         response.abort()
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _models(target: Target, page: dict[str, Any]) -> list[CachedModel]:
-    data = page.get("data")
-    entries = cast("list[Any]", data) if isinstance(data, list) else []
-    prefixes = target.provider.live_prefixes
-    return [
-        model
-        for entry in entries
-        if isinstance(entry, dict)
-        and (model := _model(_owner(target.provider), cast("dict[str, Any]", entry))).id
-        and not _NO_CHAT.search(model.id)
-        and (not prefixes or model.id.startswith(prefixes))
-    ]
-
-
-def _model(owner: str, entry: dict[str, Any]) -> CachedModel:
-    """Servers agree on ``id``; for the window each has its own word."""
-    return CachedModel(
-        provider=owner,
-        id=_text(entry.get("id")),
-        display_name=_text(entry.get("display_name")),
-        context_window=_count(entry, "context_length", "context_window", "max_context_length", "max_model_len"),
-        max_output=_count(entry, "max_completion_tokens", "max_output_tokens"),
-    )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) and value.isprintable() and len(value) <= 200 else ""
-
-
-def _count(entry: dict[str, Any], *names: str) -> int:
-    values = [entry.get(name) for name in names]
-    return next((v for v in values if isinstance(v, int) and not isinstance(v, bool) and v > 0), 0)
 
 
 def _owner(provider: Provider) -> str:

@@ -1,4 +1,5 @@
-"""What a refusal means: an HTTP answer becomes the right ProviderError, an error becomes a way to rescue the turn.
+"""What a failure means: a refusal, or a failure in mid-answer, becomes the right ProviderError, and an error becomes
+a way to rescue the turn.
 
 Structure is believed first (status, code, class); words only where there is nothing else.
 """
@@ -95,6 +96,38 @@ def _kind(status: int, code: str, message: str) -> type[ProviderError]:
     if status == 429:
         return RateLimited
     return Overloaded if status >= 500 else BadRequest
+
+
+# How vendors name a failure inside an answer they had already begun: by a word (``overloaded_error``), by a code
+# (``context_length_exceeded``) or by an HTTP status that came too late to be one.
+_AUTH = frozenset({"authentication_error", "permission_error", "invalid_api_key", "401", "403"})
+_RATE = frozenset({"rate_limit_error", "rate_limit_exceeded", "429"})
+_QUOTA = frozenset({"insufficient_quota", "usage_limit_reached", "usage_not_included", "billing_error", "402"})
+_OVERLOADED = frozenset(
+    {"overloaded_error", "api_error", "timeout_error", "server_error", "server_is_overloaded", "slow_down"}
+)
+_TOO_LONG = frozenset({"request_too_large", "413"})
+_BAD = frozenset({"invalid_request_error", "invalid_prompt", "not_found_error", "refusal", "content_filter"})
+
+
+def stream_failure(provider: str, text: str, code: str) -> ProviderError:
+    """The error of an answer that had begun; ``text`` is shown, ``code`` is the vendor's own name for the failure."""
+    kind, retryable = _stream_kind(text, code)
+    return kind(text, provider=provider, code=code, retryable=retryable)
+
+
+def _stream_kind(text: str, code: str) -> tuple[type[ProviderError], bool]:
+    if code in _TOO_LONG or is_overflow(code, text):
+        return ContextTooLong, False
+    if code in _AUTH:
+        return AuthFailed, False
+    if code in _RATE:
+        return RateLimited, True
+    if code in _QUOTA:
+        return RateLimited, False
+    if code in _OVERLOADED or (len(code) == 3 and code.startswith("5") and code.isdigit()):
+        return Overloaded, True
+    return (BadRequest if code in _BAD else ProviderError), False
 
 
 RescueCategory = Literal["", "too_large", "network", "authentication", "permission", "rate_limit", "server"]

@@ -1,7 +1,7 @@
-"""Images as providers accept them: the real type, sides and bytes within a limit.
+"""Images as providers accept them: their real type, with sides and bytes within the limit a dialect names.
 
-Shrinking needs pillow, an extra; without it, and for what cannot be decoded, an image passes unchanged.
-The same image goes out with every request of a session, so results are kept, a few of them.
+Shrinking needs pillow, an extra; without it, and when an image cannot be decoded, it passes unchanged.
+The same image goes out with every request of a session, so a few results are kept.
 """
 
 from __future__ import annotations
@@ -21,19 +21,14 @@ _MIME = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 
 
 class Limit(NamedTuple):
-    """The longest side in pixels and the size in raw bytes."""
+    """The longest side in pixels, and the size in raw bytes."""
 
     side: int
     size: int
 
 
-# The 5 MB of the Messages API are counted in base64, so three quarters of it as raw bytes.
-MESSAGES_LIMIT = Limit(2000, 5 * 1024 * 1024 * 3 // 4)
-OPENAI_LIMIT = Limit(2048, 20 * 1024 * 1024 * 3 // 4)
-
-
 def sniff(data: bytes) -> str:
-    """The image type the bytes themselves tell, or an empty string."""
+    """The image type the bytes themselves reveal, or an empty string."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):

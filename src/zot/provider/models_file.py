@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 import msgspec
 
 from zot.errors import ConfigError
+from zot.provider.dialects import DIALECTS
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.providers import (
     PROVIDERS,
@@ -53,7 +54,7 @@ class UserProvider(msgspec.Struct, frozen=True, rename="camel"):
 
     name: str = ""
     base_url: str = ""
-    api: Literal["", "openai", "openai-responses", "anthropic"] = ""
+    api: str = ""
     auth: Literal["", "key", "none"] = ""
     discover: bool = False
     headers: dict[str, str] = {}
@@ -110,6 +111,8 @@ def _wrong(provider_id: str, entry: UserProvider, models: list[UserModel]) -> st
         return "is not a usable provider id; choose another name of letters, digits, '.', '_' and '-'"
     if entry.base_url and not is_url(entry.base_url):
         return f'baseUrl "{entry.base_url}" must begin with http:// or https://'
+    if entry.api and entry.api not in DIALECTS:
+        return f'unknown api "{entry.api}"; known: {", ".join(DIALECTS)}'
     if provider_id in PROVIDERS or entry.base_url or (models and all(m.base_url for m in models)):
         return ""
     return 'is not a provider zot knows; a provider of your own needs "baseUrl"'

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 import msgspec
 
-Api = Literal["anthropic", "openai", "openai-responses", "script"]
+Api = str  # a row of ``dialects.DIALECTS``, or "script"
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,8 +25,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     base_url_env: str = ""  # a variable that replaces base_url
     env: tuple[str, ...] = ()
     oauth_env: str = ""  # a variable holding a bearer token; beats ``env``
-    oauth_api: Api | Literal[""] = ""  # a login (not a key) speaks this dialect …
+    oauth_api: Api = ""  # a login (not a key) speaks this dialect …
     oauth_base_url: str = ""  # … at this address
+    other_key_url: str = ""  # a key that base_url refuses is tried here before it is called bad
     default_model: str = ""
     needs_key: bool = True
     local: bool = False
@@ -71,6 +71,7 @@ PROVIDERS: dict[str, Provider] = {
             api="openai",
             base_url="https://api.kimi.com/coding/v1",
             env=("KIMI_API_KEY", "MOONSHOT_API_KEY"),
+            other_key_url="https://api.moonshot.ai/v1",
             default_model="kimi-for-coding",
             aliases=("moonshot", "moonshot-ai", "kimi-code"),
         ),

@@ -231,7 +231,11 @@ def test_a_known_provider_can_be_moved_to_another_address(tmp_path: Path) -> Non
     [
         ("mine", {"models": [{"id": "m"}]}, 'needs "baseUrl"'),
         ("mine", {"baseUrl": "localhost:8000"}, "must begin with http"),
-        ("mine", {"baseUrl": "http://x", "api": "gemini"}, "api: invalid enum value"),
+        (
+            "mine",
+            {"baseUrl": "http://x", "api": "gemini"},
+            'unknown api "gemini"; known: anthropic, openai, openai-responses',
+        ),
         ("script", {"baseUrl": "http://x"}, "not a usable provider id"),
         ("a b", {"baseUrl": "http://x"}, "not a usable provider id"),
         ("openai", {"models": [{"id": "m", "baseUrl": "nowhere"}]}, "must begin with http"),

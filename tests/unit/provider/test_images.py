@@ -8,7 +8,8 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from zot.provider.images import MESSAGES_LIMIT, Limit, fitted, sniff
+from zot.provider.dialects.anthropic import IMAGE_LIMIT
+from zot.provider.images import Limit, fitted, sniff
 from zot.provider.messages import ImageBlock
 
 
@@ -44,7 +45,7 @@ def test_text_is_no_image() -> None:
 def test_a_small_image_passes_as_the_same_object() -> None:
     """engine-053: an 800x600 PNG passes through as the very same object."""
     block = ImageBlock("image/png", picture("PNG", 800, 600))
-    assert fitted(block, MESSAGES_LIMIT) is block
+    assert fitted(block, IMAGE_LIMIT) is block
 
 
 @pytest.mark.parametrize(
@@ -53,13 +54,13 @@ def test_a_small_image_passes_as_the_same_object() -> None:
 )
 def test_the_longest_side_becomes_2000(sides: tuple[int, int], expected: tuple[int, int]) -> None:
     """engine-054, engine-055: a PNG whose longer side exceeds 2000 pixels is scaled to 2000 and keeps its shape."""
-    block = fitted(ImageBlock("image/png", picture("PNG", *sides)), MESSAGES_LIMIT)
+    block = fitted(ImageBlock("image/png", picture("PNG", *sides)), IMAGE_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", expected)
 
 
 def test_a_large_jpeg_stays_a_jpeg() -> None:
     """engine-056: a JPEG that is too large is scaled and stays `image/jpeg`."""
-    block = fitted(ImageBlock("image/jpeg", picture("JPEG", 3000, 2500)), MESSAGES_LIMIT)
+    block = fitted(ImageBlock("image/jpeg", picture("JPEG", 3000, 2500)), IMAGE_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/jpeg", "image/jpeg", (2000, 1666))
 
 
@@ -67,23 +68,23 @@ def test_garbage_passes_unchanged() -> None:
     """engine-057: bytes that are no image pass through unchanged, even behind a PNG signature."""
     for data in (b"garbage", b"\x89PNG\r\n\x1a\n" + b"garbage"):
         block = ImageBlock("image/png", data)
-        assert fitted(block, MESSAGES_LIMIT) is block
+        assert fitted(block, IMAGE_LIMIT) is block
 
 
 def test_a_large_gif_becomes_a_png() -> None:
     """engine-058: a GIF that is too large becomes `image/png`."""
-    block = fitted(ImageBlock("image/gif", picture("GIF", 3000, 10, "P")), MESSAGES_LIMIT)
+    block = fitted(ImageBlock("image/gif", picture("GIF", 3000, 10, "P")), IMAGE_LIMIT)
     assert (block.mime_type, sniff(block.data), size(block)) == ("image/png", "image/png", (2000, 6))
 
 
 def test_a_large_webp_is_made_smaller_too() -> None:
-    block = fitted(ImageBlock("image/webp", picture("WEBP", 3000, 30)), MESSAGES_LIMIT)
+    block = fitted(ImageBlock("image/webp", picture("WEBP", 3000, 30)), IMAGE_LIMIT)
     assert (block.mime_type, size(block)) == ("image/webp", (2000, 20))
 
 
 def test_the_bytes_are_believed_over_the_name() -> None:
     data = picture("JPEG", 10, 10)
-    assert fitted(ImageBlock("image/png", data), MESSAGES_LIMIT) == ImageBlock("image/jpeg", data)
+    assert fitted(ImageBlock("image/png", data), IMAGE_LIMIT) == ImageBlock("image/jpeg", data)
 
 
 def test_an_image_too_heavy_is_made_lighter() -> None:
@@ -95,15 +96,15 @@ def test_an_image_too_heavy_is_made_lighter() -> None:
 
 def test_the_work_is_done_once_per_content() -> None:
     data = picture("PNG", 2500, 20)
-    first = fitted(ImageBlock("image/png", data), MESSAGES_LIMIT)
-    again = fitted(ImageBlock("image/png", bytes(bytearray(data))), MESSAGES_LIMIT)
+    first = fitted(ImageBlock("image/png", data), IMAGE_LIMIT)
+    again = fitted(ImageBlock("image/png", bytes(bytearray(data))), IMAGE_LIMIT)
     assert again is first
 
 
 def test_without_pillow_images_pass_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     block = ImageBlock("image/png", picture("PNG", 2600, 21))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert fitted(block, MESSAGES_LIMIT) is block
+    assert fitted(block, IMAGE_LIMIT) is block
 
 
 def test_a_bomb_is_not_opened() -> None:
@@ -111,4 +112,4 @@ def test_a_bomb_is_not_opened() -> None:
     small = bytearray(picture("PNG", 1, 1))
     small[16:24] = (30000).to_bytes(4, "big") * 2
     block = ImageBlock("image/png", bytes(small))
-    assert fitted(block, MESSAGES_LIMIT) is block
+    assert fitted(block, IMAGE_LIMIT) is block

@@ -1,20 +1,20 @@
-"""Is this key any good? One question before it is stored, where it will be used; the answer is an error or nothing."""
+"""Is this key any good? One request to where it will be used, before it is stored; the answer is an error or None."""
 
 from __future__ import annotations
 
 import asyncio
 
-from zot import __version__
+import msgspec
+
 from zot.errors import AuthFailed, ProviderError, TransportFailed
-from zot.provider.dialects.dialect import Endpoint, HttpRequest
-from zot.provider.dialects.request_parts import address
+from zot.provider.dialects import dialect_for
+from zot.provider.dialects.dialect import Endpoint
 from zot.provider.failures import failure
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
 
 _TIMEOUT_S = 15.0
 _BODY_LIMIT = 64 * 1024
-_MOONSHOT = "https://api.moonshot.ai/v1"
 _NO_LIST = (404, 405)
 
 
@@ -22,40 +22,29 @@ async def probe_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> N
     """AuthFailed for a key that is refused, another ProviderError when nobody could be asked."""
     if not endpoint.api_key.strip():
         raise AuthFailed(f"{provider.id}: the key is empty", provider=provider.id)
+    gateway = endpoint.base_url != provider.base_url  # an address of the user's own
     try:
-        await _ask(pool, provider, endpoint, endpoint.base_url)
+        await _ask(pool, provider, endpoint, may_lack_list=gateway)
     except AuthFailed:
-        # A key of the Moonshot platform is refused by Kimi's coding address.
-        if provider.id != "kimi" or endpoint.base_url != provider.base_url:
+        if gateway or not provider.other_key_url:
             raise
-        await _ask(pool, provider, endpoint, _MOONSHOT)
+        await _ask(pool, provider, msgspec.structs.replace(endpoint, base_url=provider.other_key_url))
 
 
-async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, base: str) -> None:
-    own = {"accept": "application/json", "user-agent": f"zot/{__version__}"}
-    if provider.api == "anthropic":
-        own |= {"x-api-key": endpoint.api_key, "anthropic-version": "2023-06-01"}
-    else:
-        own |= {"authorization": f"Bearer {endpoint.api_key}"}
-    headers = own | {name.lower(): value for name, value in provider.headers.items()}
-    request = HttpRequest("GET", address(base, "models"), list(headers.items()), b"")
+async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, *, may_lack_list: bool = False) -> None:
+    """``may_lack_list``: a server without a model list says nothing about the key."""
+    request = dialect_for(provider.api).probe_request(endpoint)
     try:
         async with asyncio.timeout(_TIMEOUT_S):
-            await _check(pool, provider, endpoint, request)
+            response = await pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_TIMEOUT_S)
+            try:
+                if response.status >= 300 and not (may_lack_list and response.status in _NO_LIST):
+                    body = await response.read(_BODY_LIMIT)
+                    raise failure(provider.id, response.status, response.headers, body, secret=endpoint.api_key)
+            finally:
+                response.abort()
     except TimeoutError as error:
         raise TransportFailed(f"{provider.id}: no answer within {_TIMEOUT_S:g} s", provider=provider.id) from error
-
-
-async def _check(pool: HttpPool, provider: Provider, endpoint: Endpoint, request: HttpRequest) -> None:
-    response = await pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_TIMEOUT_S)
-    try:
-        # A gateway of one's own may list no models; that says nothing about the key.
-        unlisted = response.status in _NO_LIST and endpoint.base_url != provider.base_url
-        if response.status >= 300 and not unlisted:
-            body = await response.read(_BODY_LIMIT)
-            raise failure(provider.id, response.status, response.headers, body, secret=endpoint.api_key)
-    finally:
-        response.abort()
 
 
 def refusal(error: ProviderError) -> str:

@@ -1,1 +1,26 @@
-"""One file per wire dialect, each with all that is peculiar to it. Dialects do not know each other."""
+"""The wire dialects zot speaks: one file each, one row here, and only the one that is asked for is imported.
+
+A dialect owns everything that is particular to its vendor; ``dialect.py`` says what that is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zot.provider.dialects.dialect import Dialect
+
+# What ``api`` says in the provider table and in models.json: the file, and the class in it.
+DIALECTS = {
+    "anthropic": ("anthropic", "AnthropicDialect"),
+    "openai": ("openai_chat", "OpenAIChatDialect"),
+    "openai-responses": ("openai_responses", "OpenAIResponsesDialect"),
+}
+
+
+def dialect_for(api: str) -> Dialect:
+    """A dialect of one's own: it remembers what its last request said. ``api`` must be a row of the table."""
+    from importlib import import_module
+
+    file, name = DIALECTS[api]
+    return getattr(import_module(f"{__name__}.{file}"), name)()

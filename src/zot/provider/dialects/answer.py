@@ -1,8 +1,8 @@
 """One answer while it arrives: its parts in order of first appearance, its usage, and its one ending.
 
-The decoders of all dialects stand on this. They add what an event means; here lives what is the same for
-all: the assembled message, "exactly one UsageReported, then exactly one Finished", and that a connection
-which ends without its terminal marker is a retryable failure.
+The decoders of all dialects are built on this. They add what an event means; here is what they share: the assembled
+message, the rule "exactly one UsageReported, then exactly one Finished", and that a connection which ends without
+its terminal marker is a retryable failure.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 
 from zot.errors import ProviderError, TransportFailed
 from zot.provider.dialects.dialect import Endpoint
+from zot.provider.failures import stream_failure
 from zot.provider.messages import (
     Block,
     Message,
@@ -108,11 +109,15 @@ class Answer:
         return [part for part in self.parts if isinstance(part, ToolPart)]
 
     def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
-        """The two last events; nothing when they were given already."""
+        """The last two events; nothing when they were returned already."""
         if self.finished:
             return []
         self.finished = True
         return [UsageReported(self.model.priced(self.usage)), Finished(stop, self.partial(), error)]
+
+    def fail(self, text: str, code: str) -> list[StreamEvent]:
+        """The end of an answer the provider broke off; ``code`` is its own word or number for what happened."""
+        return self.finish("error", stream_failure(self.provider, text, code))
 
     def end_tool(self, tool: ToolPart) -> list[StreamEvent]:
         if tool.ended:

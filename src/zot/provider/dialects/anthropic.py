@@ -1,21 +1,234 @@
-"""The Anthropic Messages dialect: the decoder of its streams and the door to both halves.
+"""The Anthropic Messages dialect.
 
-A stream ends with ``message_stop`` and with nothing else. Blocks are keyed by index; block types zot does
-not ask for (server tools, citations, compaction) are read over. The request is built in the sibling
-``anthropic_request``.
+What was sent in one turn is sent byte for byte in the next: one wire message per transcript message, no merging,
+tools in their order. Only the cache marker on the newest user content moves, so that the provider's prefix cache
+holds. A stream ends with ``message_stop`` and with nothing else. Its blocks are keyed by index; block types zot does
+not ask for (server tools, citations, compaction) are skipped.
 """
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import msgspec
 
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
-from zot.provider.dialects.anthropic_request import build
-from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, SseEvent
-from zot.provider.dialects.sent import Sent
-from zot.provider.dialects.stream_error import stream_error
-from zot.provider.messages import StopReason, Usage
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
+from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, ListedModel, SseEvent
+from zot.provider.dialects.request_parts import (
+    Sent,
+    address,
+    arguments_text,
+    bearer,
+    get,
+    joined,
+    post,
+    reasoning_setting,
+    visible,
+)
+from zot.provider.images import Limit
+from zot.provider.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    ResultBlock,
+    StopReason,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+)
+from zot.provider.model import Model
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
+from zot.provider.repair import repaired
+
+_VERSION = "2023-06-01"
+_OAUTH_BETA = "oauth-2025-04-20"
+_MARKER = {"cache_control": {"type": "ephemeral"}}
+_UNKNOWN_OUTPUT = 8192  # the API insists on a limit
+
+# Thinking budgets in tokens; "max" is whatever leaves _ROOM for the answer.
+LEVELS = {"minimum": "1024", "low": "2048", "medium": "8192", "high": "16384", "xhigh": "32768", "max": "max"}
+_ROOM = 4096
+_LEAST_BUDGET = 1024
+_UNKNOWN_BUDGET = 32768
+
+# The API counts its 5 MB in base64, so three quarters of that as raw bytes.
+IMAGE_LIMIT = Limit(2000, 5 * 1024 * 1024 * 3 // 4)
+
+
+class AnthropicDialect:
+    """Speaks ``/v1/messages``."""
+
+    levels = LEVELS
+
+    def __init__(self) -> None:
+        self._sent = Sent()
+
+    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
+        url = address(endpoint.base_url, "messages")
+        made = post(url, endpoint, _auth(endpoint), _body(request, endpoint.provider, self._sent))
+        _copy_for_debugging(made.body)
+        return made
+
+    def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
+        return AnthropicDecoder(request, endpoint)
+
+    def list_request(self, endpoint: Endpoint, after: str) -> HttpRequest:
+        url = address(endpoint.base_url, "models?limit=1000")
+        return get(f"{url}&after_id={after}" if after else url, endpoint, _auth(endpoint))
+
+    def listed(self, page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
+        from zot.provider.dialects.model_list import entries
+
+        last = page.get("last_id")
+        safe = isinstance(last, str) and re.fullmatch(r"[\w.:-]+", last)  # it becomes part of the next address
+        return entries(page), str(last) if page.get("has_more") and safe else ""
+
+    def probe_request(self, endpoint: Endpoint) -> HttpRequest:
+        return get(address(endpoint.base_url, "models"), endpoint, _auth(endpoint))
+
+
+# -- the request ------------------------------------------------------------------------------------------------
+
+
+def _auth(endpoint: Endpoint) -> list[tuple[str, str]]:
+    version = ("anthropic-version", _VERSION)
+    if endpoint.oauth:
+        return [version, *bearer(endpoint), ("anthropic-beta", _OAUTH_BETA)]
+    return [version, ("x-api-key", endpoint.api_key)] if endpoint.api_key else [version]
+
+
+def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": request.model.id,
+        "max_tokens": request.max_tokens or request.model.max_output or _UNKNOWN_OUTPUT,
+    }
+    if request.system:
+        body["system"] = [{"type": "text", "text": request.system, **_MARKER}]
+    body["messages"] = _messages(request, provider, sent)
+    if request.tools:
+        body["tools"] = _tools(request.tools)
+    _think(body, request)
+    if request.temperature is not None and "thinking" not in body:  # thinking takes no temperature
+        body["temperature"] = request.temperature
+    body["stream"] = True
+    return body
+
+
+def _think(body: dict[str, Any], request: Request) -> None:
+    """A number is a budget; a word is the effort of a model that budgets for itself."""
+    value = reasoning_setting(request, LEVELS)
+    if value == "max" or value.isdigit():
+        tokens = thinking_budget(value, request.model)
+        if tokens:
+            body["thinking"] = {"type": "enabled", "budget_tokens": tokens}
+            if body["max_tokens"] <= tokens:
+                body["max_tokens"] = tokens + _ROOM
+    elif value:
+        body["thinking"] = {"type": "adaptive"}
+        body["output_config"] = {"effort": value}
+
+
+def thinking_budget(value: str, model: Model) -> int:
+    """A budget in tokens, capped so that an answer still fits; 0 when the model has no room to think."""
+    cap = model.max_output - _ROOM if model.max_output else _UNKNOWN_BUDGET
+    if cap < _LEAST_BUDGET:
+        return 0
+    return cap if value == "max" else min(int(value), cap)
+
+
+def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    wire = [
+        {"name": tool.name, **({"description": tool.description} if tool.description else {})}
+        | {"input_schema": tool.schema or {"type": "object", "properties": {}}}
+        for tool in sorted(tools, key=lambda tool: tool.name)
+    ]
+    wire[-1] |= _MARKER
+    return wire
+
+
+def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
+    messages = repaired(request.messages)
+    model = request.model
+
+    def wire(message: Message) -> list[dict[str, Any]]:
+        made = _message(message, model, provider)
+        return [made] if made else []
+
+    for place in reversed(range(len(messages))):
+        if messages[place].role != "assistant" and (newest := wire(messages[place])):
+            newest[0]["content"][-1] |= _MARKER
+            before = sent.items(messages[:place], (provider, model), wire)
+            return [*before, *newest, *(item for message in messages[place + 1 :] for item in wire(message))]
+    return [item for message in messages for item in wire(message)]
+
+
+def _message(message: Message, model: Model, provider: str) -> dict[str, Any] | None:
+    """None when nothing of the message can go to this model: an empty content array is refused."""
+    content = [part for block in message.content if (part := _part(block, model, provider))]
+    if not content:
+        return None
+    return {"role": "assistant" if message.role == "assistant" else "user", "content": content}
+
+
+def _part(block: Block, model: Model, provider: str) -> dict[str, Any] | None:
+    match block:
+        case TextBlock(text):
+            return {"type": "text", "text": text} if text.strip() else None
+        case ImageBlock():
+            return _seen(block, model)
+        case ToolCallBlock(id, name):
+            arguments = msgspec.Raw(arguments_text(block).encode("utf-8", "replace"))
+            return {"type": "tool_use", "id": id, "name": name, "input": arguments}
+        case ToolResultBlock():
+            return _result(block, model)
+        case ReasoningBlock():
+            return _thought(block) if (block.provider, block.model) == (provider, model.id) else None
+
+
+def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
+    """A text or image block where both may stand."""
+    shown = visible(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
+    if isinstance(shown, TextBlock):
+        return {"type": "text", "text": shown.text}
+    return {"type": "image", "source": {"type": "base64", "media_type": shown.mime_type, "data": shown.data}}
+
+
+def _result(result: ToolResultBlock, model: Model) -> dict[str, Any]:
+    """A plain string when all is text, else blocks without the empty ones."""
+    content: str | list[dict[str, Any]] = joined(result.content)
+    if any(isinstance(block, ImageBlock) for block in result.content):
+        content = [_seen(b, model) for b in result.content if isinstance(b, ImageBlock) or b.text.strip()]
+    wire: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+    return wire | {"is_error": True} if result.is_error else wire
+
+
+def _thought(block: ReasoningBlock) -> dict[str, Any] | None:
+    """Thinking goes back verbatim, or not at all: without its signature it is refused."""
+    if block.kind == "redacted_thinking":
+        return {"type": "redacted_thinking", "data": block.encrypted_content}
+    if block.kind != "thinking" or not block.encrypted_content:
+        return None
+    return {"type": "thinking", "thinking": block.summary, "signature": block.encrypted_content}
+
+
+def _copy_for_debugging(body: bytes) -> None:
+    """Appends each request body as one line to the file ``ZOT_DEBUG_ANTHROPIC`` names, if it names one."""
+    path = os.environ.get("ZOT_DEBUG_ANTHROPIC")
+    if not path:
+        return
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(file, body + b"\n")
+    finally:
+        os.close(file)
+
+
+# -- the stream -------------------------------------------------------------------------------------------------
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -80,19 +293,6 @@ class _Event(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Event).decode
-
-
-class AnthropicDialect:
-    """Speaks ``/v1/messages``."""
-
-    def __init__(self) -> None:
-        self._sent = Sent()
-
-    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        return build(request, endpoint, self._sent)
-
-    def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
-        return AnthropicDecoder(request, endpoint)
 
 
 class AnthropicDecoder(Answer):
@@ -199,13 +399,11 @@ class AnthropicDecoder(Answer):
     def _done(self) -> list[StreamEvent]:
         if not self._refusal:
             return self.finish(self._stop)
-        text = f"{self.provider} refusal: {self._refusal}"
-        return self.finish("error", stream_error(text, provider=self.provider, code="refusal"))
+        return self.fail(f"{self.provider} refusal: {self._refusal}", "refusal")
 
     def _failed(self, error: _Error) -> list[StreamEvent]:
         code = error.type or "error"
-        text = f"{self.provider} {code}: {error.message or 'no message'}"
-        return self.finish("error", stream_error(text, provider=self.provider, code=code))
+        return self.fail(f"{self.provider} {code}: {error.message or 'no message'}", code)
 
 
 def _object_text(raw: msgspec.Raw) -> str:

@@ -1,13 +1,15 @@
 """The seam between a wire dialect and the transport: pure functions of bytes, no sockets.
 
-A dialect turns a Request into an HTTP request and feeds server-sent events to a Decoder, which returns the
-StreamEvents each one means. ``end_of_input`` tells the decoder that the connection ended; a stream without
-its terminal marker is a retryable TransportFailed, never a clean end.
+A dialect builds HTTP requests (a model call, a page of its model list, a key probe) and reads what comes back. A
+model call's server-sent events go to a Decoder, which returns the StreamEvents each one means. ``end_of_input``
+tells the decoder that the connection ended; a stream without its terminal marker is a retryable TransportFailed,
+never a clean end.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -46,6 +48,15 @@ class SseEvent(NamedTuple):
     data: bytes
 
 
+class ListedModel(NamedTuple):
+    """One entry of a provider's model list; numbers the list does not tell are 0."""
+
+    id: str
+    display_name: str = ""
+    context_window: int = 0
+    max_output: int = 0
+
+
 class Decoder(Protocol):
     """Assembles one answer. After a Finished was returned, further events are ignored."""
 
@@ -70,8 +81,28 @@ class Decoder(Protocol):
 
 
 class Dialect(Protocol):
-    """One vendor's wire format."""
+    """Everything particular to one vendor's API. A further dialect is a file that fills this, and a row in the
+    table of ``dialects/__init__.py``."""
 
-    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest: ...
+    @property
+    def levels(self) -> Mapping[str, str]:
+        """What the vendor calls zot's reasoning levels, for models whose catalogue row names none."""
+        ...
+
+    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
+        """The model call on the wire: address, auth headers, body."""
+        ...
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder: ...
+
+    def list_request(self, endpoint: Endpoint, after: str) -> HttpRequest:
+        """Asks for a page of the model list: the one behind ``after``, the first when it is empty."""
+        ...
+
+    def listed(self, page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
+        """The models on a page, and the ``after`` of the next page; empty when this is the last one."""
+        ...
+
+    def probe_request(self, endpoint: Endpoint) -> HttpRequest:
+        """Costs nothing, and is refused when the key is bad."""
+        ...

@@ -1,23 +1,198 @@
 """The OpenAI chat-completions dialect, which ollama, kimi and most other servers speak, each a little differently.
 
-The stream goes on after ``finish_reason`` for the usage chunk; it ends at ``[DONE]`` or, once a finish
-reason was seen, with the connection. The request is built in the sibling ``openai_chat_request``.
+Tool results are text on this API: their images travel in a user message made at request time, so that the transcript
+stays free of it. The stream goes on after ``finish_reason`` for the usage chunk; it ends at ``[DONE]`` or, once a
+finish reason was seen, with the connection.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from zot.errors import ProviderError
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
-from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, SseEvent
-from zot.provider.dialects.openai_chat_request import build
-from zot.provider.dialects.sent import Sent
-from zot.provider.dialects.stream_error import stream_error
-from zot.provider.messages import StopReason, ToolCallBlock, Usage
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
+from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, ListedModel, SseEvent
+from zot.provider.dialects.request_parts import (
+    Sent,
+    address,
+    arguments_text,
+    bearer,
+    data_url,
+    get,
+    joined,
+    mirror,
+    post,
+    reasoning_setting,
+    result_text,
+    visible,
+)
+from zot.provider.images import Limit
+from zot.provider.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    StopReason,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+)
+from zot.provider.model import Model
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
+from zot.provider.repair import repaired
+
+# Every reasoning model has these three; more must be named by its catalogue row.
+LEVELS = {"low": "low", "medium": "medium", "high": "high"}
+
+IMAGE_LIMIT = Limit(2048, 20 * 1024 * 1024 * 3 // 4)
+
+
+class OpenAIChatDialect:
+    """Speaks ``/v1/chat/completions``."""
+
+    levels = LEVELS
+
+    def __init__(self) -> None:
+        self._sent = Sent()
+
+    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
+        url = address(endpoint.base_url, "chat/completions")
+        return post(url, endpoint, bearer(endpoint), _body(request, endpoint.provider, self._sent))
+
+    def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
+        return OpenAIChatDecoder(request, endpoint)
+
+    def list_request(self, endpoint: Endpoint, after: str) -> HttpRequest:
+        return get(address(endpoint.base_url, "models"), endpoint, bearer(endpoint))
+
+    def listed(self, page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
+        from zot.provider.dialects.model_list import entries
+
+        return entries(page), ""
+
+    def probe_request(self, endpoint: Endpoint) -> HttpRequest:
+        return self.list_request(endpoint, "")
+
+
+# -- the request ------------------------------------------------------------------------------------------------
+
+
+def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    said = sent.items(
+        repaired(request.messages),
+        (provider, request.model),
+        lambda message: _message(message, request.model, provider),
+    )
+    body: dict[str, Any] = {"model": request.model.id, "messages": [*system, *said]}
+    if request.tools:
+        body["tools"] = _tools(request.tools)
+        body["tool_choice"] = "auto"
+    body["stream"] = True
+    body["stream_options"] = {"include_usage": True}
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    # A model of unknown size gets no limit; 0 would be refused.
+    if limit := request.max_tokens or request.model.max_output:
+        body["max_completion_tokens" if request.model.reasoning else "max_tokens"] = limit
+    if effort := reasoning_setting(request, LEVELS):
+        body["reasoning_effort"] = effort
+    return body
+
+
+def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.schema or {"type": "object", "properties": {}},
+            },
+        }
+        for tool in sorted(tools, key=lambda tool: tool.name)
+    ]
+
+
+def _message(message: Message, model: Model, provider: str) -> list[dict[str, Any]]:
+    match message.role:
+        case "user":
+            return _user(message.content, model)
+        case "assistant":
+            return _assistant(message, provider)
+        case "tool":
+            return [*map(_result, message.tool_results()), *_user(mirror(message), model)]
+
+
+def _user(content: Sequence[Block], model: Model) -> list[dict[str, Any]]:
+    """A plain string without images, parts with them, no message without content."""
+    shown = [visible(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content]
+    if not any(isinstance(block, ImageBlock) for block in shown):
+        text = joined(shown)
+        return [{"role": "user", "content": text}] if text else []
+    parts = [part for block in shown if (part := _part(block))]
+    return [{"role": "user", "content": parts}]
+
+
+def _part(block: Block) -> dict[str, Any] | None:
+    match block:
+        case TextBlock(text) if text:
+            return {"type": "text", "text": text}
+        case ImageBlock():
+            return {"type": "image_url", "image_url": {"url": data_url(block)}}
+        case _:
+            return None
+
+
+def _assistant(message: Message, provider: str) -> list[dict[str, Any]]:
+    """One message; none when neither text nor calls are left, for an empty one is refused by some servers."""
+    text = "\n".join(b.text for b in message.content if isinstance(b, TextBlock) and b.text.strip())
+    calls = [_call(call) for call in message.tool_calls()]
+    if not text and not calls:
+        return []
+    wire: dict[str, Any] = {"role": "assistant"}
+    if text:
+        wire["content"] = text
+    if calls:
+        if reasoning := "\n".join(_reasoning(message.content, provider)):
+            wire["reasoning_content"] = reasoning
+        wire["tool_calls"] = calls
+    return [wire]
+
+
+def _reasoning(content: Sequence[Block], provider: str) -> list[str]:
+    """Reasoning this provider streamed as plain text; sealed items belong to other dialects."""
+    return [
+        block.summary
+        for block in content
+        if isinstance(block, ReasoningBlock)
+        and block.provider == provider
+        and block.kind == "reasoning"
+        and block.summary
+        and not (block.reasoning_id or block.encrypted_content)
+    ]
+
+
+def _call(call: ToolCallBlock) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments_text(call)},
+    }
+
+
+def _result(result: ToolResultBlock) -> dict[str, Any]:
+    text = result_text(result)
+    if result.is_error and text:
+        text += " [error]"
+    return {"role": "tool", "tool_call_id": result.call_id, "content": text}
+
+
+# -- the stream -------------------------------------------------------------------------------------------------
 
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
@@ -87,19 +262,6 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(_Chunk).decode
-
-
-class OpenAIChatDialect:
-    """Speaks ``/v1/chat/completions``."""
-
-    def __init__(self) -> None:
-        self._sent = Sent()
-
-    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        return build(request, endpoint, self._sent)
-
-    def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
-        return OpenAIChatDecoder(request, endpoint)
 
 
 class _ChatTool(ToolPart):
@@ -222,7 +384,7 @@ class OpenAIChatDecoder(Answer):
         stop = _STOPS.get(self._finish, "end")
         if self._finish == "content_filter":
             text = f"{self.provider}: the answer was stopped by the provider's content filter"
-            return out + self.finish("error", stream_error(text, provider=self.provider, code="content_filter"))
+            return out + self.fail(text, "content_filter")
         return out + self.finish("tool_use" if stop == "end" and self.tools() else stop)
 
     def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
@@ -237,8 +399,7 @@ class OpenAIChatDecoder(Answer):
     def _failed(self, error: _Error | str) -> list[StreamEvent]:
         told = _Error(message=error) if isinstance(error, str) else error
         code = str(told.code or told.type or "error")
-        text = f"{self.provider}: {told.message or code}"
-        return self.finish("error", stream_error(text, provider=self.provider, code=code))
+        return self.fail(f"{self.provider}: {told.message or code}", code)
 
 
 def _spelled(parts: list[_ContentPart] | None) -> str:

@@ -1,23 +1,29 @@
-"""What the requests of all dialects have in common: addresses, headers, bodies, and how blocks read as text."""
+"""What the requests of all dialects share: addresses, headers, bodies, reasoning levels, and blocks as text.
+
+``Sent`` remembers what the last request said of each message, so that a step encodes only what is new.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from binascii import b2a_base64
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
+from msgspec import Raw
 
 from zot import __version__
-from zot.provider.dialects.dialect import Endpoint
+from zot.provider.dialects.dialect import Endpoint, HttpRequest
 from zot.provider.images import Limit, fitted
 from zot.provider.messages import ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
-from zot.provider.model import Model
+from zot.provider.model import REASONING_LEVELS, Model
+from zot.provider.model_call import Request
 
 # A base that already names its API version takes the path as it is.
 _VERSIONED = re.compile(r"/v\d+\w*(/openai)?$")
 
-MIRROR_LEAD = "Images from the tool results above:"
+_Headers = list[tuple[str, str]]
 
 
 def address(base: str, path: str) -> str:
@@ -26,25 +32,31 @@ def address(base: str, path: str) -> str:
     return f"{base}/{path}" if _VERSIONED.search(base) else f"{base}/v1/{path}"
 
 
-def headers(endpoint: Endpoint, *own: tuple[str, str]) -> list[tuple[str, str]]:
-    """The common headers and a dialect's ``own``; those of the endpoint come last and win."""
+def post(url: str, endpoint: Endpoint, own: _Headers, body: dict[str, Any]) -> HttpRequest:
+    """A request answered by a stream of events; ``own`` are the dialect's headers."""
+    lead = [("content-type", "application/json"), ("accept", "text/event-stream")]
+    return HttpRequest("POST", url, _headers(endpoint, lead, own), encode_body(body))
+
+
+def get(url: str, endpoint: Endpoint, own: _Headers) -> HttpRequest:
+    """A request answered by a JSON document."""
+    return HttpRequest("GET", url, _headers(endpoint, [("accept", "application/json")], own), b"")
+
+
+def _headers(endpoint: Endpoint, lead: _Headers, own: _Headers) -> _Headers:
+    """The endpoint's headers come last and win over ours."""
     theirs = {name.lower(): value for name, value in endpoint.headers.items()}
-    ours = [
-        ("content-type", "application/json"),
-        ("accept", "text/event-stream"),
-        ("user-agent", f"zot/{__version__}"),
-        *own,
-    ]
+    ours = [*lead, ("user-agent", f"zot/{__version__}"), *own]
     return [(name, value) for name, value in ours if name not in theirs] + list(theirs.items())
 
 
-def bearer(endpoint: Endpoint) -> list[tuple[str, str]]:
+def bearer(endpoint: Endpoint) -> _Headers:
     """The authorization header; none for servers that need no key."""
     return [("authorization", f"Bearer {endpoint.api_key}")] if endpoint.api_key else []
 
 
 def encode_body(body: dict[str, Any]) -> bytes:
-    """Compact JSON. Text that is not Unicode (a half surrogate out of some file) must not end the session."""
+    """Compact JSON. Text that is not Unicode (half a surrogate pair from some file) must not end the session."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
@@ -63,13 +75,36 @@ def _mended(value: Any) -> Any:
             return value
 
 
+def reasoning_setting(request: Request, levels: Mapping[str, str]) -> str:
+    """What the vendor calls the level asked for; empty when none is asked for or the model cannot reason.
+
+    ``levels`` is the dialect's table; the model's own, if it has one, takes its place.
+    """
+    model = request.model
+    if not model.reasoning or not request.reasoning:
+        return ""
+    levels = model.reasoning_levels or levels
+    if request.reasoning == "off":
+        return levels.get("off", "")
+    level = nearest_level(request.reasoning, levels)
+    return levels[level] if level else ""
+
+
+def nearest_level(level: str, levels: Mapping[str, str]) -> str:
+    """The nearest level in ``levels``, of two equally near ones the lower; "off" is nobody's neighbour."""
+    wanted = REASONING_LEVELS.index(level)
+    present = [i for i, name in enumerate(REASONING_LEVELS) if name in levels and name != "off"]
+    nearest = min(present, key=lambda i: (abs(i - wanted), i), default=None)
+    return "" if nearest is None else REASONING_LEVELS[nearest]
+
+
 def arguments_text(call: ToolCallBlock) -> str:
     """The arguments when they are a JSON object, else ``{}``: a broken call must not poison the transcript."""
     return call.arguments if isinstance(call.value, dict) else "{}"
 
 
 def joined(blocks: Iterable[object]) -> str:
-    """The text blocks, one under the other."""
+    """The text blocks, one below the other."""
     return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 
@@ -80,14 +115,16 @@ def visible(block: ImageBlock, model: Model, limit: Limit) -> ResultBlock:
     return fitted(block, limit)
 
 
-def image_count(result: ToolResultBlock) -> int:
-    return sum(isinstance(block, ImageBlock) for block in result.content)
+def data_url(block: ImageBlock) -> str:
+    return f"data:{block.mime_type};base64,{b2a_base64(block.data, newline=False).decode('ascii')}"
 
 
-def placeholder(result: ToolResultBlock) -> str:
-    """What stands in a text-only tool result for its images."""
-    count = image_count(result)
-    return "" if not count else f"[{count} image{'s' if count > 1 else ''}: see the next user message]"
+def result_text(result: ToolResultBlock) -> str:
+    """A tool result where only text may stand: a line takes the place of its images (see ``mirror``)."""
+    text = joined(result.content)
+    count = sum(isinstance(block, ImageBlock) for block in result.content)
+    instead = f"[{count} image{'s' if count > 1 else ''}: see the next user message]" if count else ""
+    return "\n".join(part for part in (text, instead) if part)
 
 
 def mirror(message: Message) -> tuple[ResultBlock, ...]:
@@ -95,4 +132,28 @@ def mirror(message: Message) -> tuple[ResultBlock, ...]:
     images = tuple(
         block for result in message.tool_results() for block in result.content if isinstance(block, ImageBlock)
     )
-    return (TextBlock(MIRROR_LEAD), *images) if images else ()
+    return (TextBlock("Images from the tool results above:"), *images) if images else ()
+
+
+class Sent:
+    """What the last request said of each message; one for each client.
+
+    A message never changes, so its wire form holds as long as it goes to the same model. It is kept by identity,
+    and only for the messages of the last request: memory follows the transcript, a compaction included.
+    """
+
+    def __init__(self) -> None:
+        self._whom: object = None
+        self._known: dict[int, tuple[Message, list[Raw]]] = {}
+
+    def items(
+        self, messages: Iterable[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
+    ) -> list[Raw]:
+        """The wire items of these messages, in order; ``whom`` stands for all that ``wire`` looks at besides."""
+        known = self._known if whom == self._whom else {}
+        entries = [
+            known.get(id(message)) or (message, [Raw(encode_body(item)) for item in wire(message)])
+            for message in messages
+        ]
+        self._whom, self._known = whom, {id(entry[0]): entry for entry in entries}
+        return [item for _, items in entries for item in items]

@@ -74,3 +74,18 @@ async def test_an_address_of_ones_own_that_lists_no_models_does_not_refuse_the_k
         await pool.aclose()
     with pytest.raises(ProviderError, match=f"http {status}"):
         await probe((status, "no such thing"))
+
+
+async def test_a_key_refused_at_one_address_may_be_good_at_the_providers_other_one() -> None:
+    """A key of the Moonshot platform is refused by Kimi's coding address."""
+    pool = HttpPool(environ={})
+    try:
+        with FakeWeb({"/v1/models": (401, "no")}) as coding, FakeWeb({"/v1/models": (200, "{}")}) as platform:
+            kimi = msgspec.structs.replace(provider(coding.url, "kimi"), other_key_url=platform.url)
+            await probe_key(pool, kimi, Endpoint(provider="kimi", base_url=coding.url, api_key=KEY))
+            assert (coding.asked, platform.asked) == (["/v1/models"], ["/v1/models"])
+            with pytest.raises(AuthFailed):  # an address of the user's own stands for itself
+                elsewhere = msgspec.structs.replace(kimi, base_url=NOBODY)
+                await probe_key(pool, elsewhere, Endpoint(provider="kimi", base_url=coding.url, api_key=KEY))
+    finally:
+        await pool.aclose()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 from zot.agent.modes.interactive.commands.command import agent_of
 from zot.agent.settings import parse_reasoning
 from zot.errors import ZotError
+from zot.provider.dialects import dialect_for
 from zot.provider.model import REASONING_LEVELS, Reasoning
-from zot.provider.reasoning import BUDGETS, EFFORTS
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.app import App
@@ -54,5 +54,5 @@ def levels(runtime: Runtime) -> list[str]:
     model = runtime.agent.model
     if not model.reasoning:
         return ["off"]
-    known = model.reasoning_levels or (BUDGETS if runtime.resolved.api == "anthropic" else EFFORTS)
+    known = model.reasoning_levels or dialect_for(runtime.resolved.api).levels
     return [level for level in REASONING_LEVELS if level == "off" or level in known]

@@ -12,7 +12,7 @@ from tests.unit.provider.samples import ENDPOINT, MODEL, THINKER, assistant, res
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Dialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
-from zot.provider.dialects.sent import Sent
+from zot.provider.dialects.request_parts import Sent
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, ToolCallBlock
 from zot.provider.model_call import Request
 
