@@ -6,13 +6,17 @@ What is registered while it runs is announced at once.
 from __future__ import annotations
 
 from zot.ext import frames
-from zot.ext.answers import AssistantMessageDecision, TurnStartDecision
+from zot.ext.answers import (
+    AssistantMessageDecision,
+    TurnStartDecision,
+    decision_of,
+    system_prompt_of,
+    tool_call_decision,
+)
 from zot.ext.calls import CALL_TOOL_LIMIT
 from zot.ext.frames import EventIntercept, HelloAck, Panel
 from zot.ext.record import Record
-from zot.ext.registry import Registry
-from zot.ext.returns import decision_of, system_prompt_of, tool_call_decision, tool_of
-from zot.ext.server import Server
+from zot.ext.server import Registry, Server
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
@@ -87,7 +91,7 @@ class Extension:
         parameters are the arguments, one of which may be annotated ``ToolContext``. It returns a string, content
         blocks, a ToolResult, or data, which becomes ``structured_content`` and its JSON text.
         """
-        from zot.ext.typed_tools import description_of  # extensions without tools need none of it
+        from zot.ext.typed_tools import description_of, tool_of  # extensions without tools need none of it
 
         def register(handler: AnyHandler) -> AnyHandler:
             given, call = tool_of(handler, schema)

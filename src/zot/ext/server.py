@@ -8,26 +8,60 @@ a crashing interceptor blocks.
 from __future__ import annotations
 
 import json
+import os
 import sys
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 
 from zot.ext import frames
-from zot.ext.answers import ToolCallDecision, ToolResult, text_error_result
+from zot.ext.answers import (
+    ToolCallDecision,
+    ToolResult,
+    reconciled,
+    response_of,
+    result_of,
+    settle,
+    text_error_result,
+    tool_frame,
+)
 from zot.ext.calls import HostCalls, ToolContext
-from zot.ext.channel import Channel
 from zot.ext.frames import Event, EventIntercept, HelloAck
 from zot.ext.record import Record
-from zot.ext.returns import reconciled, response_of, result_of, settle, tool_frame
-from zot.ext.workers import Workers
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from queue import SimpleQueue
+    from threading import Event as Signal
     from typing import Any
 
-    from zot.ext.registry import Registry
+    from zot.ext.handlers import CommandHandler, EventHandler, PanelCloseHandler, PanelKeyHandler, ReconcileHandler
 
+INTERCEPTS = ("before_agent_start", "tool_call", "turn_start", "assistant_message")
 HANDLERS_GRACE = 1.0  # what running handlers get before `shutdown` is acknowledged
+
+
+class Registry:
+    """What was registered, before and while it runs; ``frames`` are the registrations in the order they are sent."""
+
+    def __init__(self) -> None:
+        self.commands: dict[str, tuple[frames.RegisterCommand, CommandHandler]] = {}
+        self.tools: dict[str, tuple[frames.RegisterTool, Callable[[dict[str, Any], ToolContext], Any]]] = {}
+        self.reconcilers: dict[str, ReconcileHandler] = {}
+        self.events: dict[str, EventHandler] = {}
+        self.interceptors: dict[str, Callable[[frames.EventIntercept], Record]] = {}
+        self.panels: dict[str, tuple[PanelKeyHandler | None, PanelCloseHandler | None]] = {}
+        self.on_hello: Callable[[], Any] | None = None
+        self.rich_tool_call = False  # the handler that returns a decision wins over the plain one
+
+    def frames(self) -> Iterator[Record]:
+        for command, _ in self.commands.values():
+            yield command
+        for tool, _ in self.tools.values():
+            yield tool
+        intercept = [event for event in INTERCEPTS if event in self.interceptors]
+        if self.events or intercept:
+            yield frames.Subscribe(events=list(self.events), intercept=intercept)
+        yield frames.Ready()
 
 
 class Server:
@@ -204,3 +238,87 @@ class Server:
         import traceback
 
         self.log(f"the handler of {what} crashed\n{traceback.format_exc().rstrip()}")
+
+
+class Channel:
+    """Both directions of the wire: lines in from the host, one write per frame out to it, from any thread.
+
+    Opening it moves the wire away from file descriptors 0 and 1, so that ``print``, a C library or a subprocess can
+    neither write into it nor read from it: stray output goes to the log, stray input is empty.
+    """
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._source = source
+        self._sink = sink
+        self._lock = allocate_lock()
+        self.broken = False
+
+    @classmethod
+    def open(cls) -> Channel:
+        source, sink = os.dup(0), os.dup(1)
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        os.dup2(2, 1)
+        sys.stdout.flush()  # what was printed before now goes to the log, too
+        sys.stdout = sys.stderr
+        return cls(source, sink)
+
+    def lines(self) -> Iterator[bytes]:
+        """Line by line until the host closes its end; a last line without LF counts."""
+        with os.fdopen(self._source, "rb") as source:
+            yield from source
+
+    def send(self, line: bytes) -> None:
+        """Writes the whole line; a host that is gone is not an error."""
+        with self._lock:
+            rest = memoryview(line)
+            try:
+                while rest and not self.broken:
+                    rest = rest[os.write(self._sink, rest) :]
+            except OSError:
+                self.broken = True
+
+
+class Workers:
+    """Threads that answer requests: as many as there are requests at once; they end with the process.
+
+    One that is done waits for the next request, because starting a thread costs six times more.
+    """
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._jobs: SimpleQueue[Callable[[], None]] | None = None
+        self._quiet: Signal | None = None
+        self._busy = 0
+        self._idle = 0
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Runs the job in a thread of its own; it must not raise."""
+        from queue import SimpleQueue  # the first request loads threads, not the start
+        from threading import Event, Thread
+
+        jobs = self._jobs = self._jobs or SimpleQueue()
+        quiet = self._quiet = self._quiet or Event()
+        with self._lock:
+            quiet.clear()
+            self._busy += 1
+            wanting = self._idle == 0
+            self._idle -= 0 if wanting else 1
+        jobs.put(job)
+        if wanting:
+            Thread(target=self._work, args=(jobs, quiet), daemon=True).start()
+
+    def _work(self, jobs: SimpleQueue[Callable[[], None]], quiet: Signal) -> None:
+        while True:
+            jobs.get()()
+            with self._lock:
+                self._busy -= 1
+                self._idle += 1
+                if not self._busy:
+                    quiet.set()
+
+    def wait(self, seconds: float) -> None:
+        """Until every job is done, or the time is over."""
+        if self._quiet and self._busy:
+            self._quiet.wait(seconds)

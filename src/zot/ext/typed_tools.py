@@ -13,7 +13,7 @@ from zot.ext.calls import ToolContext
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 _KINDS: dict[Any, str] = {
@@ -29,6 +29,28 @@ _VARIADIC = 0x04 | 0x08  # *args, **kwargs
 
 class BadArguments(Exception):
     """The model's arguments do not fit the function."""
+
+
+def tool_of(
+    handler: Callable[..., Any], schema: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Callable[[dict[str, Any], ToolContext], Any]]:
+    """The schema of a tool, and how it is called with the model's arguments."""
+    from zot.ext.answers import text_error_result
+
+    if schema is not None:
+        if wants_context(handler):
+            return dict(schema), handler
+        return dict(schema), lambda args, _context: handler(args)
+    parameters = Parameters(handler)
+
+    def call(args: dict[str, Any], context: ToolContext) -> Any:
+        try:
+            bound = parameters.bind(args, context)
+        except BadArguments as error:
+            return text_error_result(f"bad arguments: {error}")
+        return handler(**bound)
+
+    return parameters.schema, call
 
 
 class Parameters:
