@@ -21,9 +21,6 @@ class FakeSurface:
     def notify(self, extension: str, level: str, message: str) -> None:
         self.calls.append(("notify", extension, level, message))
 
-    def display(self, extension: str, text: str) -> None:
-        self.calls.append(("display", extension, text))
-
     def clear_notes(self, extension: str) -> None:
         self.calls.append(("clear_notes", extension))
 
@@ -32,9 +29,6 @@ class FakeSurface:
 
     def submit_slash(self, extension: str, text: str) -> None:
         self.calls.append(("submit_slash", extension, text))
-
-    def insert(self, extension: str, text: str) -> None:
-        self.calls.append(("insert", extension, text))
 
     def open_panel(self, extension: str, panel: Panel) -> None:
         self.calls.append(("open_panel", extension, panel))

@@ -11,7 +11,15 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
-from zot.agent.extensions.commands import CommandResult, ToolPrompt
+from zot.agent.extensions.commands import (
+    CommandFailed,
+    Display,
+    Insert,
+    Noop,
+    OpenPanel,
+    Prompt,
+    ToolPrompt,
+)
 from zot.core.agent import FirstCall
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
@@ -33,33 +41,31 @@ async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit:
     directory = kit.add("x", commanding("respond()"))
     host = await kit.start()
     for args in ("", "  a   b \t"):
-        assert await host.run_command("c", args) == CommandResult()
+        assert await host.run_command("c", args) == Noop("x")
     first, second = seen_of(directory, "command_invoked")
     assert list(first) == ["type", "id", "name"] and second["args"] == "a   b"
 
 
 @pytest.mark.parametrize(
-    ("answer", "calls"),
+    ("answer", "meant"),
     [
-        ('action="prompt", prompt="do it\\nnow"', [("submit", "x", "do it\nnow")]),
-        ('action="prompt", prompt="  "', []),
-        ('action="insert", insert="text"', [("insert", "x", "text")]),
-        ('action="display", display="shown"', [("display", "x", "shown")]),
-        (
-            'action="open_panel", open_panel={"id": "p", "lines": ["a"]}',
-            [("open_panel", "x", Panel(id="p", lines=("a",)))],
-        ),
-        ('action="open_panel"', []),
-        ('action="noop", prompt="x"', []),
-        ("", []),
+        ('action="prompt", prompt="do it\\nnow"', Prompt("x", "do it\nnow")),
+        ('action="prompt", prompt="  "', Noop("x")),
+        ('action="insert", insert="text"', Insert("x", "text")),
+        ('action="insert"', Noop("x")),
+        ('action="display", display="shown"', Display("x", "shown")),
+        ('action="open_panel", open_panel={"id": "p", "lines": ["a"]}', OpenPanel("x", Panel(id="p", lines=("a",)))),
+        ('action="open_panel"', Noop("x")),
+        ('action="noop", prompt="x"', Noop("x")),
+        ("", Noop("x")),
     ],
 )
-async def test_each_action_does_its_thing_through_the_surface(kit: Kit, answer: str, calls: list[Any]) -> None:
-    """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` each reach the surface, and do nothing else."""
+async def test_each_action_comes_back_as_a_value_and_nothing_is_done(kit: Kit, answer: str, meant: Any) -> None:
+    """ext-050, ext-052, ext-053: `prompt`, `insert` and `display` are each told to the mode, and nothing else is."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
-    assert await host.run_command("c", "") == CommandResult()
-    assert kit.surface.calls == calls
+    assert await host.run_command("c", "") == meant
+    assert kit.surface.calls == []
 
 
 @pytest.mark.parametrize(
@@ -77,7 +83,7 @@ async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit,
     """ext-054, ext-055: an error or an unknown action comes back to the caller, and no action is taken."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
-    assert (await host.run_command("c", "")).error == error and kit.surface.calls == []
+    assert await host.run_command("c", "") == CommandFailed(error) and kit.surface.calls == []
 
 
 async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
@@ -87,7 +93,7 @@ async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
     monkeypatch.setattr(limits, "COMMAND_REPLY", 0.2)
     kit.add("x", commanding('time.sleep(0.5); respond(action="display", display="late")'))
     host = await kit.start()
-    assert (await host.run_command("c", "")).error == "extension /c: no answer within 0.2 s"
+    assert await host.run_command("c", "") == CommandFailed("extension /c: no answer within 0.2 s")
     await until(lambda: "not open" in kit.log("x"))
     assert kit.surface.calls == []
 
@@ -108,7 +114,7 @@ serve(command_invoked=invoked)
     )
     host = await kit.start()
     results = await asyncio.gather(host.run_command("c", "one"), host.run_command("c", "two"))
-    assert [result.error for result in results] == ["extension /c: one", "extension /c: two"]
+    assert results == [CommandFailed("extension /c: one"), CommandFailed("extension /c: two")]
 
 
 async def test_submit_and_submit_slash_go_to_the_mode_if_they_make_sense(kit: Kit) -> None:
@@ -132,12 +138,13 @@ async def test_a_tool_prompt_leaves_one_message_one_call_and_one_result_before_t
     """ext-123: a `tool_prompt` leaves one message, one call and one result in front of the answer."""
     kit.add("x", commanding('respond(action="tool_prompt", prompt="and push", tool_name="bash", tool_args={"a": 1})'))
     host = await kit.start()
-    result = await host.run_command("c", "")
-    assert result.tool_prompt == ToolPrompt("x", "and push", "bash", {"a": 1})
+    answer = await host.run_command("c", "")
+    assert isinstance(answer, ToolPrompt)
+    call = ToolCallBlock(answer.first_call.call.id, "bash", '{"a":1}')
+    assert answer == ToolPrompt("x", "and push", FirstCall(call, "x"))
     tool = FakeTool("bash")
     agent, client = kit.agent(says("done"), tools=[tool])
-    call = ToolCallBlock("x-1", "bash", '{"a":1}')
-    await agent.prompt("and push", first_call=FirstCall(call, "x"))
+    await agent.prompt(answer.text, first_call=answer.first_call)
     assert [message.role for message in client.requests[0].messages] == ["user", "assistant", "tool"]
     assert agent.messages[1].tool_calls() == [call] and agent.messages[1].meta == {"origin_extension": "x"}
     assert tool.ran == [{"a": 1}] and len(client.requests) == 1
@@ -158,7 +165,6 @@ async def test_commands_work_while_a_turn_runs(kit: Kit) -> None:
     agent, _ = kit.agent(calls(("bash", {})), says("ok"), tools=[FakeTool("bash", wait)])
     async with asyncio.TaskGroup() as group:
         run = group.create_task(agent.prompt("go"))
-        assert (await kit.host.run_command("c", "")).error == ""
+        assert await kit.host.run_command("c", "") == Display("x", "now")
         hold.set()
         assert (await run).stop == "end"
-    assert kit.surface.of("display") == [("x", "now")]

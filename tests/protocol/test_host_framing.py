@@ -12,6 +12,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import events_seen, seen, seen_of
 from tests.fakes.tools import FakeTool
+from zot.agent.extensions.commands import Display
 
 ALL_EVENTS = '["session_start","turn_start","tool_call","assistant_message","turn_end","tool_result"]'
 
@@ -60,8 +61,7 @@ done
         program="sh",
     )
     host = await kit.start()
-    assert (await host.run_command("hi", "")).error == ""
-    assert kit.surface.of("display") == [("shell", "from sh")]
+    assert await host.run_command("hi", "") == Display("shell", "from sh")
 
 
 async def test_text_beyond_ascii_travels_raw_and_lone_surrogates_do_no_harm(kit: Kit) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import seen, seen_of
+from zot.agent.extensions.commands import Noop, OpenPanel
 from zot.wire.frames import PANEL_KEYS, Panel
 
 PANEL = """
@@ -24,12 +25,13 @@ def key(f):
     if f["key"] == "end": os._exit(1)
 serve(command_invoked=opened, panel_key=key)
 """
+DRAWN = Panel(id="p", title="T", lines=("a", "b"), footer="f")
 
 
 async def opened(kit: Kit) -> Path:
     directory = kit.add("todo", PANEL)
     await kit.start()
-    await kit.host.run_command("todo-open", "")
+    assert await kit.host.run_command("todo-open", "") == OpenPanel("todo", DRAWN)
     return directory
 
 
@@ -55,7 +57,6 @@ async def test_a_flood_of_notes_is_thinned_and_told(kit: Kit) -> None:
 async def test_a_panel_opens_and_keys_go_to_its_child(kit: Kit) -> None:
     """ext-089, ext-090: a panel opens with its title, lines and footer, and every key reaches its child by name."""
     directory = await opened(kit)
-    assert kit.surface.of("open_panel") == [("todo", Panel(id="p", title="T", lines=("a", "b"), footer="f"))]
     keys = [key for key in PANEL_KEYS if key not in ("enter", "tab", "up", "end", "esc")]
     for key in keys:
         kit.host.panel_key("todo", "p", key, "x")
@@ -98,9 +99,8 @@ async def test_a_panel_of_somebody_else_replaces_it_and_its_owner_is_told(kit: K
     """OP-16: a panel of another extension replaces the open one, and its owner is told."""
     kit.add("other", PANEL)
     directory = await opened(kit)
-    await kit.host.run_command("other-open", "")
+    assert await kit.host.run_command("other-open", "") == OpenPanel("other", DRAWN)
     await until(lambda: seen_of(directory, "panel_close") == [{"type": "panel_close", "panel_id": "p"}])
-    assert [call[0] for call in kit.surface.of("open_panel")] == ["todo", "other"]
     assert kit.surface.of("close_panel") == [("todo", "p")]
 
 
@@ -130,8 +130,10 @@ async def test_where_nobody_is_no_panel_opens(tmp_path: Path) -> None:
     """§16: where no user is present no panel opens."""
     async with hosting(tmp_path, interactive=False) as kit:
         kit.add("ask", FREE)
+        kit.add("todo", PANEL)
         await kit.start()
         await until(lambda: kit.surface.of("notify"))
+        assert await kit.host.run_command("todo-open", "") == Noop("todo")
         assert kit.surface.of("open_panel") == []
 
 

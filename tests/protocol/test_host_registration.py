@@ -8,6 +8,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.tools import FakeTool
+from zot.agent.extensions.commands import CommandFailed, Display
 
 COMMAND = """
 hello(); send(type="register_command", name="{name}", description="d"); ready()
@@ -21,7 +22,7 @@ async def test_a_command_registered_after_ready_works_at_once(kit: Kit) -> None:
     kit.add("late", "hello(); ready()\n" + COMMAND.format(name="later").split(";", 1)[1].strip())
     host = await kit.start()
     await until(host.commands)
-    assert (await host.run_command("later", "")).error == "" and kit.surface.of("display") == [("late", "late")]
+    assert await host.run_command("later", "") == Display("late", "late")
 
 
 async def test_the_second_registration_of_a_command_is_shadowed_and_shown_once(kit: Kit) -> None:
@@ -38,7 +39,7 @@ async def test_a_command_is_found_whatever_its_case_and_invoked_as_registered(ki
     """ext-107: a command is found whatever its case and invoked by the name it was registered with."""
     directory = kit.add("w", COMMAND.format(name="weather"))
     host = await kit.start()
-    assert (await host.run_command("Weather", "")).error == ""
+    assert await host.run_command("Weather", "") == Display("w", "w")
     assert seen_of(directory, "command_invoked")[0]["name"] == "weather"
 
 
@@ -47,7 +48,7 @@ async def test_a_builtin_command_is_never_taken_over(kit: Kit) -> None:
     directory = kit.add("h", COMMAND.format(name="Help"))
     host = await kit.start()
     assert host.commands() == [] and "built-in" in kit.fault("extension h")
-    assert "unknown command" in (await host.run_command("help", "")).error
+    assert await host.run_command("help", "") == CommandFailed("unknown command /help")
     assert seen_of(directory, "command_invoked") == []
 
 
@@ -145,9 +146,10 @@ serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
     )
     host = await kit.start()
     agent, _ = kit.agent(calls(("t", {})), says("ok"))
-    assert "disconnected" in (await host.run_command("c", "")).error
+    failed = await host.run_command("c", "")
+    assert isinstance(failed, CommandFailed) and "disconnected" in failed.error
     assert host.commands() == [] and await until(lambda: agent.tools == ())
-    assert "unknown command" in (await host.run_command("c", "")).error
+    assert await host.run_command("c", "") == CommandFailed("unknown command /c")
     await until(lambda: [tool.name for tool in agent.tools] == ["t"])
     assert (directory / "lives").read_text() == "xx"
     await agent.prompt("go")

@@ -248,6 +248,18 @@ def test_a_tool_prompt_runs_its_tool_first(rpc, serve, add: Add) -> None:
     assert kinds == ["user_message", "tool_call", "tool_result", "turn_start"]
 
 
+def test_each_tool_prompt_makes_a_call_of_its_own(rpc, serve, add: Add) -> None:
+    """ext-123: the call a command wants made first never has the id of an earlier one in the same session."""
+    serve([Say("one"), Say("two")])
+    action = '{"action":"tool_prompt","prompt":"look","tool_name":"bash","tool_args":{"command":"echo here"}}'
+    client = announced(rpc("--ext", str(add("mine", commands(action)))), "commands")
+    for _ in range(2):
+        assert client.ask("run_command", name="go")["success"]
+        client.until("done")
+    first, second = (event["id"] for event in client.events if event["type"] == "tool_call")
+    assert first != second
+
+
 @pytest.mark.parametrize(("name", "word"), [("nosuch", "unknown command /nosuch"), ("go", "broken")])
 def test_a_command_that_fails_says_why(rpc, serve, add: Add, name: str, word: str) -> None:
     """rpc-025 (§14.7): a command that fails or is unknown says why."""

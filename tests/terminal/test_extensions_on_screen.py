@@ -125,6 +125,30 @@ def test_an_error_of_a_command_is_red_and_the_screen_stays_alive(serve: Any, ope
     terminal.wait_for("▌ still typing")
 
 
+TOOL_PROMPT = """
+hello(); send(type="register_command", name="look"); subscribe(["tool_call"]); ready()
+serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action="tool_prompt", prompt="what is here?",
+                                     tool_name="bash", tool_args={"command": "echo " + f["args"]}))
+"""
+
+
+def test_each_tool_prompt_makes_a_call_of_its_own(serve: Any, open_zot: OpenZot, add: Any) -> None:
+    """ext-123: the call a command wants made first never has the id of an earlier one in the same session."""
+    server = serve([Say("it is one"), Say("it is two")])
+    directory = add("looker", TOOL_PROMPT)
+    terminal = open_zot(rows=40)
+    for word in ("one", "two"):
+        terminal.submit(f"/look {word}")
+        terminal.wait_for(f"it is {word}")
+        terminal.wait_idle()
+    terminal.wait_until(lambda: len(seen_of(directory, "event")) == 2, "both calls")
+    first, second = seen_of(directory, "event")
+    assert [first["tool_args"], second["tool_args"]] == [{"command": "echo one"}, {"command": "echo two"}]
+    assert first["tool_id"] != second["tool_id"]
+    asked = str(server.requests[1].json)
+    assert first["tool_id"] in asked and second["tool_id"] in asked
+
+
 PANEL = """
 hello(); send(type="register_command", name="panel"); ready()
 def opened(f):

@@ -63,8 +63,9 @@ class ChildRequests:
                 self._panels.render(child, frame)
             case frames.PanelClose(panel_id=panel_id):
                 self._panels.closed_by_child(child, panel_id)
-            case frames.OpenPanel(panel=panel):
-                self._panels.open(child, panel)
+            case frames.OpenPanel(panel=wanted):
+                if panel := self._panels.claimed(child, wanted):
+                    self._surface.open_panel(child.name, panel)
             case frames.Submit(text=text) if text.strip():
                 self._surface.submit(child.name, text)
             case frames.SubmitSlash(text=text):
@@ -110,15 +111,18 @@ class Panels:
         self._find = find
         self._open: tuple[str, str] | None = None
 
-    def open(self, child: Child, panel: frames.Panel | None) -> None:
-        """A panel of another extension, or another one of the same, is replaced and its owner told."""
+    def claimed(self, child: Child, panel: frames.Panel | None) -> frames.Panel | None:
+        """The panel, which is the open one now; None when there is none or nobody could see it.
+
+        A panel of another extension, or another one of the same, is closed and its owner told.
+        """
         if panel is None or not self._surface.interactive:
-            return
+            return None
         previous, self._open = self._open, (child.name, panel.id)
         if previous is not None and previous != self._open:
             self._surface.close_panel(*previous)
             self._tell(*previous)
-        self._surface.open_panel(child.name, panel)
+        return panel
 
     def render(self, child: Child, frame: frames.PanelRender) -> None:
         if self._open == (child.name, frame.panel_id):

@@ -1,7 +1,12 @@
-"""Running an extension's slash command and doing what it answers, through the surface of the mode."""
+"""An extension's slash command: invoked over the wire, and what the extension answered as one value.
+
+Nothing is done with the answer here, except that a panel becomes the open one; each mode acts on it in its own way.
+A call that an answer wants made first gets its id here, a fresh one every time.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any, cast
 
 import msgspec
@@ -9,68 +14,104 @@ import msgspec
 from zot.agent.extensions.child_requests import Panels
 from zot.agent.extensions.process.child import Child, new_id
 from zot.agent.extensions.registry import Registry
-from zot.agent.extensions.surface import Surface
+from zot.core.agent import FirstCall
 from zot.errors import ExtensionError
+from zot.provider.messages import ToolCallBlock
 from zot.wire import frames, limits
 
 
-class ToolPrompt(msgspec.Struct, frozen=True):
-    """Run this tool, then let the model answer ``prompt`` with the result before it."""
+class CommandFailed(msgspec.Struct, frozen=True):
+    """There is no such command, no answer to it, or the answer is an error: a line for the user."""
+
+    error: str
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """Submit the text as if it had been typed: it starts a turn, or queues behind the running one."""
 
     extension: str
-    prompt: str
-    tool: str
-    args: dict[str, Any]
+    text: str
 
 
-class CommandResult(msgspec.Struct, frozen=True):
-    """``error`` is for the status line; a ``tool_prompt`` is the mode's to run (``Agent.prompt(first_call=…)``)."""
+class ToolPrompt(msgspec.Struct, frozen=True):
+    """Make the call, then let the model answer the text with the call's result before it."""
 
-    error: str = ""
-    tool_prompt: ToolPrompt | None = None
+    extension: str
+    text: str
+    first_call: FirstCall
+
+
+class Insert(msgspec.Struct, frozen=True):
+    """Put the text into the editor without sending it."""
+
+    extension: str
+    text: str
+
+
+class Display(msgspec.Struct, frozen=True):
+    """Show the text as a note in info style."""
+
+    extension: str
+    text: str
+
+
+class OpenPanel(msgspec.Struct, frozen=True):
+    """Show the panel; it is the open one already, and the one it replaces is closed."""
+
+    extension: str
+    panel: frames.Panel
+
+
+class Noop(msgspec.Struct, frozen=True):
+    """There is nothing to do."""
+
+    extension: str
+
+
+CommandAnswer = CommandFailed | Prompt | ToolPrompt | Insert | Display | OpenPanel | Noop
 
 
 class Commands:
-    def __init__(self, registry: Registry, panels: Panels, surface: Surface) -> None:
+    def __init__(self, registry: Registry, panels: Panels) -> None:
         self._registry = registry
         self._panels = panels
-        self._surface = surface
 
-    async def run(self, name: str, args: str) -> CommandResult:
+    async def run(self, name: str, args: str) -> CommandAnswer:
         found = self._registry.command(name)
         if found is None:
-            return CommandResult(f"unknown command /{name}")
+            return CommandFailed(f"unknown command /{name}")
         child, registered = found
         question = frames.CommandInvoked(id=new_id(), name=registered, args=args.strip())
         try:
             answer: frames.CommandResponse = await child.ask(question, limits.COMMAND_REPLY)
-            return self._obey(child, answer)
+            return self._meaning(child, answer)
         except ExtensionError as error:
-            return CommandResult(f"extension /{registered}: {error}")
+            return CommandFailed(f"extension /{registered}: {error}")
 
-    def _obey(self, child: Child, answer: frames.CommandResponse) -> CommandResult:
+    def _meaning(self, child: Child, answer: frames.CommandResponse) -> CommandAnswer:
+        """What the frame asks for; an empty text, or a panel where nobody could see it, asks for nothing."""
         if answer.error:
             raise ExtensionError(answer.error)
         match answer.action:
             case "prompt":
-                if answer.prompt.strip():
-                    self._surface.submit(child.name, answer.prompt)
-            case "insert":
-                self._surface.insert(child.name, answer.insert)
-            case "display":
-                self._surface.display(child.name, answer.display)
-            case "open_panel":
-                self._panels.open(child, answer.open_panel)
+                return Prompt(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
             case "tool_prompt":
-                return CommandResult(tool_prompt=_tool_prompt(child, answer))
+                return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
+            case "insert":
+                return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
+            case "display":
+                return Display(child.name, answer.display)
+            case "open_panel":
+                panel = self._panels.claimed(child, answer.open_panel)
+                return OpenPanel(child.name, panel) if panel is not None else Noop(child.name)
             case "" | "noop":
-                pass
+                return Noop(child.name)
             case other:
                 raise ExtensionError(f"unknown action {other[:40]!r}")
-        return CommandResult()
 
 
-def _tool_prompt(child: Child, answer: frames.CommandResponse) -> ToolPrompt:
+def _first_call(child: Child, answer: frames.CommandResponse) -> FirstCall:
     if not (answer.prompt.strip() and answer.tool_name and isinstance(answer.tool_args, dict | None)):
         raise ExtensionError("tool_prompt needs prompt, tool_name and an object tool_args")
-    return ToolPrompt(child.name, answer.prompt, answer.tool_name, cast("dict[str, Any]", answer.tool_args or {}))
+    arguments = msgspec.json.encode(cast("dict[str, Any]", answer.tool_args or {})).decode()
+    return FirstCall(ToolCallBlock(f"command-{os.urandom(6).hex()}", answer.tool_name, arguments), child.name)

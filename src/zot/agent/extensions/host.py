@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from zot.agent.extensions.child_requests import ChildRequests, Panels
-from zot.agent.extensions.commands import CommandResult, Commands
+from zot.agent.extensions.commands import CommandAnswer, Commands
 from zot.agent.extensions.fanout import OBSERVED, Fanout
 from zot.agent.extensions.interception import Interception
 from zot.agent.extensions.loading.discover import Discovery, Entry, LoadProblem, discover
@@ -113,7 +113,7 @@ class ExtensionHost:
         self._registry = Registry(builtin_commands)
         self._panels = Panels(surface, self._children.find)
         self._nested = NestedCalls(self._tasks)
-        self._commands = Commands(self._registry, self._panels, surface)
+        self._commands = Commands(self._registry, self._panels)
         self._requests = ChildRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._fanout = Fanout(self._children, lambda: self.session_id(), str(cwd))
         self.observe, self.observed = self._fanout.observe, OBSERVED
@@ -231,8 +231,8 @@ class ExtensionHost:
     def commands(self) -> list[CommandInfo]:
         return self._registry.commands()
 
-    async def run_command(self, name: str, args: str) -> CommandResult:
-        """Invoke ``/name args``; what the extension answers is done through the surface, errors come back."""
+    async def run_command(self, name: str, args: str) -> CommandAnswer:
+        """Invoke ``/name args``; what the extension answered is for the caller to act on."""
         return await self._commands.run(name, args)
 
     def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:

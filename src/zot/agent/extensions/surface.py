@@ -1,6 +1,7 @@
-"""What an extension may ask of the mode it runs under: the one seam between the host and screens or clients.
+"""What an extension may ask of its own accord: the seam between the host and the mode it runs under.
 
-Calls are plain, quick and never raise; a mode that cannot show a thing ignores it (protocol reference, "Modes").
+Calls are plain, quick and never raise; a mode that cannot show a thing ignores it (protocol reference, "Modes"). What a
+slash command answers does not pass here: it is a value, and ``commands`` has it.
 """
 
 from __future__ import annotations
@@ -23,10 +24,6 @@ class Surface(Protocol):
         """A one-shot note; an unknown level is shown as info."""
         ...
 
-    def display(self, extension: str, text: str) -> None:
-        """A command's answer: a note in info style."""
-        ...
-
     def clear_notes(self, extension: str) -> None: ...
 
     def submit(self, extension: str, text: str) -> None:
@@ -35,10 +32,6 @@ class Surface(Protocol):
 
     def submit_slash(self, extension: str, text: str) -> None:
         """Run a slash command; the text begins with a slash."""
-        ...
-
-    def insert(self, extension: str, text: str) -> None:
-        """Put text into the editor without sending it."""
         ...
 
     def open_panel(self, extension: str, panel: Panel) -> None: ...
@@ -61,15 +54,11 @@ class SilentSurface:
 
     def notify(self, extension: str, level: str, message: str) -> None: ...
 
-    def display(self, extension: str, text: str) -> None: ...
-
     def clear_notes(self, extension: str) -> None: ...
 
     def submit(self, extension: str, text: str) -> None: ...
 
     def submit_slash(self, extension: str, text: str) -> None: ...
-
-    def insert(self, extension: str, text: str) -> None: ...
 
     def open_panel(self, extension: str, panel: Panel) -> None: ...
 

@@ -1,16 +1,13 @@
-"""Slash commands of extensions: listed by name, run off to the side, what they answer is done through the surface."""
+"""Slash commands of extensions: listed by name, run off to the side, and what they answer is done on the screen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, assert_never
 
 from zot.errors import ZotError
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.commands import ToolPrompt
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.modes.interactive.app import App
 
@@ -25,20 +22,26 @@ async def run(app: App, name: str, arguments: str) -> None:
     host = app.runtime.extensions if app.runtime is not None else None
     if host is None:
         return
-    result = await host.run_command(name, arguments)
-    if result.error:
-        raise ZotError(result.error)
-    if result.tool_prompt is not None:
-        _prompt_with_tool(app, result.tool_prompt)
+    from zot.agent.extensions import commands
 
-
-def _prompt_with_tool(app: App, asked: ToolPrompt) -> None:
-    """The tool runs first, then the model answers with its result before it."""
-    from zot.core.agent import FirstCall
-    from zot.provider.messages import ToolCallBlock
-
-    if app.turns.busy:
-        raise ZotError(f"{asked.extension}: wait until the turn is over, then try again")
-    arguments = msgspec.json.encode(asked.args).decode()
-    call = ToolCallBlock(f"{asked.extension}-first", asked.tool, arguments)
-    app.turns.submit(asked.prompt, first_call=FirstCall(call, asked.extension))
+    answer = await host.run_command(name, arguments)
+    match answer:
+        case commands.CommandFailed(error):
+            raise ZotError(error)
+        case commands.Prompt(_, text):
+            app.turns.submit(text)
+        case commands.ToolPrompt(extension, text, first_call):
+            if app.turns.busy:
+                raise ZotError(f"{extension}: wait until the turn is over, then try again")
+            app.turns.submit(text, first_call=first_call)
+        case commands.Insert(_, text):
+            app.editor.insert(text)
+            app.redraw()
+        case commands.Display(extension, text):
+            app.surface.notify(extension, "info", text)
+        case commands.OpenPanel(extension, panel):
+            app.panels.open(extension, panel)
+        case commands.Noop():
+            pass
+        case _:
+            assert_never(answer)

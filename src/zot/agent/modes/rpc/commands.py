@@ -18,6 +18,7 @@ from zot.agent.model_switch import exchange_model
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.queue import Work, WorkQueue
 from zot.agent.modes.rpc.reply import Reply
+from zot.agent.modes.rpc.surface import RpcSurface
 from zot.agent.runtime import Runtime
 from zot.errors import AgentBusy, UsageError
 from zot.provider.images import sniff
@@ -40,6 +41,7 @@ class Commands:
         queue: WorkQueue,
         approvals: Approvals,
         announced: set[str],
+        surface: RpcSurface,
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._runtime = runtime
@@ -48,7 +50,7 @@ class Commands:
         self._approvals = approvals
         self._announced = announced
         self._tasks = tasks
-        self._extensions = _extension_commands(runtime, queue, tasks)
+        self._extensions = _extension_commands(runtime, queue, surface, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
@@ -204,13 +206,15 @@ class Commands:
             raise UsageError(f'announce the capability "{capability}" in hello first')
 
 
-def _extension_commands(runtime: Runtime, queue: WorkQueue, tasks: asyncio.TaskGroup) -> ExtensionCommands | None:
+def _extension_commands(
+    runtime: Runtime, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup
+) -> ExtensionCommands | None:
     """Imported only where extensions run: most servers have none."""
     if runtime.extensions is None:
         return None
     from zot.agent.modes.rpc.extension_commands import ExtensionCommands
 
-    return ExtensionCommands(runtime.extensions, queue, tasks)
+    return ExtensionCommands(runtime.extensions, queue, surface, tasks)
 
 
 _PONG = wire.Pong()

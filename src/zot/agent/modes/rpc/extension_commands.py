@@ -7,23 +7,20 @@ joins the queue: then the answer comes when its turn does, as for any prompt.
 from __future__ import annotations
 
 import asyncio
-import os
+from typing import assert_never
 
-import msgspec
-
-from zot.agent.extensions.commands import ToolPrompt
+from zot.agent.extensions.commands import CommandFailed, Display, Insert, Noop, OpenPanel, Prompt, ToolPrompt
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.modes.rpc.queue import Work, WorkQueue
 from zot.agent.modes.rpc.reply import Reply
-from zot.agent.modes.rpc.surface import CommandAnswer, running_command
-from zot.core.agent import FirstCall
-from zot.provider.messages import ToolCallBlock
+from zot.agent.modes.rpc.surface import RpcSurface
 from zot.wire import rpc_frames as wire
 
 
 class ExtensionCommands:
-    def __init__(self, host: ExtensionHost, queue: WorkQueue, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, host: ExtensionHost, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup) -> None:
         self._host = host
+        self._surface = surface
         self._queue = queue
         self._tasks = tasks
         self._running: set[asyncio.Task[None]] = set()
@@ -50,32 +47,24 @@ class ExtensionCommands:
         self._queue.withdraw()
 
     async def _run(self, command: wire.RunCommand, reply: Reply) -> None:
-        answer = CommandAnswer()
-        running_command.set(answer)
-        result = await self._host.run_command(command.name.removeprefix("/"), command.args)
-        if result.error:
-            reply.fail(result.error)
-        elif result.tool_prompt is not None:
-            self._queue.submit(_tool_work(result.tool_prompt, reply))
-        elif answer.prompt:
-            self._queue.submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), answer.prompt))
-        else:
-            reply(_outcome(answer))
-
-
-def _outcome(answer: CommandAnswer) -> wire.CommandRun:
-    if answer.insert:
-        return wire.CommandRun(action="insert", insert=answer.insert)
-    if answer.displayed:
-        return wire.CommandRun(action="display")
-    return wire.CommandRun(action="open_panel" if answer.panel else "noop")
-
-
-def _tool_work(wanted: ToolPrompt, reply: Reply) -> Work:
-    arguments = msgspec.json.encode(wanted.args).decode()
-    call = ToolCallBlock(f"command-{os.urandom(6).hex()}", wanted.tool, arguments)
-    return Work(
-        lambda: reply(wire.CommandRun(action="tool_prompt", started=True)),
-        wanted.prompt,
-        first_call=FirstCall(call, wanted.extension),
-    )
+        answer = await self._host.run_command(command.name.removeprefix("/"), command.args)
+        match answer:
+            case CommandFailed(error):
+                reply.fail(error)
+            case Prompt(_, text):
+                self._queue.submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
+            case ToolPrompt(_, text, first_call):
+                started = wire.CommandRun(action="tool_prompt", started=True)
+                self._queue.submit(Work(lambda: reply(started), text, first_call=first_call))
+            case Insert(_, text):
+                reply(wire.CommandRun(action="insert", insert=text))
+            case Display(extension, text):
+                self._surface.display(extension, text)
+                reply(wire.CommandRun(action="display"))
+            case OpenPanel(extension, panel):
+                self._surface.open_panel(extension, panel)
+                reply(wire.CommandRun(action="open_panel"))
+            case Noop():
+                reply(wire.CommandRun(action="noop"))
+            case _:
+                assert_never(answer)

@@ -57,7 +57,7 @@ async def _serve(flags: Flags, door: EarlyDoor, writer: Writer, stopped: _Stoppe
         _tell_notices(runtime)
         runtime.agent.interceptors.insert(0, Pace(writer))
         queue, approvals = WorkQueue(runtime.agent, writer), Approvals(runtime.agent, writer)
-        commands = Commands(runtime, flags, queue, approvals, announced, tasks)
+        commands = Commands(runtime, flags, queue, approvals, announced, surface, tasks)
         server = Server(
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
         )

@@ -1,32 +1,18 @@
 """What extensions may show over RPC: notes for every client; panels for one that announced them.
 
-Nothing is written before the client spoke (and proved itself): until ``open`` the events wait. What a command's
-answer asks for reaches the ``CommandAnswer`` of the task that runs it; free requests to submit text are not for
-programs and are refused aloud, once for each extension.
+Nothing is written before the client spoke (and proved itself): until ``open`` the events wait. Requests to submit text
+are not for programs and are refused aloud, once for each extension.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextvars import ContextVar
 
 from zot.agent.console import say
 from zot.agent.extensions.surface import SilentSurface
 from zot.agent.modes.rpc.writer import Writer
 from zot.wire.frames import Panel
 from zot.wire.rpc_frames import ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify, ExtPanel, ExtPanelClose
-
-
-class CommandAnswer:
-    """What an extension asked for in answer to the command being run."""
-
-    prompt = ""
-    insert = ""
-    displayed = False
-    panel = False
-
-
-running_command: ContextVar[CommandAnswer | None] = ContextVar("running_command", default=None)
 
 
 class RpcSurface(SilentSurface):
@@ -53,29 +39,19 @@ class RpcSurface(SilentSurface):
         self._tell(ExtNotify(extension=extension, level=level, message=message))
 
     def display(self, extension: str, text: str) -> None:
-        if answer := running_command.get():
-            answer.displayed = True
+        """A command's answer."""
         self._tell(ExtDisplay(extension=extension, text=text))
 
     def clear_notes(self, extension: str) -> None:
         self._tell(ExtClearNotes(extension=extension))
 
     def submit(self, extension: str, text: str) -> None:
-        if answer := running_command.get():
-            answer.prompt = text
-        else:
-            self._refuse(extension, "submit")
+        self._refuse(extension, "submit")
 
     def submit_slash(self, extension: str, text: str) -> None:
         self._refuse(extension, "submit_slash")
 
-    def insert(self, extension: str, text: str) -> None:
-        if answer := running_command.get():
-            answer.insert = text
-
     def open_panel(self, extension: str, panel: Panel) -> None:
-        if answer := running_command.get():
-            answer.panel = True
         self._titles[extension, panel.id] = panel.title
         self.render_panel(extension, panel)
 

@@ -73,9 +73,6 @@ class InteractiveSurface:
         self._app.notes.add(extension, level, message)
         self._app.redraw()
 
-    def display(self, extension: str, text: str) -> None:
-        self.notify(extension, "info", text)
-
     def clear_notes(self, extension: str) -> None:
         self._app.notes.clear(extension)
         self._app.redraw()
@@ -86,10 +83,6 @@ class InteractiveSurface:
     def submit_slash(self, extension: str, text: str) -> None:
         self._app.attendants.unasked = text.lower().startswith("/reload-ext")
         self._app.run_command(text)
-
-    def insert(self, extension: str, text: str) -> None:
-        self._app.editor.insert(text)
-        self._app.redraw()
 
     def open_panel(self, extension: str, panel: Panel) -> None:
         self._app.panels.open(extension, panel)
