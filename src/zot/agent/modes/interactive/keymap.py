@@ -1,7 +1,7 @@
 """Which key does what: one table for what acts, one for what help shows, and they are the same.
 
-Order of a key: replies of the terminal; the dialog on top; an open popup of the editor; keys of
-the user's own; this table; the editor.
+Order of a key: replies of the terminal; the dialog on top; an open popup of the editor; keys of the user's own; the
+slots for models; this table; the editor.
 
 Keys of the user's own (``keymap`` in config.json) run a slash command in the main input, nowhere else. A chord has a
 modifier and one key. What leaves or cancels cannot be bound, nor can a bare key; an entry that is not used is
@@ -10,18 +10,20 @@ reported with the reason.
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import msgspec
 
-from zot.tui.keys import Key
+from zot.agent.modes.interactive.dialogs.dialog import Dialogs
+from zot.agent.modes.interactive.editor.editor import Editor
+from zot.agent.modes.interactive.screen.asides import Asides
+from zot.agent.modes.interactive.screen.desk import Desk
+from zot.agent.modes.interactive.turns import Speaking
+from zot.tui.keys import Key, KeyDecoder
+from zot.tui.terminal import Terminal
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
-
-TWICE_S = 2.0
 _MODIFIERS = ("ctrl", "alt", "shift", "super")  # in the order of key names
 _OTHER_NAMES = {"control": "ctrl", "option": "alt", "opt": "alt", "meta": "alt", "cmd": "super", "command": "super"}
 _OTHER_KEYS = {"return": "enter", "escape": "esc", "pgup": "pageup", "pgdn": "pagedown", "del": "delete"}
@@ -33,134 +35,166 @@ _NAMED = {
 _FIXED = frozenset({"ctrl+c", "ctrl+d", "esc"})
 
 
-class Binding(msgspec.Struct, frozen=True):
-    """``run`` returns False to let the editor have the key."""
+class Keyboard:
+    """From the terminal's bytes to keys; a lone escape is one only if nothing follows it."""
 
+    def __init__(self, terminal: Terminal, press: Callable[[Key], None], typed: Callable[[], None]) -> None:
+        self._terminal = terminal
+        self._press = press
+        self._typed = typed
+        self._decoder = KeyDecoder()
+        self._flush: asyncio.TimerHandle | None = None
+
+    def attach(self) -> None:
+        asyncio.get_running_loop().add_reader(0, self._read)
+
+    def detach(self) -> None:
+        asyncio.get_running_loop().remove_reader(0)
+
+    def _read(self) -> None:
+        if self._flush is not None:
+            self._flush.cancel()
+            self._flush = None
+        self._keys(self._decoder.feed(self._terminal.read()))
+        if wait := self._decoder.waiting:
+            self._flush = asyncio.get_running_loop().call_later(wait, self._nothing_followed)
+
+    def _nothing_followed(self) -> None:
+        self._flush = None
+        self._keys(self._decoder.flush())
+
+    def _keys(self, keys: list[Key]) -> None:
+        for key in keys:
+            self._press(key)
+        if keys:
+            self._typed()
+
+
+class Actions(NamedTuple):
+    """What a key may do beyond the editor. ``replied`` gets what the terminal says about itself."""
+
+    run_command: Callable[[str], None]
+    leave: Callable[[], None]
+    expand: Callable[[], None]
+    replied: Callable[[str], None]
+
+
+class Keymap:
+    """``turns`` is exchanged when the agent arrives; ``custom`` and ``slots`` come with the settings."""
+
+    def __init__(
+        self, desk: Desk, dialogs: Dialogs, editor: Editor, asides: Asides, turns: Speaking, actions: Actions
+    ) -> None:
+        self._desk = desk
+        self._dialogs = dialogs
+        self._editor = editor
+        self._asides = asides
+        self._actions = actions
+        self.turns = turns
+        self.custom = CustomKeys()
+        self.slots: Callable[[], Mapping[str, str]] = dict[str, str]
+
+    def press(self, key: Key) -> None:
+        """Give a key to whoever it belongs to."""
+        if key.name == "reply":
+            self._actions.replied(key.text)
+            return
+        if key.name != "ctrl+c":
+            self._asides.exit_arm.disarm()
+        self._desk.redraw()
+        if self._dialogs.key(key) or self._editor.popup_key(key):
+            return
+        if command := self.custom.command(key.name):
+            self._actions.run_command(command)
+        elif not self._slot(key.name):
+            binding = _BY_KEY.get(key.name)
+            if binding is None:
+                self._editor.key(key)
+            else:
+                binding.run(self)
+
+    def help(self) -> list[tuple[str, str]]:
+        """Rows for ``/help``: the editor's own keys, then these."""
+        own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
+        return [*self._editor.key_help(), *own, *self.custom.help()]
+
+    def _slot(self, key: str) -> bool:
+        """ctrl+1 to ctrl+9 switch to the model in that slot, never during a turn; whether the key is a filled slot."""
+        digit = key.removeprefix("ctrl+")
+        if digit == key or digit not in "123456789":
+            return False
+        model = self.slots().get(digit, "")
+        if model and not self.turns.busy:
+            self._actions.run_command(f"/model {model}")
+        return bool(model)
+
+    # --- the bindings
+
+    def escape(self) -> None:
+        if self._editor.escape() or self._asides.dismiss():
+            return
+        if self.turns.busy:
+            self.turns.cancel()
+        else:
+            self._editor.set_aside()
+            self._desk.status.clear()
+
+    def interrupt(self) -> None:
+        exit_arm = self._asides.exit_arm
+        if exit_arm.armed or not self.turns.ready:
+            self._actions.leave()
+        elif self.turns.busy:
+            exit_arm.arm("ctrl+c again leaves zot; esc cancels the turn")
+        else:
+            self.turns.give_back()
+            self._editor.set_aside()  # in the history, in case it was a habit
+            self._editor.clear()
+            exit_arm.arm("ctrl+c again leaves zot")
+
+    def end_of_input(self) -> None:
+        if not self._editor.empty:
+            self._editor.key(Key("delete"))
+        elif not self.turns.busy:
+            self._actions.leave()
+
+    def steer(self) -> None:
+        if self.turns.busy:
+            self._editor.steer()
+
+    def take_back(self) -> None:
+        self.turns.take_back()
+
+    def expand(self) -> None:
+        self._actions.expand()
+
+    def repaint(self) -> None:
+        self._desk.repaint()
+
+    def suspend(self) -> None:
+        self._desk.suspend()
+
+
+class Binding(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     help: str
-    run: Callable[[App], bool]
-
-
-class ExitArm:
-    """A second ctrl+c within two seconds leaves; any other key disarms."""
-
-    def __init__(self) -> None:
-        self._armed = 0.0
-        self.hint = ""
-
-    @property
-    def armed(self) -> bool:
-        return bool(self._armed) and time.monotonic() - self._armed <= TWICE_S
-
-    def arm(self, hint: str) -> None:
-        self._armed, self.hint = time.monotonic(), hint
-
-    def disarm(self) -> None:
-        self._armed, self.hint = 0.0, ""
-
-
-def dispatch(app: App, key: Key) -> None:
-    """Give a key to whoever it belongs to."""
-    if key.name == "reply":
-        app.replied(key.text)
-        return
-    if key.name != "ctrl+c":
-        app.exit_arm.disarm()
-    app.redraw()
-    if app.dialogs.key(key) or app.editor.popup_key(key):
-        return
-    if command := app.custom_keys.command(key.name):
-        app.run_command(command)
-        return
-    if app.attendants.slot(key.name):
-        return
-    binding = _BY_KEY.get(key.name)
-    if binding is None or not binding.run(app):
-        app.editor.key(key)
-
-
-def _escape(app: App) -> bool:
-    if app.editor.escape():
-        return True
-    if app.help_shown or app.notes:
-        app.help_shown = False
-        app.notes.clear()
-    elif app.turns.busy:
-        app.turns.cancel()
-    else:
-        app.editor.set_aside()
-        app.status.clear()
-    return True
-
-
-def _interrupt(app: App) -> bool:
-    if app.exit_arm.armed or app.runtime is None:
-        app.leave()
-    elif app.turns.busy:
-        app.exit_arm.arm("ctrl+c again leaves zot; esc cancels the turn")
-    else:
-        app.turns.give_back()
-        app.editor.set_aside()  # in the history, in case it was a habit
-        app.editor.clear()
-        app.exit_arm.arm("ctrl+c again leaves zot")
-    return True
-
-
-def _end_of_input(app: App) -> bool:
-    if not app.editor.empty:
-        app.editor.key(Key("delete"))
-    elif not app.turns.busy:
-        app.leave()
-    return True
-
-
-def _redraw(app: App) -> bool:
-    app.screen.repaint()
-    return True
-
-
-def _suspend(app: App) -> bool:
-    app.suspend()
-    return True
-
-
-def _steer(app: App) -> bool:
-    if app.turns.busy:
-        app.editor.steer()
-    return True
-
-
-def _expand(app: App) -> bool:
-    app.toggle_expanded()
-    return True
-
-
-def _take_back(app: App) -> bool:
-    runtime = app.runtime
-    prompt = runtime.agent.inputs.take_back() if runtime is not None else None
-    if prompt is not None:
-        app.editor.give_back([(prompt.text, prompt.images)])
-    return True
+    run: Callable[[Keymap], None]
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor", _escape),
-    Binding(("ctrl+c",), "clear the editor; twice: leave", _interrupt),
-    Binding(("ctrl+d",), "leave when idle and the editor is empty", _end_of_input),
-    Binding(("ctrl+s",), "steer: join the running turn with what is typed", _steer),
-    Binding(("alt+up",), "take the newest queued prompt back into the editor", _take_back),
-    Binding(("ctrl+o",), "show long results in full, and fold them again", _expand),
-    Binding(("ctrl+l",), "draw the bottom of the screen again", _redraw),
-    Binding(("ctrl+z",), "suspend zot", _suspend),
+    Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor", Keymap.escape),
+    Binding(("ctrl+c",), "clear the editor; twice: leave", Keymap.interrupt),
+    Binding(("ctrl+d",), "leave when idle and the editor is empty", Keymap.end_of_input),
+    Binding(("ctrl+s",), "steer: join the running turn with what is typed", Keymap.steer),
+    Binding(("alt+up",), "take the newest queued prompt back into the editor", Keymap.take_back),
+    Binding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
+    Binding(("ctrl+l",), "draw the bottom of the screen again", Keymap.repaint),
+    Binding(("ctrl+z",), "suspend zot", Keymap.suspend),
 )
 
 _BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}
 
 
-def key_help(app: App) -> list[tuple[str, str]]:
-    """Rows for help: the editor's own keys, then these."""
-    own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
-    return [*app.editor.key_help(), *own, *app.custom_keys.help()]
+# --- keys of the user's own
 
 
 class CustomKeys:

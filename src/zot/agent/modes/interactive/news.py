@@ -6,59 +6,40 @@ Nothing waits for it, a failure is silence, and it never takes keys somebody is 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from zot import __version__
-from zot.agent.modes.interactive.commands.command import agent_of
-from zot.tui.sanitize import one_line
+from zot.agent.changelog import dismissed, whats_new
+from zot.agent.cli.update import install_command
+from zot.agent.modes.interactive.commands.context import Context
+from zot.agent.modes.interactive.dialogs.dialog import titled_rule
+from zot.agent.modes.interactive.dialogs.text_view import TextView
+from zot.agent.modes.interactive.screen.desk import Desk
+from zot.agent.updates import Update, UpdateCheck
+from zot.tui import markdown
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line, sanitize
+from zot.tui.width import visible
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
-    from zot.agent.updates import Update
+_ROWS = 18
+_SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
 
 
-async def tell(app: App) -> None:
-    runtime = agent_of(app)
-    if not runtime.settings.values.update_url:
-        return
-    # Loaded here: most people have no feed.
-    from zot.agent.changelog import whats_new
-    from zot.agent.updates import UpdateCheck
-
-    check = UpdateCheck(runtime.home, __version__, runtime.settings.values.update_url)
+async def tell(context: Context) -> None:
+    conversation, desk = context.conversation, context.desk
+    check = UpdateCheck(conversation.home, __version__, conversation.settings.values.update_url)
     text, update = await asyncio.gather(
-        whats_new(runtime.settings, __version__, runtime.pool), check.find(runtime.pool)
+        whats_new(conversation.settings, __version__, conversation.pool), check.find(conversation.pool)
     )
     if update is not None:
-        app.screen.settled.add(banner(app, update))
-        app.redraw()
+        desk.settled.add(_banner(desk, update))
+        desk.redraw()
     if text:
-        await _changelog(app, text)
+        await _changelog(context, text)
 
 
-async def _changelog(app: App, text: str) -> None:
-    """Once for each version: to read where nothing else is going on, else as one line."""
-    from zot.agent.changelog import dismissed
-    from zot.agent.modes.interactive.dialogs.changelog import ChangelogView
-
-    quiet = app.editor.empty and not app.turns.busy and app.dialogs.top is None and not app.transcript.anything
-    if quiet:
-        await app.dialogs.ask(ChangelogView(app, __version__, text))
-    else:
-        app.transcript.remark(f"zot {__version__} is new here; its changes are in {_feed(app)}")
-    dismissed(agent_of(app).settings, __version__)
-
-
-def _feed(app: App) -> str:
-    return one_line(agent_of(app).settings.values.update_url)
-
-
-def banner(app: App, update: Update) -> list[str]:
+def _banner(desk: Desk, update: Update) -> list[str]:
     """Printed once, above everything that is said."""
-    from zot.agent.cli.update import install_command
-    from zot.agent.modes.interactive.dialogs.dialog import titled_rule
-
-    theme, width = app.theme, app.columns
+    theme, width = desk.theme, desk.columns
     lines = [
         f"  {one_line(update.latest)} is there, this is {__version__}",
         f"  {install_command()}",
@@ -66,3 +47,30 @@ def banner(app: App, update: Update) -> list[str]:
     ]
     rule = theme.paint("warning", "─" * max(width - 1, 1))
     return [titled_rule(theme, "a new zot", width - 1), *(theme.paint("warning", line) for line in lines), rule]
+
+
+async def _changelog(context: Context, text: str) -> None:
+    """Once for each version: to read where nothing else is going on, else as one line."""
+    busy = context.turns.busy or context.dialogs.top is not None
+    if context.editor.empty and not busy and not context.transcript.anything:
+        await context.dialogs.ask(ChangelogView(context.desk, text))
+    else:
+        feed = one_line(context.conversation.settings.values.update_url)
+        context.transcript.remark(f"zot {__version__} is new here; its changes are in {feed}")
+    dismissed(context.conversation.settings, __version__)
+
+
+class ChangelogView(TextView):
+    """What changed in this version; any key that does not scroll closes it."""
+
+    def __init__(self, desk: Desk, text: str) -> None:
+        plain = visible(sanitize(text))
+        super().__init__(
+            f"new in zot {__version__}", lambda theme, width: markdown.render(plain, desk.painter, width), most=_ROWS
+        )
+
+    def key(self, key: Key) -> bool:
+        if key.name in _SCROLL:
+            return super().key(key)
+        self.finish(True)
+        return True

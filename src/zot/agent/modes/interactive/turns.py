@@ -2,38 +2,131 @@
 
 Enter queues, ``steer`` joins the running turn. Cancelling gives queued texts back to the editor; a failure keeps the
 queue, and a failed prompt that went back to the editor is replaced by what is said next. Nothing that was typed is
-ever lost.
+ever lost. Until the agent is there, ``EarlyTurns`` keeps what is said to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import cut, visible
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.editor.editor import Editor
+    from zot.agent.modes.interactive.screen.asides import Asides
+    from zot.agent.modes.interactive.screen.desk import Desk
+    from zot.agent.modes.interactive.screen.status import Activity
+    from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.agent.runtime import Runtime
     from zot.core.agent import FirstCall, Outcome
-    from zot.core.inputs import Prompt
     from zot.provider.messages import ImageBlock, Message
 
 STOP_S = 2.0
 
 
-class Turns:
-    """``on_failure`` is told of a turn that ended in an error; the rescue picker hangs there."""
+class Speaking(Protocol):
+    """What the editor speaks to, before and after the agent is there."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    @property
+    def ready(self) -> bool:
+        """Whether there is an agent, and so something that leaving could cut off."""
+        ...
+
+    @property
+    def busy(self) -> bool: ...
+
+    @property
+    def said(self) -> Sequence[tuple[str, Sequence[ImageBlock]]]:
+        """What still waits for an agent."""
+        ...
+
+    def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Say it now, or when it is its turn."""
+        ...
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Join the running turn before its next model call; say it when there is none."""
+        ...
+
+    def cancel(self) -> None:
+        """End what runs; it says so itself when it has ended."""
+        ...
+
+    async def stop(self) -> bool:
+        """Cancel and wait a moment; whether nothing runs any more."""
+        ...
+
+    def give_back(self) -> None:
+        """Everything queued returns to the editor, before what is there."""
+        ...
+
+    def take_back(self) -> None:
+        """The newest queued prompt returns to the editor."""
+        ...
+
+    def queue_lines(self, theme: Theme, width: int) -> list[str]: ...
+
+
+class EarlyTurns:
+    """Keeps what is said before the agent is there, for ``Turns`` to say."""
+
+    ready = busy = False
+
+    def __init__(self, redraw: Callable[[], None]) -> None:
+        self._redraw = redraw
+        self.said: list[tuple[str, tuple[ImageBlock, ...]]] = []
+
+    def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self.said.append((text, tuple(images)))
+        self._redraw()
+
+    steer = submit
+
+    def cancel(self) -> None: ...
+
+    async def stop(self) -> bool:
+        return True
+
+    def give_back(self) -> None: ...
+
+    def take_back(self) -> None: ...
+
+    def queue_lines(self, theme: Theme, width: int) -> list[str]:
+        return [_waiting_row("sliding in:", text, theme, width) for text, _ in self.said]
+
+
+class Turns:
+    """``on_failure`` is told of a turn that ended in an error, ``on_end`` how long anything took, in seconds."""
+
+    ready = True
+    said = ()
+
+    def __init__(
+        self,
+        conversation: Runtime,
+        desk: Desk,
+        editor: Editor,
+        transcript: Transcript,
+        asides: Asides,
+        activity: Activity,
+        *,
+        on_end: Callable[[float], None],
+    ) -> None:
+        self._conversation = conversation
+        self._desk = desk
+        self._status = desk.status
+        self._editor = editor
+        self._transcript = transcript
+        self._asides = asides
+        self._activity = activity
         self._task: asyncio.Task[None] | None = None
-        self._early: list[tuple[str, tuple[ImageBlock, ...]]] = []  # sent before the agent was there
         self._given_back: Message | None = None
-        self.on_failure: Callable[[Outcome], None] = lambda outcome: None
+        self._on_end = on_end
+        self.on_failure: Callable[[Outcome], object] = lambda outcome: None
 
     @property
     def busy(self) -> bool:
@@ -43,38 +136,33 @@ class Turns:
 
     def submit(self, text: str, images: Sequence[ImageBlock] = (), *, first_call: FirstCall | None = None) -> None:
         """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
-        app, runtime = self._app, self._app.runtime
-        if runtime is None:
-            self._early.append((text, tuple(images)))
-        elif runtime.resolved.missing:
-            app.status.error(runtime.resolved.missing)
-            app.editor.give_back([(text, images)])
+        conversation = self._conversation
+        if conversation.resolved.missing:
+            self._status.error(conversation.resolved.missing)
+            self._editor.give_back([(text, images)])
         elif self.busy:
-            runtime.agent.enqueue(text, images)
+            conversation.agent.enqueue(text, images)
         else:
-            app.begin_turn()
-            again = first_call is None and _unanswered(runtime, text, images)
-            instead = not again and self._given_back is not None and self._given_back is runtime.agent.unanswered
+            self._asides.turn_begins()
+            again = first_call is None and self._unanswered(text, images)
+            instead = not again and self._given_back is not None and self._given_back is conversation.agent.unanswered
             self._given_back = None
             if again or instead:
-                app.transcript.remark("trying again" if again else "in place of the prompt that failed")
+                self._transcript.remark("trying again" if again else "in place of the prompt that failed")
             said = None if again else text
-            self._start(lambda: self._converse(runtime, said, tuple(images), first_call, instead=instead))
-        app.redraw()
+            self._start(lambda: self._converse(said, tuple(images), first_call, instead=instead))
+        self._desk.redraw()
+
+    def _unanswered(self, text: str, images: Sequence[ImageBlock]) -> bool:
+        """Whether exactly this is the last word of the transcript: its turn failed, and it is not to be said twice."""
+        last = self._conversation.agent.unanswered
+        return last is not None and last.text() == text and _images_of(last) == list(images)
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Join the running turn before its next model call."""
-        runtime = self._app.runtime
-        if runtime is not None and self.busy:
-            runtime.agent.steer(text, images)
-            self._app.redraw()
+        if self.busy:
+            self._conversation.agent.steer(text, images)
+            self._desk.redraw()
         else:
-            self.submit(text, images)
-
-    def ready(self) -> None:
-        """The agent is there: what was sent before is said now."""
-        early, self._early = self._early, []
-        for text, images in early:
             self.submit(text, images)
 
     # --- running
@@ -88,14 +176,13 @@ class Turns:
 
     def proceed(self) -> None:
         """Work on from the transcript as it stands (rescue, retry after compaction)."""
-        runtime = self._app.runtime
-        if runtime is not None and not self.busy:
-            self._app.begin_turn()
-            self._start(lambda: self._converse(runtime, None, ()))
+        if not self.busy:
+            self._asides.turn_begins()
+            self._start(lambda: self._converse(None, ()))
 
     def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
-        self._app.status.spinner.start(doing)
-        self._task = self._app.spawn(self._run(work))
+        self._activity.spinner.start(doing)
+        self._task = self._desk.spawn(self._run(work))
 
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
         started = asyncio.get_running_loop().time()
@@ -103,13 +190,12 @@ class Turns:
             await work()
         finally:
             self._task = None
-            self._app.status.doing = ""
-            self._app.attention.turn_ended(asyncio.get_running_loop().time() - started)
-            self._app.redraw()
+            self._activity.doing = ""
+            self._on_end(asyncio.get_running_loop().time() - started)
+            self._desk.redraw()
 
     async def _converse(
         self,
-        runtime: Runtime,
         text: str | None,
         images: tuple[ImageBlock, ...],
         first: FirstCall | None = None,
@@ -117,44 +203,40 @@ class Turns:
         queued: bool = False,
         instead: bool = False,
     ) -> None:
-        agent, hear = runtime.agent, self._app.transcript.hear
+        agent, hear = self._conversation.agent, self._transcript.hear
         if text is None:
             outcome = await agent.proceed(hear)
         else:
             outcome = await agent.prompt(text, images, hear, queued=queued, first_call=first, instead=instead)
         while self._concluded(outcome) and (following := agent.take_queued()) is not None:
-            self._app.begin_turn()
+            self._asides.turn_begins()
             outcome = await agent.prompt(following.text, following.images, hear, queued=True)
 
     def _concluded(self, outcome: Outcome) -> bool:
         """Tell how it ended; whether queued prompts may follow."""
-        status = self._app.status
         if outcome.stop == "aborted":
             self.give_back()
-            status.ok("cancelled")
+            self._status.ok("cancelled")
             return False
         if outcome.refused:
-            status.error(f"blocked: {outcome.refused}")
+            self._status.error(f"blocked: {outcome.refused}")
             return True
         if outcome.error is not None:
             self.on_failure(outcome)
             return False
         if outcome.stop == "length":
-            status.error("the answer was cut at the model's output limit")
+            self._status.error("the answer was cut at the model's output limit")
         return True
 
     # --- ending
 
     def cancel(self) -> None:
-        """End what runs; it says so itself when it has ended."""
-        runtime = self._app.runtime
-        if runtime is not None and runtime.agent.busy:
-            runtime.agent.abort()
+        if self._conversation.agent.busy:
+            self._conversation.agent.abort()
         elif self._task is not None:
             self._task.cancel()
 
     async def stop(self) -> bool:
-        """Cancel and wait a moment; whether nothing runs any more."""
         task = self._task
         if task is None:
             return True
@@ -169,53 +251,38 @@ class Turns:
 
     def go_on(self) -> None:
         """Say the oldest queued prompt, if nothing runs."""
-        runtime = self._app.runtime
-        if runtime is None or self.busy or (prompt := runtime.agent.take_queued()) is None:
+        if self.busy or (prompt := self._conversation.agent.take_queued()) is None:
             return
-        self._app.begin_turn()
-        self._start(lambda: self._converse(runtime, prompt.text, prompt.images, queued=True))
+        self._asides.turn_begins()
+        self._start(lambda: self._converse(prompt.text, prompt.images, queued=True))
 
     # --- the queue
 
-    @property
-    def queued(self) -> tuple[Prompt, ...]:
-        runtime = self._app.runtime
-        return runtime.agent.inputs.queued if runtime is not None else ()
-
     def give_back(self) -> None:
-        """Everything queued returns to the editor, before what is there."""
-        runtime = self._app.runtime
-        if runtime is None:
-            return
-        runtime.agent.inputs.requeue_steering()
-        prompts = runtime.agent.inputs.take_all()
-        self._app.editor.give_back([(prompt.text, prompt.images) for prompt in prompts])
+        inputs = self._conversation.agent.inputs
+        inputs.requeue_steering()
+        self._editor.give_back([(prompt.text, prompt.images) for prompt in inputs.take_all()])
 
     def give_failed_back(self) -> None:
         """A prompt nobody answered returns to an empty editor: what is said next takes its place."""
-        runtime = self._app.runtime
-        failed = runtime.agent.unanswered if runtime is not None else None
-        if failed is not None and self._app.editor.empty:
+        failed = self._conversation.agent.unanswered
+        if failed is not None and self._editor.empty:
             self._given_back = failed
-            self._app.editor.give_back([(failed.text(), _images_of(failed))])
+            self._editor.give_back([(failed.text(), _images_of(failed))])
+
+    def take_back(self) -> None:
+        if (prompt := self._conversation.agent.inputs.take_back()) is not None:
+            self._editor.give_back([(prompt.text, prompt.images)])
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
-        runtime = self._app.runtime
-        steering = runtime.agent.inputs.steering if runtime is not None else ()
-        waiting = [text for text, _ in self._early] + [prompt.text for prompt in self.queued]
-        rows = [_waiting_row("steering in:", prompt.text, theme, width) for prompt in steering]
-        return rows + [_waiting_row("sliding in:", text, theme, width) for text in waiting]
+        inputs = self._conversation.agent.inputs
+        rows = [_waiting_row("steering in:", prompt.text, theme, width) for prompt in inputs.steering]
+        return rows + [_waiting_row("sliding in:", prompt.text, theme, width) for prompt in inputs.queued]
 
 
 def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:
     shown = visible(sanitize(text)).replace("\n", "↩")
     return f"  {theme.paint('accent', how)} {theme.paint('muted', cut(shown, max(width - len(how) - 6, 1)))}"
-
-
-def _unanswered(runtime: Runtime, text: str, images: Sequence[ImageBlock]) -> bool:
-    """Whether exactly this is the last word of the transcript: its turn failed, and it is not to be said twice."""
-    last = runtime.agent.unanswered
-    return last is not None and last.text() == text and _images_of(last) == list(images)
 
 
 def _images_of(message: Message) -> list[ImageBlock]:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from zot.agent.modes.interactive.commands.command import agent_of
+from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ZotError
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
 
-
-async def run(app: App, arguments: str) -> None:
+async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.side_chat import SideChat
 
-    runtime = agent_of(app)
-    if runtime.resolved.missing:
-        raise ZotError(runtime.resolved.missing)
-    chat = SideChat(app, runtime.agent)
+    if context.conversation.resolved.missing:
+        raise ZotError(context.conversation.resolved.missing)
+    chat = SideChat(context.desk, context.conversation.agent)
     if arguments:
         chat.ask(arguments)
-    await app.dialogs.ask(chat)
+    await context.dialogs.ask(chat)

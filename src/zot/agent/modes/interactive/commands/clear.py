@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from zot.agent.modes.interactive.commands.command import agent_of
-
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+from zot.agent.modes.interactive.commands.context import Context
 
 
-def run(app: App, arguments: str) -> None:
-    agent_of(app).start_over()
-    begin(app, "cleared: a new conversation begins")
+def run(context: Context, arguments: str) -> None:
+    context.conversation.start_over()
+    begin(context, "cleared: a new conversation begins")
 
 
-def begin(app: App, text: str) -> None:
+def begin(context: Context, text: str) -> None:
     """The screen of a conversation in which nothing was said yet."""
-    app.notes.clear()
-    app.help_shown = False
-    app.transcript.clear()
-    app.status.ok(text)
+    context.asides.clear()
+    context.transcript.clear()
+    context.desk.status.ok(text)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import agent_of
+from zot.agent.modes.interactive.commands.context import Context
 from zot.core.session.history import CostReport, Spent, cost_of
 from zot.provider.messages import Usage
 from zot.tui.sanitize import one_line
@@ -13,20 +12,17 @@ from zot.tui.theme import Theme
 from zot.tui.widgets.status_bar import tokens
 from zot.tui.width import cut, pad
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
 
-
-async def run(app: App, arguments: str) -> None:
+async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.text_view import TextView
 
-    runtime = agent_of(app)
+    conversation = context.conversation
     report = CostReport((), ())
-    if runtime.session is not None and runtime.session.path.exists():
-        runtime.session.flush()
-        report = await asyncio.to_thread(cost_of, runtime.session.path)
-    total = runtime.agent.cost
-    await app.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width)))
+    if conversation.session is not None and conversation.session.path.exists():
+        conversation.session.flush()
+        report = await asyncio.to_thread(cost_of, conversation.session.path)
+    total = conversation.agent.cost
+    await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width)))
 
 
 def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int) -> list[str]:

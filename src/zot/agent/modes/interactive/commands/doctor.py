@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import agent_of
+from zot.agent.modes.interactive.commands.context import Context
 from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import visible, wrap
 
 if TYPE_CHECKING:
     from zot.agent.extensions.registry import ExtensionStatus
-    from zot.agent.modes.interactive.app import App
 
 
-async def run(app: App, arguments: str) -> None:
+async def run(context: Context, arguments: str) -> None:
     from zot.agent.cli.doctor import report
     from zot.agent.modes.interactive.dialogs.text_view import TextView
 
-    runtime = agent_of(app)
+    conversation = context.conversation
     # In a thread: it looks at every file zot reads.
-    found = await asyncio.to_thread(report, runtime.home, app.cwd)
-    running = [_described(status) for status in _extensions(app)]
+    found = await asyncio.to_thread(report, conversation.home, conversation.workspace.cwd)
+    running = [_described(status) for status in _extensions(context)]
 
     def render(theme: Theme, width: int) -> list[str]:
         lines = [
@@ -34,11 +33,11 @@ async def run(app: App, arguments: str) -> None:
         ending = theme.paint("tool", "nothing is wrong") if not problems else ""
         return [*lines, "", *(theme.paint("warning", row) for row in problems), *([ending] if ending else [])]
 
-    await app.dialogs.ask(TextView("doctor", render))
+    await context.dialogs.ask(TextView("doctor", render))
 
 
-def _extensions(app: App) -> list[ExtensionStatus]:
-    host = agent_of(app).extensions
+def _extensions(context: Context) -> list[ExtensionStatus]:
+    host = context.conversation.extensions
     return host.statuses() if host is not None else []
 
 

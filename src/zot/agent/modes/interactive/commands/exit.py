@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+from zot.agent.modes.interactive.commands.context import EarlyContext
 
 
-def run(app: App, arguments: str) -> None:
-    app.leave()
+def run(context: EarlyContext, arguments: str) -> None:
+    context.leave()

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
-from zot.agent.modes.interactive.commands.registry import offered
+from zot.agent.modes.interactive.commands.context import EarlyContext
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.width import cut
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
-
 _REST = 9  # rows for the editor, the status bar and a little of the conversation
 
 
-async def run(app: App, arguments: str) -> None:
-    """A block under the transcript; where it is too long for the screen, a list to scroll."""
-    if len(help_lines(app, app.theme, app.columns)) <= app.height - _REST:
-        app.help_shown = True
-        app.redraw()
+async def run(context: EarlyContext, arguments: str) -> None:
+    """A block under the transcript, until esc or the next prompt; where it is too long, a list to scroll."""
+    desk, rows = context.desk, partial(_rows, context)
+    if len(rows(desk.theme, desk.columns)) <= desk.height - _REST:
+        context.asides.help = rows
+        desk.redraw()
         return
     from zot.agent.modes.interactive.dialogs.text_view import TextView
 
-    await app.dialogs.ask(TextView("help", lambda theme, width: help_lines(app, theme, width)))
+    await context.dialogs.ask(TextView("help", rows))
 
 
-def help_lines(app: App, theme: Theme, width: int) -> list[str]:
-    """Shown under the transcript until esc or the next prompt."""
-    from zot.agent.modes.interactive.keymap import key_help
-
-    commands = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in offered(app)]
-    commands += [(f"/{name}", summary) for name, summary in app.extension_commands()]
-    commands += [("!command", "run a shell command, the model sees it later")]
-    keys = key_help(app)
-    return [*_table("commands", commands, theme, width), "", *_table("keys", keys, theme, width)]
+def _rows(context: EarlyContext, theme: Theme, width: int) -> list[str]:
+    own = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in context.commands.offered()]
+    of_extensions = [(f"/{name}", summary) for name, summary in context.commands.of_extensions()]
+    commands = [*own, *of_extensions, ("!command", "run a shell command, the model sees it later")]
+    return [*_table("commands", commands, theme, width), "", *_table("keys", context.key_help(), theme, width)]
 
 
 def _table(title: str, pairs: list[tuple[str, str]], theme: Theme, width: int) -> list[str]:

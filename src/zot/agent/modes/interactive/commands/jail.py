@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ZotError
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
 
-
-def run(app: App, arguments: str) -> None:
+def run(context: Context, arguments: str) -> None:
     raise ZotError(
         "/jail is not there yet: a jail the operating system enforces comes in a later version, and a weaker one would"
         " only pretend. Until then run zot in a container, or with --no-yolo to be asked before each tool"

@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import agent_of
+from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ZotError
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
     from zot.agent.runtime import Runtime
     from zot.core.session.history import Turn
 
 
-async def run(app: App, arguments: str) -> None:
+async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.turn_picker import TurnPicker
     from zot.agent.modes.interactive.dialogs.turn_viewer import TurnViewer
 
-    turns = await _turns(agent_of(app))
+    turns = await _turns(context.conversation)
     if not turns:
         raise ZotError("there is nothing to jump to yet")
     found = [i for i, turn in enumerate(turns) if arguments.lower() in turn.prompt.text().lower()]
@@ -26,17 +25,17 @@ async def run(app: App, arguments: str) -> None:
         raise ZotError(f'no prompt contains "{arguments}"')
     number: int | None = found[0]
     if len(found) > 1 or not arguments:
-        number = await app.dialogs.ask(TurnPicker("jump to", turns, filter=arguments, newest=not arguments))
+        number = await context.dialogs.ask(TurnPicker("jump to", turns, filter=arguments, newest=not arguments))
     if number is not None:
-        await app.dialogs.ask(TurnViewer(app, turns, number))
+        await context.dialogs.ask(TurnViewer(turns, number, context.transcript.page, context.desk.terminal.write))
 
 
-async def _turns(runtime: Runtime) -> list[Turn]:
+async def _turns(conversation: Runtime) -> list[Turn]:
     """From the file, which also knows what compaction and resuming left out; without one, from memory."""
     from zot.core.session.history import turns_in, turns_of
 
-    session = runtime.session
+    session = conversation.session
     if session is None or not session.path.exists():
-        return turns_in(list(enumerate(runtime.agent.messages)))
+        return turns_in(list(enumerate(conversation.agent.messages)))
     session.flush()
     return await asyncio.to_thread(turns_of, session.path)

@@ -8,98 +8,142 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import agent_of, end_turn
+from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ProviderError, ZotError
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.dialogs.picker import Picker
     from zot.agent.runtime import Runtime
     from zot.provider.dialects.dialect import Endpoint
     from zot.provider.providers import Provider
 
+METHODS = {"apikey": "API key", "oauth": "subscription"}
+_FIRST = ("anthropic", "openai", "kimi")
 _LATER = (
     "logging in with a subscription comes in a later version and will need a client id of your own in config.json;"
     " until then use an API key"
 )
 
 
-async def run(app: App, arguments: str) -> None:
-    provider = await _provider(app, arguments)
-    if provider is not None and (key := await _key(app, provider)):
-        await _log_in(app, provider, key)
+async def run(context: Context, arguments: str) -> None:
+    provider = await _provider(context, arguments)
+    if provider is not None and (key := await _key(context, provider)):
+        await _log_in(context, provider, key)
 
 
-async def _provider(app: App, typed: str) -> Provider | None:
+# --- the steps: how, with whom, which key
+
+
+async def _provider(context: Context, typed: str) -> Provider | None:
     """What was typed, or what is chosen: method first, then provider."""
-    from zot.agent.modes.interactive.dialogs import login_steps
-
-    runtime = agent_of(app)
-    providers = login_steps.with_keys(runtime)
+    providers = _with_keys(context.conversation)
     if typed:
         if typed.lower() not in providers:
             raise ZotError(f'there is no provider "{typed}" that takes a key; known: {", ".join(providers)}')
         return providers[typed.lower()]
-    method = await app.dialogs.ask(login_steps.method_picker(runtime))
+    known = _logins(context.conversation, providers)
+    method = await context.dialogs.ask(_method_picker(known))
     if method == "subscription":
-        app.status.ok(_LATER)
+        context.desk.status.ok(_LATER)
     if method != "key":
         return None
-    chosen = await app.dialogs.ask(login_steps.provider_picker(runtime))
+    chosen = await context.dialogs.ask(_provider_picker(known, providers))
     return providers[chosen] if chosen else None
 
 
-async def _key(app: App, provider: Provider) -> str | None:
+def _with_keys(conversation: Runtime) -> dict[str, Provider]:
+    """The providers that take a key, the best known first."""
+    table = {name: p for name, p in conversation.catalog.providers().items() if p.needs_key and not p.rows_of}
+    ordered = [name for name in _FIRST if name in table] + [name for name in table if name not in _FIRST]
+    return {name: table[name] for name in ordered}
+
+
+def _logins(conversation: Runtime, providers: dict[str, Provider]) -> dict[str, str]:
+    """How each provider is logged in; providers without a login are left out."""
+    found = {name: METHODS.get(method, method) for name, method in conversation.auth.stored().items()}
+    for name, provider in providers.items():
+        if variable := next((variable for variable in provider.env if os.environ.get(variable)), ""):
+            found[name] = variable
+    return found
+
+
+def _method_picker(known: dict[str, str]) -> Picker:
+    from zot.agent.modes.interactive.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    rows = [
+        Choice("key", "API key", "paste it here; it is tried once and stored"),
+        Choice("subscription", "subscription", "in a browser; comes in a later version"),
+    ]
+    above = [f"{'✓' if name in known else '–'} {name} {known.get(name, '')}".rstrip() for name in _FIRST]
+    return Picker("log in with", rows, filterable=False, above=above if known else ())
+
+
+def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> Picker:
+    from zot.agent.modes.interactive.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    rows = [
+        Choice(name, provider.name, f"logged in: {known[name]}" if name in known else "")
+        for name, provider in providers.items()
+    ]
+    return Picker("log in to", rows)
+
+
+async def _key(context: Context, provider: Provider) -> str | None:
     from zot.agent.modes.interactive.dialogs.text_prompt import TextPrompt
 
     above = [
         f"Paste the key for {provider.name}. It is tried once and then stored in auth.json, readable by you alone."
     ]
-    return await app.dialogs.ask(TextPrompt(f"API key for {provider.name}", masked=True, above=above))
+    return await context.dialogs.ask(TextPrompt(f"API key for {provider.name}", masked=True, above=above))
 
 
-async def _log_in(app: App, provider: Provider, key: str) -> None:
+# --- trying and storing it
+
+
+async def _log_in(context: Context, provider: Provider, key: str) -> None:
     from zot.agent.modes.interactive.commands.model import use_model
     from zot.provider.auth.probe import probe_key, refusal
 
-    runtime = agent_of(app)
-    same = provider.id == runtime.resolved.provider.id
-    model = runtime.agent.model.id if same else provider.default_model or _first_model(runtime, provider)
-    app.status.ok(f"asking {provider.name} about the key …")
+    conversation, status = context.conversation, context.desk.status
+    same = provider.id == conversation.resolved.provider.id
+    model = conversation.agent.model.id if same else provider.default_model or _first_model(conversation, provider)
+    status.ok(f"asking {provider.name} about the key …")
     try:
-        await probe_key(runtime.pool, provider, _endpoint(app, provider, model, key))
+        await probe_key(conversation.pool, provider, _endpoint(context, provider, model, key))
     except ProviderError as error:
         raise ZotError(f"nothing was stored: {refusal(error)}") from error
-    await end_turn(app, "/login")
-    runtime.auth.set_api_key(provider.id, key)
-    if app.attendants.launched_with == provider.id:
-        app.flags.api_key = ""  # the key just typed is the one that is meant, at the address that was meant before
+    await context.end_turn("/login")
+    conversation.auth.set_api_key(provider.id, key)
+    context.launch.forget_key(provider.id)
     if not model:
-        app.status.ok(f"logged in to {provider.name}; choose a model with /model")
+        status.ok(f"logged in to {provider.name}; choose a model with /model")
         return
-    await use_model(app, provider.id, model)
-    app.status.ok(f"logged in to {provider.name}: {runtime.agent.model.id}")
+    await use_model(context, provider.id, model)
+    status.ok(f"logged in to {provider.name}: {conversation.agent.model.id}")
 
 
-def _endpoint(app: App, provider: Provider, model: str, key: str) -> Endpoint:
+def _endpoint(context: Context, provider: Provider, model: str, key: str) -> Endpoint:
     """Where requests with this key will go: ``--base-url``, the model's own address, or the provider's."""
     from zot.agent.endpoint import endpoint_for
     from zot.provider.auth.lookup import Credential
     from zot.provider.model import Model
 
-    runtime = agent_of(app)
-    query = app.attendants.query(provider.id, model)
-    known = runtime.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
+    conversation = context.conversation
+    query = context.launch.query(provider.id, model)
+    known = conversation.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
     return endpoint_for(
         provider,
         known,
         Credential(key),
         base_url=query.base_url,
         insecure=query.insecure,
-        values=runtime.settings.values,
+        values=conversation.settings.values,
         environ=os.environ,
     )
 
 
-def _first_model(runtime: Runtime, provider: Provider) -> str:
+def _first_model(conversation: Runtime, provider: Provider) -> str:
     """A provider of the user's own has no default: the first of its models will do; empty when none is known."""
-    return min((model.id for model in runtime.catalog.rows() if model.provider == provider.id), default="")
+    return min((model.id for model in conversation.catalog.rows() if model.provider == provider.id), default="")

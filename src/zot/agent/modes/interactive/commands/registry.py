@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from zot.agent.modes.interactive.commands.command import Command
+import msgspec
+
 from zot.nearest import nearest
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+WhenBusy = Literal["run", "apply", "cancel", "refuse", "queue"]
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table; ``run(context, arguments)`` is in the module of its name, loaded when it is used.
+
+    It may be plain or a coroutine and may raise ZotError; ``arguments`` is what stood after the name, stripped. The
+    module may also have ``complete(context, typed)``, which offers arguments.
+
+    ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, ``apply`` (the command ends the turn itself
+    when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` of
+    a row is how help shows them. A command typed before the agent is there waits for it, unless it is ``early``.
+    """
+
+    name: str
+    summary: str
+    when_busy: WhenBusy = "run"
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+    hidden: bool = False
+    early: bool = False
+
+    @property
+    def module(self) -> str:
+        return f"{__package__}.{self.name.replace('-', '_')}"
+
 
 COMMANDS: list[Command] = [
     Command(name="help", summary="keys and commands", early=True),
@@ -71,12 +96,6 @@ def meant(name: str) -> str:
         return f"; did you mean /{known}?"
     close = nearest(name, (command.name for command in COMMANDS if not command.hidden))
     return f"; did you mean /{close}?" if close else ""
-
-
-def offered(app: App) -> list[Command]:
-    """The commands a person is shown: without sessions there is no new one to begin."""
-    without = ("new",) if app.flags.no_session else ()
-    return [command for command in COMMANDS if not command.hidden and command.name not in without]
 
 
 def commands_page() -> str:

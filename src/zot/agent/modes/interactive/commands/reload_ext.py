@@ -9,58 +9,47 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import agent_of, end_turn
+from zot.agent.modes.interactive.commands.context import Context
+from zot.agent.modes.interactive.trust_question import ask_about_trust
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ReloadStats
-    from zot.agent.modes.interactive.app import App
 
 STATUS_S = 5.0
 
 
-async def run(app: App, arguments: str) -> None:
-    if agent_of(app).extensions is None:
-        await _first_ones(app)
+async def run(context: Context, arguments: str) -> None:
+    if context.conversation.extensions is not None:
+        if context.typed:
+            await ask_about_trust(context.conversation, context.flags, context.dialogs)
+        await context.end_turn("/reload-ext")
+        await reload(context)
         return
-    unasked, app.attendants.unasked = app.attendants.unasked, False
-    if not unasked:
-        await app.attendants.ask_about_trust()
-    await end_turn(app, "/reload-ext")
-    await reload(app)
-
-
-async def _first_ones(app: App) -> None:
-    """There were none when zot started; perhaps there are by now."""
-    from zot.agent.build import find_extensions
-    from zot.agent.embedding import Embedding
-
-    runtime = agent_of(app)
-    await end_turn(app, "/reload-ext")
-    if not await find_extensions(runtime, app.flags, Embedding(surface=app.surface)) or runtime.extensions is None:
-        app.status.ok("there are no extensions")
+    await context.end_turn("/reload-ext")
+    if not await context.find_extensions():  # there were none when zot started; perhaps there are by now
+        context.desk.status.ok("there are no extensions")
         return
-    app.panels.owner = runtime.extensions
-    await app.attendants.ask_about_trust()
-    await reload(app)
+    await ask_about_trust(context.conversation, context.flags, context.dialogs)
+    await reload(context)
 
 
-async def reload(app: App) -> None:
+async def reload(context: Context) -> None:
     """Without a question; says what came of it."""
-    runtime = agent_of(app)
-    app.status.ok("reloading extensions …")
-    stats = await runtime.reload_extensions()
+    conversation, status = context.conversation, context.desk.status
+    status.ok("reloading extensions …")
+    stats = await conversation.reload_extensions()
     if stats is None:
         return
-    app.looks.settings_read()  # themes come with extensions, too
+    context.looks.settings_read(conversation.home, conversation.settings, conversation.extensions)  # themes, too
     text = counts(stats)
     if stats.errors:
-        app.status.error(text)
+        status.error(text)
     else:
-        app.status.ok(text)
+        status.ok(text)
     await asyncio.sleep(STATUS_S)
-    if app.status.text == text:
-        app.status.clear()
-        app.redraw()
+    if status.text == text:
+        status.clear()
+        context.desk.redraw()
 
 
 def counts(stats: ReloadStats) -> str:

@@ -6,66 +6,73 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import agent_of, end_turn
+from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import SessionLocked, ZotError
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
-    from zot.agent.modes.interactive.dialogs.sessions_list import Act
+    from zot.agent.modes.interactive.dialogs.sessions_list import Act, SessionsList
     from zot.agent.runtime import Runtime
     from zot.core.session.session import Session
     from zot.core.session.summary import Summary
 
 
-async def run(app: App, arguments: str) -> None:
+async def run(context: Context, arguments: str) -> None:
+    dialog = await _list(context.conversation)
+    while (act := await context.dialogs.ask(dialog)) is not None:
+        if act.kind == "open":
+            await switch_session(context, Path(act.path))
+            return
+        await _change(context, act)
+        everywhere = dialog.everywhere != (act.kind == "everywhere")
+        dialog = await _list(context.conversation, everywhere=everywhere, like=dialog)
+
+
+async def _list(conversation: Runtime, *, everywhere: bool = False, like: SessionsList | None = None) -> SessionsList:
+    """As the files are now; the row that was chosen in an earlier list is chosen again."""
     from zot.agent.modes.interactive.dialogs.sessions_list import SessionsList
 
-    runtime = agent_of(app)
-    dialog = await SessionsList.load(runtime)
-    while (act := await app.dialogs.ask(dialog)) is not None:
-        if act.kind == "open":
-            await switch_session(app, Path(act.path))
-            return
-        await _change(app, runtime, act)
-        dialog = await SessionsList.load(runtime, like=dialog, toggle=act.kind == "everywhere")
+    chosen = like.list.chosen if like is not None else None
+    current = str(conversation.session.path) if conversation.session is not None else ""
+    found = await summaries(conversation, everywhere=everywhere)
+    return SessionsList(found, current, everywhere=everywhere, selected=chosen.value if chosen else "")
 
 
-async def _change(app: App, runtime: Runtime, act: Act) -> None:
+async def _change(context: Context, act: Act) -> None:
     """Rename or delete; a failure is said and the list stays."""
     try:
         if act.kind == "rename":
-            await rename(runtime, Path(act.path), act.title)
-        elif act.kind == "delete" and await _sure(app, act):
-            await delete(runtime, Path(act.path))
-            app.status.ok("deleted")
+            await _rename(context.conversation, Path(act.path), act.title)
+        elif act.kind == "delete" and await _sure(context, act):
+            await _delete(context.conversation, Path(act.path))
+            context.desk.status.ok("deleted")
     except ZotError as error:
-        app.status.error(str(error))
+        context.desk.status.error(str(error))
 
 
-async def _sure(app: App, act: Act) -> bool:
+async def _sure(context: Context, act: Act) -> bool:
     from zot.agent.modes.interactive.dialogs.picker import YesNo
 
     question = f"Delete this session for good?\n{act.title}"
-    return await app.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
+    return await context.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
 
 
-async def rename(runtime: Runtime, path: Path, title: str) -> None:
+async def _rename(conversation: Runtime, path: Path, title: str) -> None:
     """SessionLocked when another zot has it open."""
-    if runtime.session is not None and runtime.session.path == path:
-        runtime.session.rename(title)
+    if conversation.session is not None and conversation.session.path == path:
+        conversation.session.rename(title)
         return
-    session = await runtime.sessions.load(path)
+    session = await conversation.sessions.load(path)
     try:
         session.rename(title)
     finally:
         session.close()
 
 
-async def delete(runtime: Runtime, path: Path) -> None:
+async def _delete(conversation: Runtime, path: Path) -> None:
     """Under its lock, so that nobody loses what they are writing."""
-    if runtime.session is not None and runtime.session.path == path:
+    if conversation.session is not None and conversation.session.path == path:
         raise ZotError("this is the session you are in; /new begins another one, then it can be deleted")
-    session = await runtime.sessions.load(path)
+    session = await conversation.sessions.load(path)
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -74,58 +81,59 @@ async def delete(runtime: Runtime, path: Path) -> None:
         session.close()
 
 
-async def switch_session(app: App, path: Path) -> None:
+async def switch_session(context: Context, path: Path) -> None:
     """Go on with a stored conversation: shown, with its own model where that can be used."""
     from zot.agent.session_switch import open_session
 
-    runtime = agent_of(app)
-    if runtime.session is not None and runtime.session.path == path:
-        app.status.ok("you are in this session already")
+    conversation, transcript, status = context.conversation, context.transcript, context.desk.status
+    if conversation.session is not None and conversation.session.path == path:
+        status.ok("you are in this session already")
         return
-    await end_turn(app, "/sessions")
+    await context.end_turn("/sessions")
     try:
-        session = await open_session(runtime, path)
+        session = await open_session(conversation, path)
     except SessionLocked:
-        await _branch_instead(app, path)
+        await _branch_instead(context, path)
         return
-    app.notes.clear()
-    app.transcript.clear()
-    app.transcript.show(session.messages)
-    app.status.ok(f"resumed: {len(session.messages)} messages")
+    context.asides.clear()
+    transcript.clear()
+    transcript.show(session.messages)
+    status.ok(f"resumed: {len(session.messages)} messages")
     for repair in session.repairs:
-        app.transcript.diagnose(repair)
-    await _restore_model(app, runtime, session)
+        transcript.diagnose(repair)
+    await _restore_model(context, session)
 
 
-async def _branch_instead(app: App, path: Path) -> None:
+async def _branch_instead(context: Context, path: Path) -> None:
     """Two programs must not write to one file; a branch has everything that was said so far."""
     from zot.agent.modes.interactive.dialogs.picker import YesNo
     from zot.core.session.copies import fork_at
 
     question = "Another zot has this session open.\nGo on in a branch of it? The session itself stays as it is."
-    if await app.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
-        branch = await asyncio.to_thread(fork_at, agent_of(app).sessions, path)
-        await switch_session(app, branch)
+    if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
+        branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
+        await switch_session(context, branch)
 
 
-async def _restore_model(app: App, runtime: Runtime, session: Session) -> None:
+async def _restore_model(context: Context, session: Session) -> None:
     from zot.agent.model_switch import move_to
 
+    conversation = context.conversation
     wanted = (session.meta.provider, session.meta.model)
-    if not all(wanted) or wanted == (runtime.resolved.provider.id, runtime.agent.model.id):
+    if not all(wanted) or wanted == (conversation.resolved.provider.id, conversation.agent.model.id):
         return
     try:
-        for notice in await move_to(runtime, app.attendants.query(*wanted)):
-            app.transcript.diagnose(notice)
+        for notice in await move_to(conversation, context.launch.query(*wanted)):
+            context.transcript.diagnose(notice)
     except ZotError as error:
-        current = runtime.agent.model.id
-        app.transcript.diagnose(
+        current = conversation.agent.model.id
+        context.transcript.diagnose(
             f"the session's model {'/'.join(wanted)} cannot be used ({error}); going on with {current}"
         )
 
 
-async def summaries(runtime: Runtime, *, everywhere: bool = False) -> list[Summary]:
+async def summaries(conversation: Runtime, *, everywhere: bool = False) -> list[Summary]:
     """In a thread: the first time it reads every file."""
-    if runtime.session is not None:
-        runtime.session.flush()
-    return await asyncio.to_thread(lambda: runtime.sessions.summaries(everywhere=everywhere))
+    if conversation.session is not None:
+        conversation.session.flush()
+    return await asyncio.to_thread(lambda: conversation.sessions.summaries(everywhere=everywhere))

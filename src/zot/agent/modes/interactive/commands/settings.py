@@ -1,20 +1,145 @@
-"""``/settings``: rows to change with enter; each change is stored at once and works from then on."""
+"""``/settings``: rows to change with enter, one line each in ROWS; a change is stored at once and in force."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
-from zot.agent.modes.interactive.commands.command import agent_of
+import msgspec
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+from zot.agent.modes.interactive.commands import reasoning
+from zot.agent.modes.interactive.commands.context import Context
+from zot.agent.modes.interactive.dialogs.picker import Picker
+from zot.errors import ZotError
+from zot.tui.image import protocol
+from zot.tui.sanitize import one_line
+from zot.tui.widgets.select_list import Choice
 
 
-async def run(app: App, arguments: str) -> None:
-    from zot.agent.modes.interactive.dialogs.settings_rows import open_row, settings_picker
-
-    agent_of(app)
+async def run(context: Context, arguments: str) -> None:
     selected = ""
-    while (key := await app.dialogs.ask(settings_picker(app, selected))) is not None:
+    while (key := await context.dialogs.ask(_settings_picker(context, selected))) is not None:
         selected = key
-        await open_row(app, key)
+        await _open_row(context, key)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A setting with few values; ``apply`` makes a change work now, where reading the setting later is not enough."""
+
+    key: str
+    label: str
+    values: tuple[Any, ...]
+    apply: Callable[[Context], None] | None = None
+
+
+def _compact_at(context: Context) -> None:
+    conversation = context.conversation
+    conversation.agent.compact_at = conversation.settings.values.auto_compact_percent / 100
+
+
+def _images(context: Context) -> None:
+    context.looks.allow_images(context.conversation.settings.values.inline_images_enabled)
+
+
+ROWS: tuple[Row, ...] = (
+    Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
+    Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _compact_at),
+    Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
+    Row("terminal_title", "name the terminal's window", (True, False)),
+    Row("vi_mode", "vi keys in the editor", (False, True)),
+)
+_PICKERS = {"theme": "colour theme", "reasoning": "reasoning level", "quick_model_shortcuts": "model shortcuts"}
+
+
+def _settings_picker(context: Context, selected: str) -> Picker:
+    values = context.conversation.settings.values
+    rows = [Choice(row.key, row.label, _shown_row(row, getattr(values, row.key))) for row in ROWS]
+    rows += [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]
+    return Picker("settings", rows, selected=selected, hint="enter changes · type to filter · esc closes")
+
+
+def _shown_row(row: Row, value: Any) -> str:
+    if row.key == "inline_images_enabled" and not protocol(allowed=True):
+        return f"{_shown(value)} (this terminal cannot)"
+    return _shown(value)
+
+
+def _shown(value: Any) -> str:
+    words = {True: "on", False: "off", None: "automatic"}
+    return words[value] if value is None or isinstance(value, bool) else one_line(str(value))
+
+
+def _current(context: Context, key: str) -> str:
+    values = context.conversation.settings.values
+    if key == "theme":
+        return one_line(values.theme) or "automatic"
+    if key == "reasoning":
+        return context.conversation.agent.reasoning or "off"
+    return f"{len(values.quick_model_shortcuts)} set"
+
+
+async def _open_row(context: Context, key: str) -> None:
+    """Turn a row to its next value, or open what it opens."""
+    row = next((row for row in ROWS if row.key == key), None)
+    try:
+        if row is not None:
+            _turn(context, row)
+        elif key == "theme":
+            await _theme(context)
+        elif key == "reasoning":
+            await reasoning.run(context, "")
+        else:
+            await _shortcuts(context)
+    except ZotError as error:
+        context.desk.status.error(str(error))
+
+
+def _turn(context: Context, row: Row) -> None:
+    settings = context.conversation.settings
+    now = getattr(settings.values, row.key)
+    place = row.values.index(now) if now in row.values else -1
+    value = row.values[(place + 1) % len(row.values)]
+    settings.save(**{row.key: value})
+    if row.apply is not None:
+        row.apply(context)
+    context.desk.status.ok(f"{row.label}: {_shown(value)}")
+
+
+async def _theme(context: Context) -> None:
+    """The list repaints the screen as it moves; leaving it without a choice brings the old colours back."""
+    settings = context.conversation.settings
+    looks = context.looks
+    before = looks.value
+    rows = [Choice(theme.value, one_line(theme.label), one_line(theme.description)) for theme in looks.choices()]
+    picker = Picker(
+        "colour theme",
+        rows,
+        selected=before or "auto",
+        hint="up/down previews · enter keeps it · esc goes back",
+        moved=looks.choose,
+    )
+    chosen = await context.dialogs.ask(picker)
+    if chosen is None:
+        looks.choose(before)
+        return
+    looks.choose(chosen)
+    settings.save(theme=None if chosen == "auto" else chosen)
+    context.desk.status.ok(f"colour theme: {one_line(chosen)}")
+
+
+async def _shortcuts(context: Context) -> None:
+    """Nine slots; a slot is filled from the models that can be used now."""
+    from zot.agent.modes.interactive.dialogs.model_picker import ModelPicker
+
+    conversation = context.conversation
+    while True:
+        slots = dict(conversation.settings.values.quick_model_shortcuts)
+        rows = [Choice(str(n), f"ctrl+{n}", one_line(slots.get(str(n), "")) or "empty") for n in range(1, 10)]
+        chosen = await context.dialogs.ask(Picker("model shortcuts", rows, hint="enter fills a slot · esc goes back"))
+        if chosen is None:
+            return
+        model = await context.dialogs.ask(ModelPicker(conversation))
+        slots.pop(chosen, None)
+        if model is not None:
+            slots[chosen] = model.replace("\n", "/")
+        conversation.settings.save(quick_model_shortcuts=slots or None)

@@ -6,51 +6,50 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.commands.command import agent_of
+from zot.agent.modes.interactive.commands.context import Context
 from zot.tui.sanitize import one_line, sanitize
 from zot.tui.widgets.select_list import Choice
 from zot.tui.width import cut, pad, visible
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.runtime import Runtime
     from zot.agent.skills.discover import Skill, Skills
 
 _NAME, _SOURCE, _ROWS = 20, 16, 12
 
 
-async def run(app: App, arguments: str) -> None:
+async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.picker import Picker
 
-    if app.flags.no_skills:
-        app.status.ok("zot was started without skills (--no-skill)")
+    if context.flags.no_skills:
+        context.desk.status.ok("zot was started without skills (--no-skill)")
         return
-    skills, selected = found_skills(app), arguments
+    skills, selected = found_skills(context.conversation), arguments
     for problem in skills.problems:
-        app.transcript.diagnose(problem)
+        context.transcript.diagnose(problem)
     while True:
         picker = Picker("skills", _choices(skills), selected=selected, most=_ROWS, empty=_NONE)
-        chosen = await app.dialogs.ask(picker)
+        chosen = await context.dialogs.ask(picker)
         skill = skills.find(chosen) if chosen else None
         if skill is None:
             return
         selected = skill.name
-        await _read(app, skill)
+        await _read(context, skill)
 
 
 _NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extension skill shows how they look"
 
 
-def found_skills(app: App) -> Skills:
+def found_skills(conversation: Runtime) -> Skills:
     """As they are on disk now."""
     from zot.agent.skills.discover import discover
 
-    runtime = agent_of(app)
     extra = ()
-    if runtime.extensions is not None:
+    if conversation.extensions is not None:
         from zot.agent.extensions.loading.bundled_skills import skill_files
 
-        extra = skill_files(runtime.extensions.plan().entries)[0]
-    return discover(app.cwd, runtime.home, Path(os.path.expanduser("~")), extra)
+        extra = skill_files(conversation.extensions.plan().entries)[0]
+    return discover(conversation.workspace.cwd, conversation.home, Path(os.path.expanduser("~")), extra)
 
 
 def _choices(skills: Skills) -> list[Choice]:
@@ -66,14 +65,16 @@ def _row(skill: Skill) -> Choice:
     return Choice(skill.name, label, one_line(skill.description))
 
 
-async def _read(app: App, skill: Skill) -> None:
+async def _read(context: Context, skill: Skill) -> None:
     from zot.agent.modes.interactive.dialogs.text_view import TextView
     from zot.tui import markdown
 
     try:
         body = visible(sanitize(skill.body()))
     except OSError as error:
-        app.status.error(f"skill {skill.name}: {error.strerror or error}")
+        context.desk.status.error(f"skill {skill.name}: {error.strerror or error}")
         return
-    view = TextView(one_line(skill.name), lambda theme, width: markdown.render(body, app.painter, width), most=16)
-    await app.dialogs.ask(view)
+    view = TextView(
+        one_line(skill.name), lambda theme, width: markdown.render(body, context.desk.painter, width), most=16
+    )
+    await context.dialogs.ask(view)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+from zot.agent.modes.interactive.commands.context import Context
 
 _PROMPT = (
     "Study {place} until you understand it. Begin with its documentation and its build files, then follow the code "
@@ -15,5 +12,5 @@ _PROMPT = (
 )
 
 
-def run(app: App, arguments: str) -> None:
-    app.turns.submit(_PROMPT.format(place=arguments or "the project in the working directory"))
+def run(context: Context, arguments: str) -> None:
+    context.turns.submit(_PROMPT.format(place=arguments or "the project in the working directory"))

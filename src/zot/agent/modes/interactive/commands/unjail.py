@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ZotError
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
 
-
-def run(app: App, arguments: str) -> None:
+def run(context: Context, arguments: str) -> None:
     raise ZotError("the tools are not jailed: an enforced /jail comes in a later version")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from zot.agent.modes.interactive.dialogs.call_text import call_rows
-from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog
+from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
 from zot.agent.modes.interactive.dialogs.pages import Pages
 from zot.core.confirm import Answer, ConfirmGate, Question
 from zot.provider.messages import ToolCallBlock
@@ -23,7 +24,7 @@ from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut, pad
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.screen.desk import Desk
     from zot.tui.markdown import Painter
 
 DEAF_S = 0.15
@@ -146,20 +147,26 @@ class ConfirmDialog(Dialog[Answer]):
 
 
 class Confirmations:
-    """Implements ``core.confirm.Confirmer``: ask, one after the other."""
+    """Implements ``core.confirm.Confirmer``: ask, one after the other.
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    ``gate`` is the gate of ``--no-yolo``, None when nothing is asked; ``cancel`` ends the turn."""
+
+    def __init__(self, desk: Desk, dialogs: Dialogs, gate: object, cancel: Callable[[], None]) -> None:
+        self._desk = desk
+        self._dialogs = dialogs
+        self._gate = gate if isinstance(gate, ConfirmGate) else None
+        self._cancel = cancel
+        if self._gate is not None:
+            self._gate.confirmer = self
         self._turn = asyncio.Lock()
         self._asked = 0
         self._open: ConfirmDialog | None = None
         self._escaped_at = 0.0
 
     @property
-    def gate(self) -> ConfirmGate | None:
-        """The gate of ``--no-yolo``; None when nothing is asked."""
-        gate = self._app.runtime.agent.gate if self._app.runtime is not None else None
-        return gate if isinstance(gate, ConfirmGate) else None
+    def active(self) -> bool:
+        """Whether tool calls are asked about (``--no-yolo``, until ``/yolo``)."""
+        return self._gate is not None and not self._gate.open
 
     @property
     def waiting(self) -> int:
@@ -175,25 +182,28 @@ class Confirmations:
             self._asked -= 1
 
     async def _ask(self, call: ToolCallBlock) -> Answer:
-        gate = self.gate
-        if gate is not None and not gate.asks(call):  # answered for all while this one waited
+        if self._gate is not None and not self._gate.asks(call):  # answered for all while this one waited
             return Answer("once")
-        self._open = ConfirmDialog(call.name, call.args, self._app.painter, self)
+        self._open = ConfirmDialog(call.name, call.args, self._desk.painter, self)
         try:
-            return await self._app.dialogs.ask(self._open) or Answer("deny")
+            return await self._dialogs.ask(self._open) or Answer("deny")
         finally:
             self._open = None
 
-    def approve_all(self) -> None:
-        """``/yolo``: whatever is being asked may run."""
+    def allow_all(self) -> bool:
+        """``/yolo``: ask no more, and let run what is being asked about; False when nothing was asked anyway."""
+        if self._gate is None:
+            return False
+        self._gate.allow_all()
         if self._open is not None:
             self._open.finish(Answer("all"))
+        return True
 
     def escaped(self) -> None:
         """esc refuses one call; twice in a row it ends the turn."""
         now = time.monotonic()
         if now - self._escaped_at < _TWICE_S:
-            self._app.turns.cancel()
+            self._cancel()
         self._escaped_at = now
 
 

@@ -5,19 +5,17 @@ What is in the terminal's scrollback is never painted twice: this is a second lo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog, titled_rule
 from zot.agent.modes.interactive.dialogs.pages import Pages
-from zot.agent.modes.interactive.screen.resumed import message_blocks
+from zot.agent.modes.interactive.screen.resumed import Page, message_blocks
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from zot.agent.modes.interactive.app import App
     from zot.provider.messages import Message
 
 _MOST_MESSAGES = 300
@@ -29,9 +27,9 @@ class ExpandedViewer(Dialog[bool]):
 
     fullscreen = True
 
-    def __init__(self, app: App, messages: Sequence[Message]) -> None:
+    def __init__(self, messages: Sequence[Message], page: Callable[[], Page]) -> None:
         super().__init__()
-        self._app = app
+        self._page = page
         self._messages = messages[-_MOST_MESSAGES:]
         self._pages = Pages()
         self._made: tuple[object, list[str]] | None = None
@@ -47,7 +45,7 @@ class ExpandedViewer(Dialog[bool]):
         return [titled_rule(theme, f"in full · {self._pages.place}", width), *body, foot]
 
     def _body(self, width: int) -> list[str]:
-        key = (width, self._app.theme)
+        key = (width, self._page().painter.theme)
         if self._made is None or self._made[0] != key:
             self._made = (key, self._rendered())
             self._pages.top = -1  # at the end
@@ -55,9 +53,10 @@ class ExpandedViewer(Dialog[bool]):
 
     def _rendered(self) -> list[str]:
         rows: list[str] = []
+        page = self._page()
         calls = {call.id: call for message in self._messages for call in message.tool_calls()}
         for message in self._messages:
-            for block in message_blocks(message, calls, self._app, expanded=True):
+            for block in message_blocks(message, calls, page, expanded=True):
                 rows += ["", *block] if rows else block
         return rows
 

@@ -19,45 +19,47 @@ _PUNCTUATION = re.compile(r"[^0-9a-z]+")
 class ModelPicker(Picker):
     """Ends with ``provider`` and ``id`` joined by a newline. ``update`` after the catalogue has grown."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        model = runtime.agent.model
-        super().__init__("model", self._choices(), selected=value_of(model), match=by_text, empty=_NONE)
+    def __init__(self, conversation: Runtime) -> None:
+        self._conversation = conversation
+        selected = value_of(conversation.agent.model)
+        super().__init__("model", self._choices(), selected=selected, match=by_text, empty=_NONE)
 
     def update(self) -> None:
         self.list.set_choices(self._choices())
 
     def _choices(self) -> list[Choice]:
-        current = value_of(self._runtime.agent.model)
-        rows = [model_row(model, current) for model in usable_models(self._runtime)]
-        others = ", ".join(logged_out(self._runtime))
+        current = value_of(self._conversation.agent.model)
+        rows = [model_row(model, current) for model in usable_models(self._conversation)]
+        others = ", ".join(logged_out(self._conversation))
         return [*rows, *([Choice("", f"/login for: {others}", divider=True)] if rows and others else [])]
 
 
 _NONE = "no provider has a credential: /login stores one"
 
 
-def usable_models(runtime: Runtime) -> list[Model]:
+def usable_models(conversation: Runtime) -> list[Model]:
     """Of every provider with a credential or without need of one, by provider and id; the current one in any case."""
-    usable = {name for name, usable in _providers(runtime).items() if usable}
-    rows = {value_of(model): model for model in runtime.catalog.rows() if model.provider in usable}
-    if runtime.resolved.endpoint is not None or runtime.resolved.script:
-        rows.setdefault(value_of(runtime.agent.model), runtime.agent.model)
+    usable = {name for name, usable in _providers(conversation).items() if usable}
+    rows = {value_of(model): model for model in conversation.catalog.rows() if model.provider in usable}
+    if conversation.resolved.endpoint is not None or conversation.resolved.script:
+        rows.setdefault(value_of(conversation.agent.model), conversation.agent.model)
     return sorted(rows.values(), key=lambda model: (model.provider, model.id))
 
 
-def logged_out(runtime: Runtime) -> list[str]:
+def logged_out(conversation: Runtime) -> list[str]:
     """The best known providers that have no credential."""
-    known = _providers(runtime)
+    known = _providers(conversation)
     return [name for name in ("anthropic", "openai", "kimi") if not known.get(name, True)]
 
 
-def _providers(runtime: Runtime) -> dict[str, bool]:
-    commands = runtime.settings.values.api_key_command
-    current = runtime.resolved.provider.id if runtime.resolved.endpoint is not None else ""
+def _providers(conversation: Runtime) -> dict[str, bool]:
+    commands = conversation.settings.values.api_key_command
+    current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""
     return {
-        name: name == current or not provider.needs_key or has_credential(provider, runtime.auth, os.environ, commands)
-        for name, provider in runtime.catalog.providers().items()
+        name: name == current
+        or not provider.needs_key
+        or has_credential(provider, conversation.auth, os.environ, commands)
+        for name, provider in conversation.catalog.providers().items()
         if provider.api != "script" and not provider.rows_of
     }
 

@@ -9,7 +9,6 @@ from typing import Literal
 import msgspec
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
-from zot.agent.runtime import Runtime
 from zot.core.session.summary import Summary
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -37,17 +36,6 @@ class SessionsList(Dialog[Act]):
         self.title = "sessions of all directories" if everywhere else "sessions of this directory"
         self.list = SelectList([_row(s, current, everywhere) for s in summaries], selected=selected)
         self._renaming: TextField | None = None
-
-    @classmethod
-    async def load(cls, runtime: Runtime, like: SessionsList | None = None, *, toggle: bool = False) -> SessionsList:
-        """As the files are now; ``like`` an earlier one."""
-        from zot.agent.modes.interactive.commands.sessions import summaries
-
-        everywhere = like is not None and like.everywhere != toggle
-        chosen = like.list.chosen if like is not None else None
-        current = str(runtime.session.path) if runtime.session is not None else ""
-        found = await summaries(runtime, everywhere=everywhere)
-        return cls(found, current, everywhere=everywhere, selected=chosen.value if chosen else "")
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         scope = "only here" if self.everywhere else "all places"

@@ -25,7 +25,7 @@ from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.screen.desk import Desk
     from zot.core.agent import Agent
 
 _RESULT = 4000  # characters of a tool's result that the side chat sees
@@ -34,9 +34,9 @@ _RESULT = 4000  # characters of a tool's result that the side chat sees
 class SideChat(Dialog[bool]):
     title = "by the way"
 
-    def __init__(self, app: App, agent: Agent) -> None:
+    def __init__(self, desk: Desk, agent: Agent) -> None:
         super().__init__()
-        self._app = app
+        self._desk = desk
         self._agent = agent
         self._frozen = plain_history(agent.messages)
         self._said: list[Message] = []
@@ -53,7 +53,7 @@ class SideChat(Dialog[bool]):
         """Send it; the answer streams in."""
         self._said.append(user_message(question))
         self._answer, self._failure, self._since = "", "", time.monotonic()
-        self._asking = self._app.spawn(self._work())
+        self._asking = self._desk.spawn(self._work())
         self._pages.top = 1 << 30
 
     async def _work(self) -> None:
@@ -68,7 +68,7 @@ class SideChat(Dialog[bool]):
             else:
                 self._said.pop()
             self._answer = ""
-            self._app.redraw()
+            self._desk.redraw()
 
     async def _listen(self) -> None:
         request = msgspec.structs.replace(
@@ -79,7 +79,7 @@ class SideChat(Dialog[bool]):
                 match event:
                     case stream.TextDelta(text):
                         self._answer += text
-                        self._app.redraw()
+                        self._desk.redraw()
                     case stream.UsageReported(usage):
                         self._agent.spend(usage)
                     case stream.Finished(error=error) if error is not None:
@@ -109,7 +109,7 @@ class SideChat(Dialog[bool]):
             if message.role == "user":
                 rows += blocks.user_panel(message.text(), (), theme, width)
             else:
-                rows += ["", *blocks.assistant(message.text(), self._app.painter, width), ""]
+                rows += ["", *blocks.assistant(message.text(), self._desk.painter, width), ""]
         if self._failure:
             rows += blocks.note(self._failure, "error", "✖", theme, width)
         return [cut(row, width) for row in rows]

@@ -5,30 +5,31 @@ Read-only. Left and right go to the turns before and after; what was on the term
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog, titled_rule
 from zot.agent.modes.interactive.dialogs.pages import Pages
-from zot.agent.modes.interactive.screen.resumed import message_blocks
+from zot.agent.modes.interactive.screen.resumed import Page, message_blocks
 from zot.core.session.history import Turn
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut, visible
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
-
 _KEYS = "↑↓ page up/down · ←→ turn · / search · n next · ctrl+o folds · y copies · esc"
 
 
 class TurnViewer(Dialog[bool]):
+    """``page`` says how messages are rendered now; ``write`` reaches the terminal."""
+
     fullscreen = True
 
-    def __init__(self, app: App, turns: Sequence[Turn], number: int) -> None:
+    def __init__(
+        self, turns: Sequence[Turn], number: int, page: Callable[[], Page], write: Callable[[str], None]
+    ) -> None:
         super().__init__()
-        self._app = app
+        self._page = page
+        self._write = write
         self._turns = turns
         self._number = number
         self._expanded = True
@@ -64,7 +65,7 @@ class TurnViewer(Dialog[bool]):
         return f"  {theme.paint('prompt', '/')} {line}"
 
     def _body(self, width: int) -> list[str]:
-        key = (self._number, width, self._expanded, self._app.theme)
+        key = (self._number, width, self._expanded, self._page().painter.theme)
         if self._made is None or self._made[0] != key:
             self._made = (key, self._rendered())
         return self._made[1]
@@ -72,9 +73,10 @@ class TurnViewer(Dialog[bool]):
     def _rendered(self) -> list[str]:
         turn = self._turns[self._number]
         rows: list[str] = []
+        page = self._page()
         calls = {call.id: call for message in turn.replies for call in message.tool_calls()}
         for message in (turn.prompt, *turn.replies):
-            for block in message_blocks(message, calls, self._app, expanded=self._expanded):
+            for block in message_blocks(message, calls, page, expanded=self._expanded):
                 rows += ["", *block] if rows else block
         return rows
 
@@ -125,7 +127,7 @@ class TurnViewer(Dialog[bool]):
             return
         number, first = self._number, self._pages.top + step
         for _ in range(len(self._turns) + 1):
-            rows = self._body(self._app.columns)
+            rows = self._body(self._page().columns)
             hits = [i for i, row in enumerate(rows) if self._sought in visible(row).lower()]
             hits = [i for i in hits if (i >= first if step > 0 else i <= first)]
             if hits:
@@ -133,7 +135,7 @@ class TurnViewer(Dialog[bool]):
                 self._pages.go(hits[0] if step > 0 else hits[-1])
                 return
             self._number = (self._number + step) % len(self._turns)
-            first = 0 if step > 0 else len(self._body(self._app.columns))
+            first = 0 if step > 0 else len(self._body(self._page().columns))
         self._number = number
         self._told = f'"{self._sought}" is nowhere in this conversation'
 
@@ -143,5 +145,5 @@ class TurnViewer(Dialog[bool]):
 
         turn = self._turns[self._number]
         text = "\n\n".join(filter(None, (message.text() for message in turn.replies if message.role == "assistant")))
-        self._app.terminal.write(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
+        self._write(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
         self._told = "the answer is in the clipboard, if the terminal allows it"

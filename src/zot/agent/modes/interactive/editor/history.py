@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.system.files import locked, make_private_dir, write_atomic
 from zot.tui.text_buffer import Position, TextBuffer, units_of
+
+if TYPE_CHECKING:
+    from zot.provider.messages import Message
 
 KEPT = 500
 LONGEST = 256 << 10  # a longer text is remembered by this process alone
@@ -92,6 +96,12 @@ def _text_of(line: bytes) -> str:
         return msgspec.json.decode(line, type=Entry).text
     except msgspec.MsgspecError:
         return ""
+
+
+def prompts_in(messages: Sequence[Message]) -> list[str]:
+    """What a person said in a conversation, newest last."""
+    own = [m for m in messages if m.role == "user" and not m.meta.get("synthetic") and not m.meta.get("compaction")]
+    return [message.text() for message in own[-KEPT:]]
 
 
 def history_file(home: Path, cwd: Path) -> Path:

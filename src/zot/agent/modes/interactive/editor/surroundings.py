@@ -1,14 +1,17 @@
-"""What the editor needs from around it. Alone, it has none of it and still edits; ``in_app.py`` is the real thing."""
+"""What the editor needs from around it. Alone, it has none of that and still edits."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.history import History
     from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
+    from zot.agent.modes.interactive.screen.desk import Desk
+    from zot.agent.runtime import Runtime
 
 
 class Surroundings:
@@ -47,3 +50,77 @@ class Surroundings:
     async def lend_terminal(self, argv: Sequence[str]) -> int:
         """Let a program have the terminal until it ends; its exit code. OSError when it cannot be started."""
         raise OSError("there is no terminal")
+
+
+class KeyReader(Protocol):
+    """Who reads the keys: zot, unless a program has the terminal."""
+
+    def attach(self) -> None: ...
+
+    def detach(self) -> None: ...
+
+
+class TerminalSurroundings(Surroundings):
+    """The interactive mode's. ``agent_arrived`` brings the settings and the environment for other programs."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        keys: KeyReader,
+        commands: Callable[[], Sequence[SlashCommand]],
+        directory: Path,
+        *,
+        keep_history: bool,
+    ) -> None:
+        self._desk = desk
+        self._keys = keys
+        self._commands = commands
+        self._directory = directory
+        self._keep_history = keep_history
+        self._vi_mode: Callable[[], bool] = bool
+        self._environment: Callable[[], dict[str, str]] = dict[str, str]
+
+    def agent_arrived(self, conversation: Runtime) -> None:
+        self._directory = conversation.workspace.cwd
+        self._vi_mode = lambda: conversation.settings.values.vi_mode
+        self._environment = conversation.workspace.child_environment
+
+    @property
+    def vi_mode(self) -> bool:
+        return self._vi_mode()
+
+    @property
+    def cwd(self) -> Path:
+        return self._directory
+
+    def commands(self) -> Sequence[SlashCommand]:
+        return self._commands()
+
+    def history(self) -> History:
+        from zot.agent.modes.interactive.editor.history import History, history_file
+        from zot.system.files import zot_home
+
+        return History(history_file(zot_home(), self._directory) if self._keep_history else None)
+
+    def environment(self) -> dict[str, str]:
+        return self._environment()
+
+    def changed(self) -> None:
+        self._desk.redraw()
+
+    def error(self, text: str) -> None:
+        self._desk.status.error(text)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        return self._desk.spawn(work)
+
+    async def lend_terminal(self, argv: Sequence[str]) -> int:
+        """The program has the keyboard and the screen; the agent goes on working and is shown again afterwards."""
+        self._keys.detach()
+        self._desk.give_away()
+        try:
+            child = await asyncio.create_subprocess_exec(*argv, cwd=self._directory, env=self.environment() or None)
+            return await child.wait()
+        finally:
+            self._desk.take_back()
+            self._keys.attach()

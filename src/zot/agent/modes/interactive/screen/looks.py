@@ -1,14 +1,15 @@
 """The theme in use and everything that depends on it; changing it repaints the live region, never settled rows.
 
 The built-in palette is there for the first frame; the chosen theme follows once the settings are read, and again when
-the terminal tells its background or the theme's file changes. Settled rows wait briefly for all that, because they keep
-their colours.
+the terminal reports its background or the theme's file changes. Settled rows wait briefly for all of that, because they
+keep their colours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,37 +21,46 @@ from zot.tui.palette import Background
 from zot.tui.theme import Theme, built_in
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
-    from zot.agent.themes import Themes
+    from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.modes.interactive.screen.notes import Notes
+    from zot.agent.settings import Settings
+    from zot.agent.themes import ThemeChoice, Themes
+    from zot.tui.terminal import Terminal
 
 _WATCH_S = 0.5
 
 
 class Looks:
-    """``choose`` applies a stored value (a picker previews with it); ``themes`` is the shelf, once there is one."""
+    """``choose`` applies a stored value (a picker previews with it). ``asked_for`` is what ``--theme`` said."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, terminal: Terminal, redraw: Callable[[], None], notes: Notes, asked_for: str = "") -> None:
+        self._terminal = terminal
+        self._redraw = redraw
+        self._notes = notes
+        self._asked_for = asked_for
+        self._images: bool | None = None  # whether config.json allows them; None leaves it to the terminal
+        self._shelf: Themes | None = None
+        self._file: Path | None = None
+        self._answered = asyncio.Event()
         self.background: Background = background.from_environment()
         self.depth: Depth = depth_of()
         self.value = ""  # the theme in use, as config.json would store it
-        self.themes: Themes | None = None
         self.theme: Theme = built_in(self.background, self.depth)
         self.painter = self._painter()
-        self._file: Path | None = None
-        self._answered = asyncio.Event()
 
     def _painter(self) -> Painter:
-        runtime = self._app.runtime
-        allowed = runtime.settings.values.inline_images_enabled if runtime is not None else None
-        return Painter.of(self.theme, links=self._app.terminal.hyperlinks, images=protocol(allowed=allowed))
+        return Painter.of(self.theme, links=self._terminal.hyperlinks, images=protocol(allowed=self._images))
 
     # --- choosing
 
     def use(self, theme: Theme) -> None:
         self.theme = theme
         self.painter = self._painter()
-        self._app.redraw()
+        self._redraw()
+
+    def allow_images(self, allowed: bool | None) -> None:
+        self._images = allowed
+        self.use(self.theme)
 
     def choose(self, value: str) -> None:
         """From now on this theme; what is wrong with it is a note."""
@@ -58,25 +68,26 @@ class Looks:
         self._apply()
 
     def _apply(self) -> None:
-        if self.themes is None:
+        if self._shelf is None:
             self.use(built_in(self.background, self.depth))
             return
-        loaded = self.themes.load(self.value, self.background, self.depth)
+        loaded = self._shelf.load(self.value, self.background, self.depth)
         self._file = loaded.path
         for problem in loaded.problems:
-            self._app.notes.add("theme", "warn", problem)
+            self._notes.add("theme", "warn", problem)
         self.use(loaded.theme)
 
-    def settings_read(self) -> None:
-        """The agent is built: its home, settings and extensions say which themes there are."""
+    def choices(self) -> Sequence[ThemeChoice]:
+        """Every theme there is; none before the settings are read."""
+        return self._shelf.choices() if self._shelf is not None else ()
+
+    def settings_read(self, home: Path, settings: Settings, extensions: ExtensionHost | None) -> None:
+        """Home, settings and extensions say which themes there are, and which one is wanted."""
         from zot.agent.themes import Themes, wanted
 
-        runtime = self._app.runtime
-        if runtime is None:
-            return
-        host = runtime.extensions
-        self.themes = Themes(runtime.home, host.plan().entries if host is not None else ())
-        self.choose(wanted(self._app.flags.theme, os.environ, runtime.settings.values.theme))
+        self._shelf = Themes(home, extensions.plan().entries if extensions is not None else ())
+        self._images = settings.values.inline_images_enabled
+        self.choose(wanted(self._asked_for, os.environ, settings.values.theme))
 
     # --- the terminal's background
 

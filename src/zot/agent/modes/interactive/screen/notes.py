@@ -5,17 +5,11 @@ They disappear with the next prompt, on esc and on ``/clear``; ``clear_notes`` t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import visible, wrap
-
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
-    from zot.wire.frames import Panel
 
 _MOST = 20
 _ROLES = {"info": "note_info", "success": "note_success", "warn": "note_warn", "error": "note_error"}
@@ -59,39 +53,3 @@ class Notes:
             text = note.text if "\x1b" in note.text else theme.paint(_ROLES[note.level], note.text)
             rows += wrap(f"{label} {text}", width)
         return rows
-
-
-class InteractiveSurface:
-    """What extensions may do to the screen; implements ``extensions.surface.Surface``."""
-
-    interactive = True
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-
-    def notify(self, extension: str, level: str, message: str) -> None:
-        self._app.notes.add(extension, level, message)
-        self._app.redraw()
-
-    def clear_notes(self, extension: str) -> None:
-        self._app.notes.clear(extension)
-        self._app.redraw()
-
-    def submit(self, extension: str, text: str) -> None:
-        self._app.turns.submit(text)
-
-    def submit_slash(self, extension: str, text: str) -> None:
-        self._app.attendants.unasked = text.lower().startswith("/reload-ext")
-        self._app.run_command(text)
-
-    def open_panel(self, extension: str, panel: Panel) -> None:
-        self._app.panels.open(extension, panel)
-
-    def render_panel(self, extension: str, panel: Panel) -> None:
-        self._app.panels.render(extension, panel)
-
-    def close_panel(self, extension: str, panel_id: str) -> None:
-        self._app.panels.close(extension, panel_id)
-
-    def diagnose(self, text: str) -> None:
-        self._app.transcript.diagnose(text)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from zot.agent.modes.interactive.screen import blocks
 from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.core.events import ToolResultEvent
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
+from zot.tui.markdown import Painter
 from zot.tui.widgets.status_bar import tokens
 
 _CODE = ("read", "write", "edit")  # tools whose results are code
 _NEWEST = 40  # messages that fill some screens
 
-if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+
+class Page(NamedTuple):
+    """What a message is rendered for; ``owner_of`` names the extension a tool belongs to."""
+
+    painter: Painter
+    columns: int
+    owner_of: Callable[[str], str]
 
 
-def resumed_blocks(messages: Sequence[Message], app: App, wanted: int) -> list[list[str]]:
+def resumed_blocks(messages: Sequence[Message], page: Page, wanted: int) -> list[list[str]]:
     """The newest blocks with at least ``wanted`` rows together, oldest first; a first line says what is left out."""
     made: list[list[str]] = []
     rows, number = 0, len(messages)
@@ -28,11 +34,11 @@ def resumed_blocks(messages: Sequence[Message], app: App, wanted: int) -> list[l
         message = messages[number]
         if message.role == "tool" and number:
             calls = {call.id: call for call in messages[number - 1].tool_calls()}
-        new = message_blocks(message, calls, app)
+        new = message_blocks(message, calls, page)
         made[:0] = new
         rows += sum(len(block) + 1 for block in new)
     if number:
-        made.insert(0, [app.theme.paint("muted", f"  … {number:,} earlier messages")])
+        made.insert(0, [page.painter.theme.paint("muted", f"  … {number:,} earlier messages")])
     return made
 
 
@@ -45,31 +51,31 @@ def coloured(messages: Sequence[Message]) -> bool:
 
 
 def message_blocks(
-    message: Message, calls: dict[str, ToolCallBlock], app: App, *, expanded: bool = False
+    message: Message, calls: dict[str, ToolCallBlock], page: Page, *, expanded: bool = False
 ) -> list[list[str]]:
     """One message as it was shown when it was new; ``calls`` are those its results answer."""
     if message.role == "tool":
-        return [_box(result, calls.get(result.call_id), app, expanded) for result in message.tool_results()]
+        return [_box(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
-        return [rows] if (rows := blocks.assistant(message.text(), app.painter, app.columns)) else []
+        return [rows] if (rows := blocks.assistant(message.text(), page.painter, page.columns)) else []
     if message.meta.get("compaction") or message.meta.get("synthetic"):
-        return _summary(message, app) if expanded else []
+        return _summary(message, page) if expanded else []
     images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-    return [blocks.user_panel(message.text(), images, app.theme, app.columns)]
+    return [blocks.user_panel(message.text(), images, page.painter.theme, page.columns)]
 
 
-def _summary(message: Message, app: App) -> list[list[str]]:
+def _summary(message: Message, page: Page) -> list[list[str]]:
     before = message.meta.get("tokens_before", "")
     size = f" ({tokens(int(before))} tokens)" if before.isdigit() else ""
-    head = app.theme.paint("muted", f"  summary of what was said before{size}")
-    return [[head, *blocks.assistant(message.text(), app.painter, app.columns)]]
+    head = page.painter.theme.paint("muted", f"  summary of what was said before{size}")
+    return [[head, *blocks.assistant(message.text(), page.painter, page.columns)]]
 
 
-def _box(result: ToolResultBlock, call: ToolCallBlock | None, app: App, expanded: bool) -> list[str]:
+def _box(result: ToolResultBlock, call: ToolCallBlock | None, page: Page, expanded: bool) -> list[str]:
     name, arguments = (call.name, call.arguments) if call else ("tool", "")
-    view = ToolView(result.call_id, name, arguments, app.extension_of(name))
+    view = ToolView(result.call_id, name, arguments, page.owner_of(name))
     view.ends(ToolResultEvent(result.call_id, result.is_error, result.content, _details(result, call)))
-    return view.lines(app.painter, app.columns, expanded=expanded)
+    return view.lines(page.painter, page.columns, expanded=expanded)
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:

@@ -1,11 +1,14 @@
-"""What zot says about itself: one slot for the last result (good or bad), and the status bar."""
+"""What zot says about itself: how the last thing ended, the status bar, and, outside its rows, the window's title and a
+bell after a long turn.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from zot.agent.modes.interactive.dialogs.dialog import CONFIRM
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets.spinner import Spinner
@@ -13,23 +16,23 @@ from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
 from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.runtime import Runtime
+    from zot.agent.settings import Settings
     from zot.core.agent import Agent
+    from zot.tui.terminal import Terminal
 
 _ERROR_ROWS = 4
 _WARN, _HIGH = 70, 90  # percent of the window
+_LONGEST_HEAD = 1_000
 
 
-class Status:
+class StatusLine:
     """``ok`` and ``error`` replace each other; both are cleared by the next prompt or command."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self.spinner = Spinner()
+    def __init__(self, redraw: Callable[[], None]) -> None:
+        self._redraw = redraw
         self.text = ""
         self.failed = False
-        self.doing = ""  # the tool that runs, said instead of the phrase
-        self.compacting = False
 
     def ok(self, text: str) -> None:
         self._say(text, failed=False)
@@ -39,13 +42,13 @@ class Status:
 
     def _say(self, text: str, *, failed: bool) -> None:
         self.text, self.failed = one_line(text), failed
-        self._app.redraw()
+        self._redraw()
 
     def clear(self) -> None:
         self.text, self.failed = "", False
 
     def lines(self, theme: Theme, width: int) -> list[str]:
-        """The slot: what went well on one row, what went wrong on as many as its advice needs, within reason."""
+        """What went well on one row, what went wrong on as many as its advice needs, within reason."""
         if not self.text:
             return []
         if not self.failed:
@@ -55,41 +58,70 @@ class Status:
             rows[_ERROR_ROWS - 1 :] = [cut(" ".join([rows[_ERROR_ROWS - 1], rows[_ERROR_ROWS].strip()]), width)]
         return [theme.paint("error", row) for row in rows]
 
-    def bar(self, theme: Theme, width: int) -> list[str]:
-        app = self._app
-        doing = "waiting for your answer" if app.dialogs.waiting(CONFIRM) else self.doing
-        busy = self.spinner.text(theme, instead=doing) if app.turns.busy else ""
+
+class Activity:
+    """What is going on, for the status bar. ``doing`` is the tool that runs, shown instead of the spinner's phrase."""
+
+    def __init__(self) -> None:
+        self.spinner = Spinner()
+        self.doing = ""
+        self.compacting = False
+
+
+class Bar(Protocol):
+    """The rows above the editor: who answers, what it cost, where we are."""
+
+    def lines(self, theme: Theme, width: int) -> list[str]: ...
+
+
+class StartingBar:
+    """Before the agent is there."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        return StatusBar(model="starting…", place=place(self._directory)).lines(theme, width)
+
+
+class AgentBar:
+    """``busy``: something runs; ``asking``: a confirmation waits; ``confirming``: tool calls are asked about."""
+
+    def __init__(
+        self,
+        conversation: Runtime,
+        activity: Activity,
+        attention: Attention,
+        *,
+        busy: Callable[[], bool],
+        asking: Callable[[], bool],
+        confirming: Callable[[], bool],
+    ) -> None:
+        self._conversation = conversation
+        self._activity = activity
+        self._attention = attention
+        self._busy, self._asking, self._confirming = busy, asking, confirming
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        doing = "waiting for your answer" if self._asking() else self._activity.doing
         return StatusBar(
-            busy=busy,
+            busy=self._activity.spinner.text(theme, instead=doing) if self._busy() else "",
             model=self._model(),
             stats=self._stats(),
-            tags=self._tags(),
-            place=self._place(),
+            tags=("yolo mode disabled",) if self._confirming() else (),
+            place=place(self._conversation.workspace.cwd, self._attention.branch),
         ).lines(theme, width)
 
     def _model(self) -> str:
-        runtime = self._app.runtime
-        if runtime is None:
-            return "starting…"
-        if runtime.resolved.missing:
+        if self._conversation.resolved.missing:
             return "not logged in: /login"
-        model = runtime.agent.model
-        level = runtime.agent.reasoning
+        model, level = self._conversation.agent.model, self._conversation.agent.reasoning
         return one_line(f"({model.provider}) {model.id}" + (f" {level}" if level and level != "off" else ""))
 
     def _stats(self) -> tuple[Stat, ...]:
-        runtime = self._app.runtime
-        if runtime is None:
-            return ()
-        credential = runtime.resolved.credential
+        credential = self._conversation.resolved.credential
         subscription = credential is not None and credential.method == "oauth"
-        return stats_of(runtime.agent, compacting=self.compacting, subscription=subscription)
-
-    def _tags(self) -> tuple[str, ...]:
-        return ("yolo mode disabled",) if self._app.confirming else ()
-
-    def _place(self) -> str:
-        return one_line(f"{home_as_tilde(str(self._app.cwd))}{self._app.branch}")
+        return stats_of(self._conversation.agent, compacting=self._activity.compacting, subscription=subscription)
 
 
 def stats_of(agent: Agent, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
@@ -119,6 +151,43 @@ def _context(agent: Agent, *, compacting: bool) -> tuple[Stat, ...]:
     return (Stat(f"{percent:.1f}%/{tokens(window)}{auto}", role),)
 
 
+def place(directory: Path, branch: str = "") -> str:
+    return one_line(home_as_tilde(str(directory)) + (f" ({branch})" if branch else ""))
+
+
 def home_as_tilde(path: str) -> str:
     home = os.path.expanduser("~")
     return "~" + path[len(home) :] if path == home or path.startswith(home.rstrip("/") + "/") else path
+
+
+class Attention:
+    """The window is named after the directory, a long turn ends with a bell; ``branch`` is the one we are on."""
+
+    def __init__(self, terminal: Terminal, settings: Settings, directory: Path) -> None:
+        self._terminal = terminal
+        self._settings = settings
+        self._directory = directory
+        self.branch = branch_of(directory)
+        if settings.values.terminal_title:
+            terminal.title(f"zot: {directory.name or directory}")
+
+    def turn_ended(self, seconds: float) -> None:
+        self.branch = branch_of(self._directory)
+        wanted = self._settings.values.notify_after_s
+        if wanted and seconds >= wanted:
+            self._terminal.alert("zot is done")
+
+
+def branch_of(directory: Path) -> str:
+    """The git branch a directory is on, read without running git; a short hash when it is on none."""
+    for above in (directory, *directory.parents):
+        git = above / ".git"
+        try:
+            if git.is_file():  # a worktree or submodule points elsewhere
+                git = above / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            with open(git / "HEAD", encoding="utf-8") as file:
+                head = file.read(_LONGEST_HEAD).strip()
+        except (OSError, UnicodeError):
+            continue
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:7]
+    return ""

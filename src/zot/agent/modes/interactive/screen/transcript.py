@@ -6,33 +6,43 @@ finished. A block keeps its place: text before the tools it called, results in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.dialogs.dialog import CONFIRM
 from zot.agent.modes.interactive.screen import blocks
+from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.modes.interactive.screen.failure_text import RETRYING, in_words
+from zot.agent.modes.interactive.screen.notes import Notes
+from zot.agent.modes.interactive.screen.status import Activity
 from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.core import events
-from zot.provider.messages import ImageBlock, Message, TextBlock
+from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream
 from zot.tui.sanitize import Sanitizer
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.screen.resumed import Page
 
 
 class Transcript:
-    """``anything``: whether something was said yet, by anyone."""
+    """``anything``: whether something was said yet, by anyone. ``expanded``: live boxes are shown in full.
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    ``asking``: whether the user is being asked about a call; ``owner_of`` names the extension a tool belongs to."""
+
+    def __init__(self, desk: Desk, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
+        self._desk = desk
+        self._settled = desk.settled
+        self._notes = notes
+        self._activity = activity
+        self._asking = asking
+        self.owner_of: Callable[[str], str] = lambda tool: ""  # extensions come with the agent
         self._stream: MarkdownStream | None = None
         self._sanitizer = Sanitizer()
         self._begun = False  # rows of the streaming text were settled already
         self._tools: dict[str, ToolView] = {}
         self.anything = False
+        self.expanded = False
 
     # --- what the agent says
 
@@ -50,38 +60,38 @@ class Transcript:
             case events.UserMessage(message):
                 self.user(message)
             case events.ToolUseStart(id, name):
-                self._tools[id] = ToolView(id, name, extension=self._app.extension_of(name))
+                self._tools[id] = ToolView(id, name, extension=self.owner_of(name))
             case events.ToolCall(call):
                 self._call(call.id, call.name, call.arguments)
             case events.ToolResultEvent():
                 self._result(event)
             case _:
                 self._milestone(event)
-        self._app.redraw()
+        self._desk.redraw()
 
     def _milestone(self, event: events.AgentEvent) -> None:
         match event:
             case events.AssistantMessage():
                 self._end_text()
-                self._app.notes.drop("zot", RETRYING)  # it has answered
+                self._notes.drop("zot", RETRYING)  # it has answered
             case events.TurnEnd(stop):
                 self._end_text()
                 if stop in ("aborted", "error"):
                     self._drop_unfinished()
             case events.CompactStart(automatic):
-                self._app.status.compacting = automatic
-                self._app.status.spinner.fixed = "making room" if automatic else "compacting"
+                self._activity.compacting = automatic
+                self._activity.spinner.fixed = "making room" if automatic else "compacting"
             case events.CompactDone():
-                self._app.status.compacting = False
-                self._app.status.spinner.fixed = ""
+                self._activity.compacting = False
+                self._activity.spinner.fixed = ""
             case events.Notice(text, level):
-                self._app.notes.add("zot", level, in_words(text))
+                self._notes.add("zot", level, in_words(text))
             case events.Error(message):
                 self.error(in_words(message))
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()
-                self._app.status.compacting = False
+                self._activity.compacting = False
             case _:
                 pass
 
@@ -89,6 +99,11 @@ class Transcript:
     def tools_live(self) -> bool:
         """Whether a box is being composed or runs."""
         return bool(self._tools)
+
+    def fold(self) -> None:
+        """ctrl+o: unfold the boxes that still live, or fold them again."""
+        self.expanded = not self.expanded
+        self._desk.redraw()
 
     # --- text
 
@@ -102,25 +117,24 @@ class Transcript:
         if self._stream is None:
             return
         self._stream.feed(visible(self._sanitizer.close()))
-        width = blocks.text_width(self._app.columns)
-        rows = self._stream.finish(self._app.painter, width)
+        width = blocks.text_width(self._desk.columns)
+        rows = self._stream.finish(self._desk.painter, width)
         self._settle_text(rows)
         self._stream = None
 
     def _settle_text(self, rows: list[str]) -> None:
         if not rows:
             return
-        settled = self._app.screen.settled
         if self._begun:
-            settled.more(blocks.indented(rows))
+            self._settled.more(blocks.indented(rows))
         else:
-            settled.add(blocks.indented(rows))
+            self._settled.add(blocks.indented(rows))
         self._begun = self.anything = True
 
     # --- tools
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
-        view = self._tools.setdefault(call_id, ToolView(call_id, name, extension=self._app.extension_of(name)))
+        view = self._tools.setdefault(call_id, ToolView(call_id, name, extension=self.owner_of(name)))
         view.called(arguments)
         self._say_what_runs()
 
@@ -129,7 +143,7 @@ class Transcript:
         if owner := (event.details or {}).get("extension"):
             view.extension = str(owner)
         view.ends(event)
-        self._app.screen.settled.add(view.lines(self._app.painter, self._app.columns, expanded=self._app.expanded))
+        self._settled.add(view.lines(self._desk.painter, self._desk.columns, expanded=self.expanded))
         self.anything = True
         self._say_what_runs()
 
@@ -137,18 +151,18 @@ class Transcript:
         running = next((view for view in self._tools.values() if view.running), None)
         if running is not None:
             running.its_turn()
-        self._app.status.doing = f"running {running.name}" if running else ""
+        self._activity.doing = f"running {running.name}" if running else ""
 
     def _drop_unfinished(self) -> None:
         """A call that was cut off has no result and leaves no box."""
         self._tools.clear()
-        self._app.status.doing = ""
+        self._activity.doing = ""
 
     # --- said by others
 
     def user(self, message: Message) -> None:
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-        self._app.screen.settled.add(blocks.user_panel(message.text(), images, self._app.theme, self._app.columns))
+        self._settled.add(blocks.user_panel(message.text(), images, self._desk.theme, self._desk.columns))
         self.anything = True
 
     def error(self, text: str) -> None:
@@ -163,51 +177,53 @@ class Transcript:
         self._note(text, "muted", "")
 
     def _note(self, text: str, role: str, mark: str) -> None:
-        self._app.screen.settled.add(blocks.note(text, role, mark, self._app.theme, self._app.columns))
-        self._app.redraw()
+        self._settled.add(blocks.note(text, role, mark, self._desk.theme, self._desk.columns))
+        self._desk.redraw()
 
     def clear(self) -> None:
         """A new conversation: a rule marks where it begins; what was said stays in the terminal."""
         self._stream = None
         self._drop_unfinished()
-        self._app.screen.settled.add([self._app.theme.paint("border", "─" * max(self._app.columns - 1, 1))])
-        self._app.redraw()
+        self._settled.add([self._desk.theme.paint("border", "─" * max(self._desk.columns - 1, 1))])
+        self._desk.redraw()
 
     # --- a conversation from before
 
-    def show(self, messages: Sequence[Message], *, rows: int = 0) -> None:
+    def show(self, messages: Sequence[Message]) -> None:
         """Settle a resumed conversation: its last screens; older messages stay in the session file."""
         from zot.agent.modes.interactive.screen.resumed import resumed_blocks
 
-        for block in resumed_blocks(messages, self._app, rows or 3 * self._app.height):
-            self._app.screen.settled.add(block)
+        for block in resumed_blocks(messages, self.page(), 3 * self._desk.height):
+            self._settled.add(block)
         self.anything = self.anything or bool(messages)
-        self._app.redraw()
+        self._desk.redraw()
+
+    def page(self) -> Page:
+        """How a message is rendered now."""
+        from zot.agent.modes.interactive.screen.resumed import Page
+
+        return Page(self._desk.painter, self._desk.columns, self.owner_of)
 
     # --- once per frame
 
     def advance(self, columns: int) -> None:
         """Settle the blocks of streaming text that can no longer change."""
         if self._stream is not None:
-            self._settle_text(self._stream.advance(self._app.painter, blocks.text_width(columns)))
+            self._settle_text(self._stream.advance(self._desk.painter, blocks.text_width(columns)))
 
     def live_rows(self, columns: int) -> list[str]:
         """The streaming rest and the boxes of calls; begins with a blank row unless it goes on with settled text."""
         rows: list[str] = []
-        asking = bool(self._app.dialogs.waiting(CONFIRM))
+        asking = self._asking()
         for view in self._tools.values():
             view.asked(asking)
         if self._stream is not None:
-            rest = self._stream.live(self._app.painter, blocks.text_width(columns))
+            rest = self._stream.live(self._desk.painter, blocks.text_width(columns))
             rows = blocks.indented(rest)
-            if rows and not self._begun and self._app.screen.settled.begun:
+            if rows and not self._begun and self._settled.begun:
                 rows.insert(0, "")
         for view in self._tools.values():
-            if rows or self._app.screen.settled.begun:
+            if rows or self._settled.begun:
                 rows.append("")
-            rows += view.lines(self._app.painter, columns, expanded=self._app.expanded)
+            rows += view.lines(self._desk.painter, columns, expanded=self.expanded)
         return rows
-
-
-def text_of(content: Sequence[TextBlock | ImageBlock]) -> str:
-    return "\n".join(block.text for block in content if isinstance(block, TextBlock))

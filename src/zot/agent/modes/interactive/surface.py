@@ -1,13 +1,15 @@
-"""An extension's panel: its lines in a frame, every key to the extension, esc and ctrl+c close it.
+"""What extensions may do to the screen: notes, prompts and commands as if typed, and a panel of their own.
 
-One panel at a time; a confirmation or a dialog stands above it. The extension never learns the width: long lines are
-wrapped here, and a panel taller than the room is shown through a window that follows the selected line.
+A panel shows its lines in a frame and passes every key to the extension; esc and ctrl+c close it. There is one at a
+time, below any confirmation or dialog. The extension never learns the width: long lines are wrapped here, and a panel
+taller than the room is shown through a window that follows the selected line.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -19,13 +21,52 @@ from zot.tui.widgets.select_list import window
 from zot.tui.width import RESET, visible, wrap
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.dialogs.dialog import Dialogs
+    from zot.agent.modes.interactive.screen.desk import Desk
+    from zot.agent.modes.interactive.screen.notes import Notes
+    from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.wire.frames import Panel
 
 _NAMED = frozenset(
     {"up", "down", "left", "right", "enter", "tab", "backspace", "delete", "home", "end", "pageup", "pagedown"}
 )
 _SELECTED = re.compile("^ *(▸ |● |\u200b)")
+
+
+class Typing(NamedTuple):
+    """What an extension does in the user's place: say something, run a command."""
+
+    submit: Callable[[str], None]
+    run_command: Callable[[str], None]
+
+
+class InteractiveSurface:
+    """Implements ``extensions.surface.Surface``."""
+
+    interactive = True
+
+    def __init__(self, desk: Desk, notes: Notes, panels: Panels, transcript: Transcript, typing: Typing) -> None:
+        self._desk = desk
+        self._notes = notes
+        self._typing = typing
+        self.open_panel = panels.open
+        self.render_panel = panels.render
+        self.close_panel = panels.close
+        self.diagnose = transcript.diagnose
+
+    def notify(self, extension: str, level: str, message: str) -> None:
+        self._notes.add(extension, level, message)
+        self._desk.redraw()
+
+    def clear_notes(self, extension: str) -> None:
+        self._notes.clear(extension)
+        self._desk.redraw()
+
+    def submit(self, extension: str, text: str) -> None:
+        self._typing.submit(text)
+
+    def submit_slash(self, extension: str, text: str) -> None:
+        self._typing.run_command(text)
 
 
 class PanelOwner(Protocol):
@@ -74,10 +115,11 @@ class PanelDialog(Dialog[bool]):
 
 
 class Panels:
-    """``owner`` gets the keys; the host sets it when it starts."""
+    """``owner`` gets the keys; it is the host, once there is one."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, desk: Desk, dialogs: Dialogs) -> None:
+        self._desk = desk
+        self._dialogs = dialogs
         self.owner: PanelOwner = NoOwner()
         self._open: PanelDialog | None = None
 
@@ -88,10 +130,10 @@ class Panels:
         if old is not None:
             old.finish(False)
         self._open = PanelDialog(extension, panel, self)
-        self._app.spawn(self._show(self._open))
+        self._desk.spawn(self._show(self._open))
 
     async def _show(self, dialog: PanelDialog) -> None:
-        if await self._app.dialogs.ask(dialog):
+        if await self._dialogs.ask(dialog):
             self.owner.panel_closed(dialog.extension, dialog.panel.id)
         if self._open is dialog:
             self._open = None
@@ -100,18 +142,12 @@ class Panels:
         if (dialog := self._of(extension, panel.id)) is not None:
             title = panel.title or dialog.panel.title
             dialog.panel = msgspec.structs.replace(panel, title=title)
-            self._app.redraw()
+            self._desk.redraw()
 
     def close(self, extension: str, panel_id: str) -> None:
         if (dialog := self._of(extension, panel_id)) is not None:
             dialog.finish(False)
-            self._app.redraw()
-
-    def extension_gone(self, extension: str) -> None:
-        """Its process died or was stopped: nobody is there to close the panel."""
-        if self._open is not None and self._open.extension == extension:
-            self._open.finish(False)
-            self._app.redraw()
+            self._desk.redraw()
 
     def _of(self, extension: str, panel_id: str) -> PanelDialog | None:
         dialog = self._open

@@ -9,7 +9,7 @@ from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
-    from zot.agent.modes.interactive.app import App
+    from zot.agent.modes.interactive.commands.context import Context
 
 
 def listed(host: ExtensionHost) -> list[tuple[str, str]]:
@@ -18,10 +18,7 @@ def listed(host: ExtensionHost) -> list[tuple[str, str]]:
     return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
 
 
-async def run(app: App, name: str, arguments: str) -> None:
-    host = app.runtime.extensions if app.runtime is not None else None
-    if host is None:
-        return
+async def run(context: Context, host: ExtensionHost, name: str, arguments: str) -> None:
     from zot.agent.extensions import commands
 
     answer = await host.run_command(name, arguments)
@@ -29,18 +26,18 @@ async def run(app: App, name: str, arguments: str) -> None:
         case commands.CommandFailed(error):
             raise ZotError(error)
         case commands.Prompt(_, text):
-            app.turns.submit(text)
+            context.turns.submit(text)
         case commands.ToolPrompt(extension, text, first_call):
-            if app.turns.busy:
+            if context.turns.busy:
                 raise ZotError(f"{extension}: wait until the turn is over, then try again")
-            app.turns.submit(text, first_call=first_call)
+            context.turns.submit(text, first_call=first_call)
         case commands.Insert(_, text):
-            app.editor.insert(text)
-            app.redraw()
+            context.editor.insert(text)
+            context.desk.redraw()
         case commands.Display(extension, text):
-            app.surface.notify(extension, "info", text)
+            context.surface.notify(extension, "info", text)
         case commands.OpenPanel(extension, panel):
-            app.panels.open(extension, panel)
+            context.surface.open_panel(extension, panel)
         case commands.Noop():
             pass
         case _:

@@ -1,4 +1,4 @@
-"""May this project's extensions run? One question for all of them, with what they are and what changed."""
+"""May this project's extensions run? One question for all of them that nobody decided about, with what changed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,30 @@ from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 
 if TYPE_CHECKING:
+    from zot.agent.cli.flags import Flags
     from zot.agent.extensions.loading.trust import Untrusted
+    from zot.agent.modes.interactive.dialogs.dialog import Dialogs
+    from zot.agent.runtime import Runtime
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
 _SHOWN = 6
+
+
+async def ask_about_trust(conversation: Runtime, flags: Flags, dialogs: Dialogs) -> bool:
+    """Ask if there is something to ask; whether something may run now that could not before."""
+    host = conversation.extensions
+    if host is None or flags.no_ext or flags.trust_project:
+        return False
+    from zot.agent.extensions.loading.trust import undecided
+
+    found = undecided(conversation.workspace.cwd, host.trust)
+    answer = await dialogs.ask(TrustDialog(found)) if found else None
+    for extension in found:
+        if answer == TRUST:
+            host.trust.trust(extension.directory)
+        elif answer == EDITING:
+            host.trust.while_editing(extension.directory)
+    return answer in (TRUST, EDITING)
 
 
 class TrustDialog(Picker):

@@ -1,0 +1,61 @@
+"""What a slash command is given: the screen's services at once, the conversation and what hangs on it once it is there.
+
+A command takes what it needs from here and nothing from anywhere else; nobody keeps a context but whoever runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.errors import ZotError
+
+if TYPE_CHECKING:
+    from zot.agent.cli.flags import Flags
+    from zot.agent.modes.interactive.commands.runner import Commands
+    from zot.agent.modes.interactive.dialogs.confirm import Confirmations
+    from zot.agent.modes.interactive.dialogs.dialog import Dialogs
+    from zot.agent.modes.interactive.editor.editor import Editor
+    from zot.agent.modes.interactive.launch_flags import LaunchFlags
+    from zot.agent.modes.interactive.screen.asides import Asides
+    from zot.agent.modes.interactive.screen.desk import Desk
+    from zot.agent.modes.interactive.screen.looks import Looks
+    from zot.agent.modes.interactive.screen.transcript import Transcript
+    from zot.agent.modes.interactive.surface import InteractiveSurface
+    from zot.agent.modes.interactive.turns import Turns
+    from zot.agent.runtime import Runtime
+
+
+class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Enough for a command that is run before the agent is there."""
+
+    desk: Desk
+    dialogs: Dialogs
+    asides: Asides
+    commands: Commands
+    key_help: Callable[[], list[tuple[str, str]]]
+    leave: Callable[[], None]
+
+
+class Context(EarlyContext, frozen=True, kw_only=True):
+    """``typed`` is False when an extension runs the command in a person's place; ``find_extensions`` looks for some
+    where there were none when zot started."""
+
+    conversation: Runtime
+    flags: Flags
+    launch: LaunchFlags
+    turns: Turns
+    transcript: Transcript
+    editor: Editor
+    looks: Looks
+    confirmations: Confirmations
+    surface: InteractiveSurface
+    find_extensions: Callable[[], Awaitable[bool]]
+    typed: bool = True
+
+    async def end_turn(self, doing: str) -> None:
+        """Before a choice is applied that a running turn must not see: cancel it and wait."""
+        if self.turns.busy and not await self.turns.stop():
+            raise ZotError(f"{doing}: the turn could not be cancelled in time; try again")

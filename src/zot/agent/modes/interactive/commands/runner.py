@@ -1,0 +1,123 @@
+"""From what was typed to the command that does it: built-ins first, then extensions; what is neither is an error.
+
+A command that needs the agent waits until it is there; ``agent_arrived`` lets those that were typed early go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from zot.agent.modes.interactive.commands import extension_commands, registry
+from zot.agent.modes.interactive.commands.registry import COMMANDS, Command
+from zot.errors import ZotError
+
+if TYPE_CHECKING:
+    from zot.agent.modes.interactive.commands.context import Context, EarlyContext
+    from zot.agent.modes.interactive.editor.editor import Editor
+    from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
+    from zot.agent.modes.interactive.screen.desk import Desk
+    from zot.agent.modes.interactive.turns import Speaking
+    from zot.tui.widgets.select_list import Choice
+
+
+class Commands:
+    """``turns`` is exchanged when the agent arrives; ``early`` is set before the first key."""
+
+    early: EarlyContext
+
+    def __init__(self, desk: Desk, editor: Editor, turns: Speaking, *, sessions: bool) -> None:
+        self._desk = desk
+        self._editor = editor
+        self._sessions = sessions
+        self._arrived: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
+        self.turns = turns
+
+    def agent_arrived(self, context: Context) -> None:
+        self.turns = context.turns
+        self._arrived.set_result(context)
+
+    # --- running
+
+    def run(self, text: str, *, typed: bool = True) -> None:
+        """``typed``: by a person; extensions run commands, too. What is no command goes to the model."""
+        parsed = registry.parse(text)
+        if parsed is None:
+            self.turns.submit(text)
+            return
+        name, arguments = parsed
+        command = registry.find(name)
+        if command is not None:
+            self._desk.status.clear()
+            self._desk.spawn(self._run(command, arguments, typed))
+        elif name in (known.lower() for known, _ in self.of_extensions()):
+            self._desk.spawn(self._run_extensions(name, arguments))
+        else:
+            self._desk.status.error(f"unknown command /{name}{registry.meant(name)}; /help lists them")
+            self._editor.set_text(text)
+
+    async def _run(self, command: Command, arguments: str, typed: bool) -> None:
+        if self.turns.busy and command.when_busy == "refuse":
+            raise ZotError(f"/{command.name} has to wait until the turn is over; esc cancels it")
+        if self.turns.busy and command.when_busy == "cancel" and not await self.turns.stop():
+            raise ZotError(f"/{command.name}: the turn could not be cancelled in time; try again")
+        # Loaded here: two dozen modules are not to be read before the first key.
+        work: Any = import_module(command.module)
+        waiting = work.run(self.early if command.early else await self._context(typed), arguments)
+        if waiting is not None:
+            await waiting
+        self._desk.redraw()
+
+    async def _run_extensions(self, name: str, arguments: str) -> None:
+        context = await self._context(typed=True)
+        if (host := context.conversation.extensions) is not None:
+            await extension_commands.run(context, host, name, arguments)
+
+    async def _context(self, typed: bool) -> Context:
+        context = await asyncio.shield(self._arrived)
+        return context if typed else msgspec.structs.replace(context, typed=False)
+
+    def run_shell(self, command: str) -> None:
+        """What stood after an exclamation mark: refused, and kept in the editor, while it cannot run."""
+        if not self._arrived.done() or self.turns.busy:
+            reason = "a turn is running; esc cancels it" if self._arrived.done() else "zot is still starting"
+            self._editor.set_text(f"!{command}")
+            self._desk.status.error(f"!{command.strip()[:40]}: {reason}")
+            return
+        from zot.agent.modes.interactive.commands import shell
+
+        shell.run(self._arrived.result(), command)
+
+    # --- what there is
+
+    def offered(self) -> list[Command]:
+        """The commands a person is shown: without sessions there is no new one to begin."""
+        return [command for command in COMMANDS if not command.hidden and (self._sessions or command.name != "new")]
+
+    def of_extensions(self) -> list[tuple[str, str]]:
+        """Name and description of each extension command, by name; extensions come with the agent."""
+        host = self._arrived.result().conversation.extensions if self._arrived.done() else None
+        return extension_commands.listed(host) if host is not None else []
+
+    def slash_commands(self) -> Sequence[SlashCommand]:
+        """What the editor's popup lists."""
+        from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
+
+        own = [
+            SlashCommand(c.name, c.summary, c.arguments, c.aliases, complete=self._completion(c))
+            for c in self.offered()
+        ]
+        return [*own, *(SlashCommand(name, text, extension=True) for name, text in self.of_extensions())]
+
+    def _completion(self, command: Command) -> Callable[[str], Sequence[Choice]] | None:
+        return partial(self._complete, command) if command.arguments else None
+
+    def _complete(self, command: Command, typed: str) -> Sequence[Choice]:
+        """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
+        offer = getattr(import_module(command.module), "complete", None)
+        return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()

@@ -1,0 +1,72 @@
+"""The questions a run may begin with, one after the other: trust, which session, and without a credential, with whom.
+
+A server found on this machine needs no credential; a key is a paste away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.commands.context import Context
+from zot.agent.modes.interactive.dialogs.picker import Picker
+from zot.agent.modes.interactive.trust_question import ask_about_trust
+from zot.tui.sanitize import one_line
+from zot.tui.widgets.select_list import Choice
+
+if TYPE_CHECKING:
+    from zot.provider.discovery import LocalServer
+
+LOGIN, LATER = "login", "later"
+_MODELS = 5
+
+
+async def greet(context: Context) -> None:
+    conversation, flags = context.conversation, context.flags
+    if await ask_about_trust(conversation, flags, context.dialogs):
+        from zot.agent.modes.interactive.commands.reload_ext import reload
+
+        await reload(context)
+    if flags.resume and not flags.session and not flags.continue_:
+        context.commands.run("/sessions")
+    elif conversation.resolved.missing:
+        await _first_launch(context)
+    elif conversation.settings.values.update_url:  # most people have no feed
+        from zot.agent.modes.interactive import news
+
+        await news.tell(context)
+
+
+async def _first_launch(context: Context) -> None:
+    from zot.agent.modes.interactive.commands.model import use_model
+    from zot.provider.discovery import find_local_servers
+
+    conversation = context.conversation
+    providers = conversation.catalog.providers().values()
+    chosen = await context.dialogs.ask(FirstLaunch(await find_local_servers(conversation.pool, providers=providers)))
+    if chosen == LOGIN:
+        context.commands.run("/login")
+    elif chosen not in (None, LATER):
+        provider, _, model = chosen.partition("\n")
+        await use_model(context, provider, model)
+
+
+class FirstLaunch(Picker):
+    """Ends with ``login``, ``later``, or provider and model of a local server joined by a newline."""
+
+    def __init__(self, servers: Sequence[LocalServer]) -> None:
+        rows = [
+            Choice(
+                f"{server.provider}\n{model}", f"use {one_line(model)}", f"{server.provider} on this machine, no key"
+            )
+            for server in servers
+            for model in server.models[:_MODELS]
+        ]
+        rows += [
+            Choice(LOGIN, "log in with an API key", "Anthropic, OpenAI, Kimi and others"),
+            Choice(LATER, "look around first", "/login when you are ready"),
+        ]
+        above = ["zot needs a model to talk to."]
+        if not servers:
+            above.append("No local server answered (ollama, LM Studio, llama.cpp, vLLM); start one and type /model.")
+        super().__init__("welcome to zot", rows, filterable=False, above=above)
