@@ -153,6 +153,23 @@ serve(tool_call=big)
     assert "8 MiB" in kit.fault("skipped") and kit.surface.of("notify") == []
 
 
+async def test_the_limit_counts_the_line_feed(kit: Kit) -> None:
+    """ext-010: a line of exactly 8 MiB with its line feed is taken; one byte more is too much."""
+    kit.add(
+        "exact",
+        """
+hello(); ready()
+for size in ((8 << 20) + 1, 8 << 20):
+    begin, end = b'{"type":"notify","message":"', b'"}\\n'
+    raw(begin + b"x" * (size - len(begin) - len(end)) + end)
+serve()
+""",
+    )
+    await kit.start()
+    await until(lambda: len(kit.surface.of("notify")) == 1)
+    assert "8 MiB" in kit.fault("skipped")
+
+
 async def test_a_last_line_without_line_feed_counts(kit: Kit) -> None:
     """ext-011: a last line without a line feed is handled before the child's exit."""
     kit.add("last", """hello(); ready(); raw(b'{"type":"notify","message":"bye"}'); sys.exit(0)""")

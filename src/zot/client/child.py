@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from zot.errors import ProcessGone
+from zot.wire.lines import Lines
 
 _CHUNK = 64 * 1024
 _STDERR_KEPT = 64 * 1024
@@ -76,26 +77,23 @@ class Child:
         """Every line of stdout until it ends; lines may be of any length."""
         stdout = self._process.stdout
         assert stdout is not None
-        begun: list[bytes] = []
+        lines = Lines()
         while chunk := await stdout.read(_CHUNK):
             self.received += len(chunk)
-            *complete, rest = chunk.split(b"\n")
-            for line in complete:
-                yield b"".join([*begun, line])
-                begun.clear()
-            begun.append(rest)
-        if last := b"".join(begun):
+            for line in lines.feed(chunk):
+                if line is not None:
+                    yield line
+        if last := lines.rest():
             yield last
 
     async def read_stderr(self) -> None:
         stderr = self._process.stderr
         assert stderr is not None
-        begun = b""
+        lines = Lines()
         while chunk := await stderr.read(_CHUNK):
             self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
-            *complete, begun = (begun + chunk).split(b"\n")
-            if self._heard_stderr is not None:
-                for line in complete:
+            for line in lines.feed(chunk):
+                if line is not None and self._heard_stderr is not None:
                     self._heard_stderr(line.decode("utf-8", "replace"))
 
     async def last_words(self, seconds: float) -> None:

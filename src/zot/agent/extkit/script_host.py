@@ -19,7 +19,6 @@ import msgspec
 
 from zot import __version__
 from zot.agent.extensions.loading.manifest import Manifest
-from zot.agent.extensions.process.pipes import LineReader
 from zot.agent.extkit.transcript import Asking, Line, Question, Transcript
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
@@ -30,8 +29,9 @@ from zot.system.files import zot_home
 from zot.system.process_table import command_of
 from zot.system.processes import ProcessTree, spawn
 from zot.wire.codec import encode
-from zot.wire.frames import PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
+from zot.wire.frames import MAX_LINE, PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
 from zot.wire.limits import EXIT_AFTER_EOF, IDLE_READY, SHUTDOWN_TOTAL, TERMINATE_GRACE
+from zot.wire.lines import Lines
 
 _READ = 256 * 1024
 _SETTLED = 0.12  # silence after which nothing more is expected
@@ -68,8 +68,7 @@ class ScriptHost:
         self._stdout = stdout
         self._stdin = stdin
         self._outbox: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._lines = LineReader()
-        self._unfinished = b""
+        self._lines = Lines(MAX_LINE - 1)  # the line feed counts
         self._last_read = 0.0
         self._news = asyncio.Event()
 
@@ -137,7 +136,7 @@ class ScriptHost:
     @property
     def unfinished(self) -> bytes:
         """What came without a line feed a while ago; empty while more is coming."""
-        return self._unfinished if time.monotonic() - self._last_read > _STALE else b""
+        return self._lines.unfinished if time.monotonic() - self._last_read > _STALE else b""
 
     async def until(self, happened: Callable[[], bool], within: float | None) -> bool:
         """Whether it happened in time; a dead child ends the wait."""
@@ -277,7 +276,8 @@ class ScriptHost:
         code = await self._tree.wait()
         while self._read():
             pass  # what the pipe still holds
-        self._take(self._lines.end(), complete=False)
+        if rest := self._lines.rest():
+            self._take([rest], complete=False)
         self.exit_code = code
         self.wake()
 
@@ -298,7 +298,6 @@ class ScriptHost:
             self.wake()
             return False
         self._last_read = time.monotonic()
-        self._unfinished = data.rpartition(b"\n")[2] if b"\n" in data else self._unfinished + data[:1024]
         self._take(self._lines.feed(data))
         return True
 

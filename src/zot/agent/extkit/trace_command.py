@@ -23,6 +23,7 @@ from zot.agent.extkit.live_trace import LiveTrace, Show
 from zot.agent.recording.recorder import read_frames
 from zot.errors import UsageError, ZotError
 from zot.tui.sanitize import one_line
+from zot.wire.lines import Lines
 
 _OPTIONS = {"--follow": True, "--json": False}
 _WHAT = "a trace file, an extension's directory or its name"
@@ -76,18 +77,17 @@ def _follow(path: Path, name: str, show: Show) -> int:
 
 def _growing(path: Path) -> Iterator[bytes]:
     """Whole lines, as they come; a file that was begun anew is read from its beginning."""
-    kept, place = b"", 0
+    lines, place = Lines(), 0
     while True:
         size = path.stat().st_size if path.exists() else 0
         if size < place:
-            kept, place = b"", 0
+            lines, place = Lines(), 0
         if size > place:
             with path.open("rb") as file:
                 file.seek(place)
-                kept += file.read()
+                new = file.read()
                 place = file.tell()
-            *lines, kept = kept.split(b"\n")
-            yield from lines
+            yield from (line for line in lines.feed(new) if line is not None)
         else:
             time.sleep(_LOOK_AGAIN)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from zot.system.processes import ProcessTree, spawn
 from zot.wire import limits
 from zot.wire.frames import MAX_LINE
+from zot.wire.lines import Lines
 
 _READ = 2 * 1024
 _READ_LONG = 256 * 1024
@@ -34,7 +35,7 @@ class ExtensionProcess:
         self.tree = tree
         self._receive = receive
         self._stdout: int | None = stdout
-        self._lines = LineReader()
+        self._lines = Lines(MAX_LINE - 1)  # the line feed counts
         self._backlog: deque[bytes | None] = deque()
         self._at_end = False
         self._going_on = False
@@ -108,7 +109,8 @@ class ExtensionProcess:
         if not self._at_end:
             self._at_end = True
             self._close_stdout()
-            self._backlog.extend(self._lines.end())
+            if rest := self._lines.rest():
+                self._backlog.append(rest)
             self._handle()
 
     def _handle(self) -> None:
@@ -262,58 +264,3 @@ class FrameWriter:
     def _fault(self, reason: str) -> None:
         self.close()
         self._on_fault(reason)
-
-
-class LineReader:
-    """Bytes to lines: ``feed`` gives complete ones without their line feed, and None for one that was too long.
-
-    Such a line is skipped up to its end and never held in memory; the next one is read as if nothing had happened.
-    """
-
-    def __init__(self, limit: int = MAX_LINE) -> None:
-        self._limit = limit - 1  # the line feed counts
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._skipping = False
-
-    @property
-    def is_inside_a_long_line(self) -> bool:
-        """Worth reading in larger pieces."""
-        return self._skipping or self._size > 65536
-
-    def feed(self, data: bytes) -> list[bytes | None]:
-        first, *others = data.split(b"\n")
-        lines = self._add(first)
-        if not others:
-            return lines
-        lines += self._complete()
-        tail = others.pop()
-        lines += [line if len(line) <= self._limit else None for line in others]
-        return lines + self._add(tail)
-
-    def end(self) -> list[bytes | None]:
-        """What is left at the end of the stream: a last line without its line feed counts."""
-        return self._complete() if self._size else []
-
-    def _add(self, piece: bytes) -> list[bytes | None]:
-        if self._skipping or not piece:
-            return []
-        self._parts.append(piece)
-        self._size += len(piece)
-        if self._size <= self._limit:
-            return []
-        self._forget()
-        self._skipping = True
-        return [None]
-
-    def _complete(self) -> list[bytes | None]:
-        if self._skipping:
-            self._skipping = False
-            return []
-        line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._forget()
-        return [line]
-
-    def _forget(self) -> None:
-        self._parts = []
-        self._size = 0

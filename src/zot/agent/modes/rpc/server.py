@@ -13,13 +13,13 @@ from zot.agent.console import say
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.commands import LATER, Commands
 from zot.agent.modes.rpc.decode import BadCommand, decode
-from zot.agent.modes.rpc.lines import Lines
 from zot.agent.modes.rpc.queue import WorkQueue
 from zot.agent.modes.rpc.reply import Reply
 from zot.agent.modes.rpc.surface import RpcSurface
 from zot.agent.modes.rpc.writer import Writer
 from zot.errors import ZotError
 from zot.wire import rpc_frames as wire
+from zot.wire.lines import Lines
 
 _READ = 64 * 1024
 _TOO_LONG = f"a line longer than {wire.MAX_LINE // 1024**2} MiB"
@@ -46,7 +46,7 @@ class Server:
         self._surface = surface
         self._token = token
         self._stdin = stdin
-        self._lines = Lines()
+        self._lines = Lines(wire.MAX_LINE)
         self._loop = asyncio.get_running_loop()
         self._reading = self._pollable = self._spoken_to = False
         self._exit_code = 0
@@ -116,11 +116,12 @@ class Server:
     def _feed(self, data: bytes) -> None:
         self._writer.hold()
         for line in self._lines.feed(data):
-            self._handle(line)
-        if self._lines.too_long and not self._ended:
-            self._deny("", "", _TOO_LONG)
-            say(f"the client sent {_TOO_LONG}")
-            self.end(1)
+            if line is not None:
+                self._handle(line)
+            elif not self._ended:  # nothing after it counts
+                self._deny("", "", _TOO_LONG)
+                say(f"the client sent {_TOO_LONG}")
+                self.end(1)
         self._writer.flush()
         if self._writer.choked:
             self._stop_reading()
