@@ -52,9 +52,9 @@ def main() -> int:
 
 def choose_model() -> tuple[str, list[str]]:
     """The first of: a provider with a key in the environment, a model server on this machine, the script."""
-    from zot.provider.providers import PROVIDERS
+    from zot.provider.providers import builtin_providers
 
-    for provider in PROVIDERS.values():
+    for provider in builtin_providers().values():
         variable = next((name for name in provider.env if os.environ.get(name)), "")
         if variable and provider.default_model:
             return f"{provider.id}, with the key in {variable}", ["--provider", provider.id]

@@ -9,7 +9,7 @@ from zot.errors import ConfigError
 from zot.provider.auth.lookup import Credential
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
-from zot.provider.providers import PROVIDERS, Api, Provider, base_url_of, is_loopback, is_url
+from zot.provider.providers import Api, Provider, base_url_of, builtin_providers, is_loopback, is_url
 
 _SILENCE_S = 300.0
 _LOCAL_SILENCE_S = 900.0  # a prompt may take long to read in
@@ -50,7 +50,7 @@ def api_for(provider: Provider, credential: Credential | None) -> Api:
 
 def is_built_in(url: str) -> bool:
     """Whether the address ships with zot; TLS is always checked there."""
-    return any(url in (row.base_url, row.oauth_base_url) for row in PROVIDERS.values())
+    return any(url in (row.base_url, row.oauth_base_url) for row in builtin_providers().values())
 
 
 def _provider_url(provider: Provider, credential: Credential, environ: Mapping[str, str]) -> str:

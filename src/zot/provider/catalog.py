@@ -13,7 +13,7 @@ import msgspec
 
 from zot.provider.limits import with_limits
 from zot.provider.model import Model, Source
-from zot.provider.providers import PROVIDERS, Provider
+from zot.provider.providers import Provider, builtin_providers
 
 if TYPE_CHECKING:
     from zot.provider.models_file import ModelsFile
@@ -58,7 +58,7 @@ class Catalog:
     def providers(self) -> dict[str, Provider]:
         """All providers by id: the table, changed and extended by ``models.json``."""
         user = self._user()
-        return PROVIDERS | user.providers if user else PROVIDERS
+        return builtin_providers() | user.providers if user else builtin_providers()
 
     def rows(self) -> list[Model]:
         """Every active model in catalogue order."""

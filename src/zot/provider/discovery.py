@@ -24,7 +24,7 @@ from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint, HttpRequest, ListedModel
 from zot.provider.http.pool import HttpPool
-from zot.provider.providers import PROVIDERS, Provider, base_url_of
+from zot.provider.providers import Provider, base_url_of, builtin_providers
 from zot.system.files import locked, write_atomic
 
 TTL_S = 6 * 3600
@@ -115,10 +115,11 @@ async def refresh(
 
 
 async def find_local_servers(
-    pool: HttpPool, timeout: float = 0.5, providers: Iterable[Provider] = PROVIDERS.values()
+    pool: HttpPool, timeout: float = 0.5, providers: Iterable[Provider] | None = None
 ) -> list[LocalServer]:
     """The well-known servers that answer on their usual port and have a model, in table order."""
-    local = [row for row in providers if row.local]
+    rows = builtin_providers().values() if providers is None else providers
+    local = [row for row in rows if row.local]
     found: dict[str, LocalServer] = {}
 
     async def look(provider: Provider) -> None:

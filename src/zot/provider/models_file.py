@@ -17,10 +17,10 @@ from zot.errors import ConfigError
 from zot.provider.dialects import DIALECTS
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.providers import (
-    PROVIDERS,
     RESERVED_IDS,
     Provider,
     alias_target,
+    builtin_providers,
     is_loopback,
     is_url,
     key_variable,
@@ -99,8 +99,8 @@ def _read_provider(found: ModelsFile, path: Path, key: str, value: Any) -> None:
     if wrong := _wrong(provider_id, entry, models):
         found.problems.append(f"{place}: {wrong}")
         return
-    provider = _provider(provider_id, entry, found.providers.get(provider_id) or PROVIDERS.get(provider_id))
-    if provider is not PROVIDERS.get(provider_id):
+    provider = _provider(provider_id, entry, found.providers.get(provider_id) or builtin_providers().get(provider_id))
+    if provider is not builtin_providers().get(provider_id):
         found.providers[provider_id] = provider
     found.models.extend((provider_id, model) for model in models)
 
@@ -113,7 +113,7 @@ def _wrong(provider_id: str, entry: UserProvider, models: list[UserModel]) -> st
         return f'baseUrl "{entry.base_url}" must begin with http:// or https://'
     if entry.api and entry.api not in DIALECTS:
         return f'unknown api "{entry.api}"; known: {", ".join(DIALECTS)}'
-    if provider_id in PROVIDERS or entry.base_url or (models and all(m.base_url for m in models)):
+    if provider_id in builtin_providers() or entry.base_url or (models and all(m.base_url for m in models)):
         return ""
     return 'is not a provider zot knows; a provider of your own needs "baseUrl"'
 

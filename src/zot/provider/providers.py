@@ -1,213 +1,15 @@
-"""The table of providers. A row says where a provider answers, in which dialect and with whose key; adding one
-is adding a row. Custom providers from ``models.json`` become rows of the same shape (see ``models_file``).
+"""Who serves models: a row says where a provider answers, in which dialect and with whose key.
 
-``env`` names the key variables in order of precedence. An ``any_model`` provider takes ids the catalogue does not
-know: local servers, gateways and vendors of whom the catalogue lists only a sample.
+The rows that ship with zot are ``providers.json``; adding a provider is adding a row. Providers of the user's own
+``models.json`` become rows of the same shape (see ``models_file``).
 """
 
-from __future__ import annotations
-
-import re
+# Without ``from __future__ import annotations``: msgspec would compile each annotation of Provider at every start.
+import functools
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import msgspec
-
-Api = str  # a row of ``dialects.DIALECTS``, or "script"
-
-
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider. ``user_endpoint`` marks an address that came from the user's ``models.json``."""
-
-    id: str
-    name: str
-    api: Api
-    base_url: str = ""
-    base_url_env: str = ""  # a variable that replaces base_url
-    env: tuple[str, ...] = ()
-    oauth_env: str = ""  # a variable holding a bearer token; beats ``env``
-    oauth_api: Api = ""  # a login (not a key) speaks this dialect …
-    oauth_base_url: str = ""  # … at this address
-    other_key_url: str = ""  # a key that base_url refuses is tried here before it is called bad
-    default_model: str = ""
-    needs_key: bool = True
-    local: bool = False
-    any_model: bool = False
-    headers: dict[str, str] = {}
-    aliases: tuple[str, ...] = ()
-    rows_of: str = ""  # shares the catalogue rows of this provider
-    live_prefixes: tuple[str, ...] = ()  # discovery keeps only ids that begin so
-    discover: bool = False  # models.json asked for its model list
-    user_endpoint: bool = False
-
-
-PROVIDERS: dict[str, Provider] = {
-    row.id: row
-    for row in (
-        Provider(
-            id="anthropic",
-            name="Anthropic",
-            api="anthropic",
-            base_url="https://api.anthropic.com",
-            env=("ANTHROPIC_API_KEY",),
-            oauth_env="ANTHROPIC_OAUTH_TOKEN",
-            default_model="claude-sonnet-4-5",
-            aliases=("anthropic-messages",),
-        ),
-        Provider(
-            id="openai",
-            name="OpenAI",
-            api="openai",
-            base_url="https://api.openai.com",
-            env=("OPENAI_API_KEY",),
-            oauth_api="openai-responses",
-            oauth_base_url="https://chatgpt.com/backend-api/codex/responses",
-            default_model="gpt-5",
-            aliases=("openai-codex", "openai-responses"),
-            live_prefixes=("gpt-", "o1", "o3", "o4", "o5", "chatgpt-"),
-        ),
-        Provider(
-            id="kimi",
-            name="Kimi",
-            api="openai",
-            base_url="https://api.kimi.com/coding/v1",
-            env=("KIMI_API_KEY", "MOONSHOT_API_KEY"),
-            other_key_url="https://api.moonshot.ai/v1",
-            default_model="kimi-for-coding",
-            aliases=("moonshot", "moonshot-ai", "kimi-code"),
-        ),
-        Provider(
-            id="openai-responses",
-            name="OpenAI (Responses API)",
-            api="openai-responses",
-            base_url="https://api.openai.com/v1",
-            env=("OPENAI_API_KEY",),
-            default_model="gpt-5",
-            rows_of="openai",
-        ),
-        Provider(
-            id="openrouter",
-            name="OpenRouter",
-            api="openai",
-            base_url="https://openrouter.ai/api/v1",
-            env=("OPENROUTER_API_KEY",),
-            default_model="anthropic/claude-sonnet-4.5",
-            any_model=True,
-        ),
-        Provider(
-            id="deepseek",
-            name="DeepSeek",
-            api="openai",
-            base_url="https://api.deepseek.com",
-            env=("DEEPSEEK_API_KEY",),
-            default_model="deepseek-v4-pro",
-            any_model=True,
-        ),
-        Provider(
-            id="groq",
-            name="Groq",
-            api="openai",
-            base_url="https://api.groq.com/openai/v1",
-            env=("GROQ_API_KEY",),
-            default_model="openai/gpt-oss-120b",
-            any_model=True,
-        ),
-        Provider(
-            id="mistral",
-            name="Mistral",
-            api="openai",
-            base_url="https://api.mistral.ai/v1",
-            env=("MISTRAL_API_KEY",),
-            default_model="devstral-latest",
-            any_model=True,
-        ),
-        Provider(
-            id="xai",
-            name="xAI",
-            api="openai",
-            base_url="https://api.x.ai/v1",
-            env=("XAI_API_KEY",),
-            default_model="grok-4.3",
-            any_model=True,
-        ),
-        Provider(
-            id="together",
-            name="Together AI",
-            api="openai",
-            base_url="https://api.together.xyz/v1",
-            env=("TOGETHER_API_KEY",),
-            default_model="openai/gpt-oss-120b",
-            aliases=("togetherai",),
-            any_model=True,
-        ),
-        Provider(
-            id="fireworks",
-            name="Fireworks AI",
-            api="openai",
-            base_url="https://api.fireworks.ai/inference/v1",
-            env=("FIREWORKS_API_KEY",),
-            default_model="accounts/fireworks/models/gpt-oss-120b",
-            aliases=("fireworks-ai",),
-            any_model=True,
-        ),
-        Provider(
-            id="cerebras",
-            name="Cerebras",
-            api="openai",
-            base_url="https://api.cerebras.ai/v1",
-            env=("CEREBRAS_API_KEY",),
-            default_model="gpt-oss-120b",
-            any_model=True,
-        ),
-        Provider(
-            id="ollama",
-            name="Ollama",
-            api="openai",
-            base_url="http://localhost:11434",
-            needs_key=False,
-            local=True,
-            any_model=True,
-        ),
-        Provider(
-            id="lmstudio",
-            name="LM Studio",
-            api="openai",
-            base_url="http://localhost:1234/v1",
-            env=("LMSTUDIO_API_KEY",),
-            needs_key=False,
-            local=True,
-            any_model=True,
-        ),
-        Provider(
-            id="llama.cpp",
-            name="llama.cpp server",
-            api="openai",
-            base_url="http://localhost:8080/v1",
-            base_url_env="LLAMA_BASE_URL",
-            env=("LLAMA_API_KEY",),
-            needs_key=False,
-            local=True,
-            any_model=True,
-        ),
-        Provider(
-            id="vllm",
-            name="vLLM",
-            api="openai",
-            base_url="http://localhost:8000/v1",
-            env=("VLLM_API_KEY",),
-            needs_key=False,
-            local=True,
-            any_model=True,
-        ),
-        Provider(
-            id="script",
-            name="Scripted model",
-            api="script",
-            default_model="script",
-            needs_key=False,
-            any_model=True,
-        ),
-    )
-}
 
 # Tried in this order when nobody named a provider and the default one has no credential.
 FALLBACKS = ("anthropic", "openai", "kimi")
@@ -226,22 +28,53 @@ _OTHER_CREDENTIALS = frozenset(
     }
 )
 
-_LOOPBACK = re.compile(r"(.+\.)?localhost|\[::1\]|0\.0\.0\.0|127(\.\d{1,3}){3}")
-_HOST = re.compile(r"https?://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)", re.IGNORECASE)
+Api = str  # a row of ``dialects.DIALECTS``, or "script"
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider. ``user_endpoint`` marks an address that came from the user's ``models.json``."""
+
+    id: str
+    name: str
+    api: Api
+    base_url: str = ""
+    base_url_env: str = ""  # a variable that replaces base_url
+    env: tuple[str, ...] = ()  # the key variables; the first that is set counts
+    oauth_env: str = ""  # a variable holding a bearer token; beats ``env``
+    oauth_api: Api = ""  # a login (not a key) speaks this dialect …
+    oauth_base_url: str = ""  # … at this address
+    other_key_url: str = ""  # a key that base_url refuses is tried here before it is called bad
+    default_model: str = ""
+    needs_key: bool = True
+    local: bool = False
+    any_model: bool = False  # takes ids the catalogue does not know: local servers, gateways, vendors listed in part
+    headers: dict[str, str] = {}
+    aliases: tuple[str, ...] = ()
+    rows_of: str = ""  # shares the catalogue rows of this provider
+    live_prefixes: tuple[str, ...] = ()  # discovery keeps only ids that begin with one of these
+    discover: bool = False  # models.json asked for its model list
+    user_endpoint: bool = False
+
+
+@functools.cache
+def builtin_providers() -> dict[str, Provider]:
+    """The rows that ship with zot, by id, read on first use. Shared by all: never change it."""
+    rows = msgspec.json.decode(Path(__file__).with_name("providers.json").read_bytes(), type=list[Provider])
+    return {row.id: row for row in rows}
 
 
 def key_variable(provider_id: str) -> str:
     """The key variable of a custom provider: ``my-company`` reads ``MY_COMPANY_API_KEY``."""
-    return re.sub(r"[^A-Za-z0-9]", "_", provider_id).upper() + "_API_KEY"
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in provider_id).upper() + "_API_KEY"
 
 
 def credential_variables(providers: Iterable[Provider] = ()) -> frozenset[str]:
     """Every variable that holds a credential zot knows; child processes do not get them.
 
-    ``providers`` are the catalogue's, custom ones included; the built-in table always counts.
+    ``providers`` are the catalogue's, custom ones included; the built-in rows always count.
     """
     names = set(_OTHER_CREDENTIALS)
-    for provider in (*PROVIDERS.values(), *providers):
+    for provider in (*builtin_providers().values(), *providers):
         names.update(provider.env)
         names.add(key_variable(provider.id))
         if provider.oauth_env:
@@ -249,14 +82,16 @@ def credential_variables(providers: Iterable[Provider] = ()) -> frozenset[str]:
     return frozenset(names)
 
 
-def canonical_id(name: str, providers: Mapping[str, Provider] = PROVIDERS) -> str:
+def canonical_id(name: str, providers: Mapping[str, Provider] | None = None) -> str:
     """The id behind a typed or stored name: itself, or the provider it is an alias of; unknown names stay."""
+    providers = builtin_providers() if providers is None else providers
     return name if name in providers else alias_target(name, providers)
 
 
-def alias_target(name: str, providers: Mapping[str, Provider] = PROVIDERS) -> str:
+def alias_target(name: str, providers: Mapping[str, Provider] | None = None) -> str:
     """As ``canonical_id``, but an alias wins over an id: the rule for keys in ``models.json``."""
-    return next((row.id for row in providers.values() if name in row.aliases), name)
+    rows = (builtin_providers() if providers is None else providers).values()
+    return next((row.id for row in rows if name in row.aliases), name)
 
 
 def base_url_of(provider: Provider, environ: Mapping[str, str]) -> str:
@@ -266,12 +101,27 @@ def base_url_of(provider: Provider, environ: Mapping[str, str]) -> str:
 
 
 def is_url(text: str) -> bool:
-    match = _HOST.match(text)
-    return match is not None and bool(match[1])
+    return bool(_host(text))
 
 
 def is_loopback(url: str) -> bool:
     """Whether the address is on this machine."""
-    match = _HOST.match(url)
-    host = match[1].lower() if match else ""
-    return _LOOPBACK.fullmatch(host) is not None
+    host = _host(url)
+    if host in ("localhost", "[::1]", "0.0.0.0") or host[1:].endswith(".localhost"):
+        return True
+    first, *rest = host.split(".")
+    return first == "127" and len(rest) == 3 and all(part.isdecimal() and len(part) <= 3 for part in rest)
+
+
+def _host(url: str) -> str:
+    """The host of an http address in lower case, IPv6 in its brackets; empty for anything else."""
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() not in ("http", "https"):
+        return ""
+    user, at, place = rest.partition("@")
+    if at and "/" not in user:
+        rest = place
+    if rest.startswith("[") and "]" in rest:
+        return rest[: rest.index("]") + 1].lower()
+    end = min((i for i in map(rest.find, "/:?#") if i >= 0), default=len(rest))
+    return rest[:end].lower()

@@ -16,7 +16,9 @@ from zot.provider.auth.store import AuthStore, OAuthToken
 from zot.provider.catalog import Cache, CachedModel, Catalog, read_cache
 from zot.provider.discovery import Target, find_local_servers, refresh, refresh_due, targets
 from zot.provider.http.pool import HttpPool
-from zot.provider.providers import PROVIDERS, Provider
+from zot.provider.providers import Provider, builtin_providers
+
+PROVIDERS = builtin_providers()
 
 Answer = Callable[[str, dict[str, str]], "tuple[int, Any]"]
 

@@ -7,17 +7,20 @@ from pathlib import Path
 import pytest
 
 from zot.provider.catalog import builtin_rows
+from zot.provider.dialects import DIALECTS
 from zot.provider.providers import (
-    PROVIDERS,
     Provider,
     alias_target,
     base_url_of,
+    builtin_providers,
     canonical_id,
     credential_variables,
     is_loopback,
     is_url,
     key_variable,
 )
+
+PROVIDERS = builtin_providers()
 
 
 def test_ollama_answers_on_its_usual_port_and_needs_no_key() -> None:
@@ -126,3 +129,8 @@ def test_the_guide_names_every_provider_with_its_variable_default_and_address() 
         (row,) = [line for line in table if f"`{provider.id}`" in line.split("|")[1]]
         wanted = [*provider.env, provider.default_model] if provider.needs_key else [provider.base_url]
         assert all(f"`{word}`" in row for word in wanted), provider.id
+
+
+def test_every_provider_speaks_a_dialect_of_the_table() -> None:
+    for provider in PROVIDERS.values():
+        assert {provider.api, provider.oauth_api} <= {*DIALECTS, "script", ""}, provider.id

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from zot.errors import ConfigError, UsageError
-from zot.provider.providers import PROVIDERS
+from zot.provider.providers import builtin_providers
 from zot.system.files import decode_object, encode_pretty, locked, read_bytes, write_atomic
 
 Method = Literal["", "apikey", "oauth"]
@@ -114,7 +114,7 @@ class AuthStore:
         with locked(self._target()):
             raw = self._read()
             section = _section(raw, provider)
-            if provider not in section and provider not in PROVIDERS:
+            if provider not in section and provider not in builtin_providers():
                 known = ", ".join((*_FIRST, *_object(raw.get(_MORE))))
                 raise UsageError(f'nothing is stored for a provider "{provider}"; stored: {known}')
             if provider in _FIRST:

@@ -14,7 +14,9 @@ import pytest
 from zot.errors import ConfigError, NotLoggedIn
 from zot.provider.auth.lookup import Credential, find_credential, forget_commands, has_credential
 from zot.provider.auth.store import AuthStore, KeyCommand, OAuthToken
-from zot.provider.providers import PROVIDERS
+from zot.provider.providers import builtin_providers
+
+PROVIDERS = builtin_providers()
 
 OPENAI, ANTHROPIC, KIMI = PROVIDERS["openai"], PROVIDERS["anthropic"], PROVIDERS["kimi"]
 

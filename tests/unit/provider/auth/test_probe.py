@@ -10,7 +10,9 @@ from zot.errors import AuthFailed, Overloaded, ProviderError, TransportFailed
 from zot.provider.auth.probe import probe_key, refusal
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.pool import HttpPool
-from zot.provider.providers import PROVIDERS, Provider
+from zot.provider.providers import Provider, builtin_providers
+
+PROVIDERS = builtin_providers()
 
 KEY = "sk-secret-0123456789"
 NOBODY = "http://127.0.0.1:9"
