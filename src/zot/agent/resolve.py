@@ -18,9 +18,8 @@ from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.nearest import nearest
 from zot.provider.auth.lookup import Credential, find_credential, has_credential
 from zot.provider.auth.store import AuthStore
-from zot.provider.catalog import Catalog
+from zot.provider.catalog import Catalog, with_limits
 from zot.provider.dialects.dialect import Endpoint
-from zot.provider.limits import with_limits
 from zot.provider.model import Model
 from zot.provider.providers import FALLBACKS, Api, Provider, canonical_id, is_loopback, is_url
 

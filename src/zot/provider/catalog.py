@@ -1,7 +1,8 @@
-"""What models and providers there are: the built-in table, then what discovery learned, then the user's own.
+"""Which models and providers there are: the built-in rows, then what discovery learned, then the user's own.
 
-Read on first use, never at import. The built-in table is never changed; a refresh makes new lists, and the
-user's rows are applied last each time, so they always win.
+Read on first use, never at import. The built-in rows are never changed; a refresh makes new lists, and the user's
+rows are applied last each time, so they always win. A model nobody gave numbers for gets those of its family, or
+what its kind of provider can bear: a request never says ``max_tokens: 0``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.provider.limits import with_limits
 from zot.provider.model import Model, Source
 from zot.provider.providers import Provider, builtin_providers
 
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 CACHE_FILE = "models-cache.json"
 MODELS_FILE = "models.json"
+
+# The reference writes Go's field names into its cache.
+_FIELDS = {
+    "Provider": "provider",
+    "ID": "id",
+    "DisplayName": "display_name",
+    "ContextWindow": "context_window",
+    "MaxOutput": "max_output",
+}
 
 
 class CachedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +54,7 @@ class Catalog:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._live: list[CachedModel] | None = None  # a refresh of this process; None: what the cache file says
+        self._live: list[CachedModel] | None = None  # what this process learned; None: what the cache file says
         self._file: ModelsFile | None = None
         self._looked = False
         self._rows: list[Model] | None = None
@@ -114,7 +123,7 @@ def builtin_rows() -> list[Model]:
 
 
 def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> list[Model]:
-    """A known model keeps its numbers, takes the live name and is no longer speculative; others are appended."""
+    """A known model keeps its numbers, takes the live name and is no longer speculative; new ones are appended."""
     result = list(rows)
     at = {(row.provider, row.id): index for index, row in enumerate(result)}
     for live in found:
@@ -154,11 +163,51 @@ def read_cache(home: Path) -> Cache:
         return Cache()
 
 
-# The reference writes Go's field names.
-_FIELDS = {
-    "Provider": "provider",
-    "ID": "id",
-    "DisplayName": "display_name",
-    "ContextWindow": "context_window",
-    "MaxOutput": "max_output",
-}
+# prefix, context window, output limit, reasoning; the first match counts.
+_FAMILIES: tuple[tuple[str, int, int, bool], ...] = (
+    ("claude-3-7", 200_000, 64_000, True),
+    ("claude-3-5", 200_000, 8_192, False),
+    ("claude-3", 200_000, 4_096, False),
+    ("claude-", 200_000, 32_000, True),
+    ("gpt-5", 272_000, 128_000, True),
+    ("gpt-4.1", 1_047_576, 32_768, False),
+    ("gpt-4o", 128_000, 16_384, False),
+    ("chatgpt-4o", 128_000, 16_384, False),
+    ("gpt-4-turbo", 128_000, 4_096, False),
+    ("gpt-4", 8_192, 4_096, False),
+    ("gpt-3.5", 16_385, 4_096, False),
+    ("gpt-oss", 131_072, 32_768, True),
+    ("o1", 200_000, 100_000, True),
+    ("o3", 200_000, 100_000, True),
+    ("o4", 200_000, 100_000, True),
+    ("o5", 200_000, 100_000, True),
+    ("gpt-", 128_000, 16_384, False),
+    ("kimi-", 262_144, 32_000, True),
+)
+
+
+def with_limits(model: Model, provider: Provider | None) -> Model:
+    """The same row with window and output limit filled in where they were unknown."""
+    if model.context_window > 0 and model.max_output > 0:
+        return model
+    window, output, reasoning = _family(model.id) or (*_by_kind(provider), model.reasoning)
+    window = model.context_window or window
+    return msgspec.structs.replace(
+        model,
+        context_window=window,
+        max_output=model.max_output or min(output, max(1, window // 2)),
+        reasoning=model.reasoning or (reasoning and model.source != "user"),
+    )
+
+
+def _family(model_id: str) -> tuple[int, int, bool] | None:
+    name = model_id.rsplit("/", 1)[-1].lower()  # gateways prefix the vendor
+    return next(((row[1], row[2], row[3]) for row in _FAMILIES if name.startswith(row[0])), None)
+
+
+def _by_kind(provider: Provider | None) -> tuple[int, int]:
+    if provider is not None and provider.id == "ollama":
+        return 32_768, 8_192
+    if provider is not None and (provider.local or provider.discover):
+        return 32_768, 4_096
+    return 128_000, 16_384

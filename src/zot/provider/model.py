@@ -1,7 +1,6 @@
 """One row of the model catalogue. Data only: where rows come from is ``catalog``'s business."""
 
-from __future__ import annotations
-
+# No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from typing import Literal
 
 import msgspec

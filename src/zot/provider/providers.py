@@ -4,7 +4,7 @@ The rows that ship with zot are ``providers.json``; adding a provider is adding 
 ``models.json`` become rows of the same shape (see ``models_file``).
 """
 
-# Without ``from __future__ import annotations``: msgspec would compile each annotation of Provider at every start.
+# No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path

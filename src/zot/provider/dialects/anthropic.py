@@ -6,8 +6,7 @@ holds. A stream ends with ``message_stop`` and with nothing else. Its blocks are
 not ask for (server tools, citations, compaction) are skipped.
 """
 
-from __future__ import annotations
-
+# No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,7 @@ stays free of it. The stream goes on after ``finish_reason`` for the usage chunk
 finish reason was seen, with the connection.
 """
 
-from __future__ import annotations
-
+# No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Mapping, Sequence
 from typing import Any
 

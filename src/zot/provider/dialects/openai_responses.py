@@ -6,8 +6,7 @@ and no temperature. Events are told apart by the ``type`` in their JSON. Items k
 stands before the call it led to; item types zot does not ask for are skipped.
 """
 
-from __future__ import annotations
-
+# No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -20,16 +19,15 @@ from zot.provider.messages import ImageBlock, Message, ResultBlock, TextBlock, T
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Request
 
-# A base that already names its API version takes the path as it is.
-_VERSIONED = re.compile(r"/v\d+\w*(/openai)?$")
-
 _Headers = list[tuple[str, str]]
 
 
 def address(base: str, path: str) -> str:
-    """``path`` behind ``/v1`` unless the base already ends in a version."""
+    """``path`` behind ``/v1``, unless the base already ends in a version (``/v1beta``, ``/v1/openai``)."""
     base = base.rstrip("/")
-    return f"{base}/{path}" if _VERSIONED.search(base) else f"{base}/v1/{path}"
+    _, slash, last = base.removesuffix("/openai").rpartition("/")
+    versioned = slash and last[:1] == "v" and last[1:2].isdecimal() and last.replace("_", "").isalnum()
+    return f"{base}/{path}" if versioned else f"{base}/v1/{path}"
 
 
 def post(url: str, endpoint: Endpoint, own: _Headers, body: dict[str, Any]) -> HttpRequest:
