@@ -19,8 +19,8 @@ from zot.agent.extensions.child_requests import ChildRequests, Panels
 from zot.agent.extensions.commands import CommandAnswer, Commands
 from zot.agent.extensions.fanout import OBSERVED, Fanout
 from zot.agent.extensions.interception import Interception
+from zot.agent.extensions.loading import guards_file
 from zot.agent.extensions.loading.discover import Discovery, Entry, LoadProblem, discover
-from zot.agent.extensions.loading.guards_file import remember
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extensions.nested_calls import NestedCalls, RunTool
 from zot.agent.extensions.process.child import Child
@@ -119,7 +119,7 @@ class ExtensionHost:
         self.observe, self.observed = self._fanout.observe, OBSERVED
         self.interceptor = Interception(self._children, lambda: self._missing_guards, self._warn)
 
-    # --- the life of all
+    # --- starting and stopping
 
     def plan(self) -> Discovery:
         """Find the extensions of this run without starting any; ``start`` begins with what was found here."""
@@ -150,13 +150,13 @@ class ExtensionHost:
         self._tell_tools_changed()
 
     async def stop(self) -> None:
-        """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; nothing of ours is left."""
+        """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; no process and no task is left."""
         self.session_ended("shutdown")
         await self._children.stop()
         await self._tasks.aclose()
 
     async def reload(self) -> ReloadStats:
-        """Everything anew from the manifests on; the conversation and ``session_start`` are not touched."""
+        """Start over, beginning with the manifests; the conversation goes on and no ``session_start`` is sent."""
         stopped = sum(child.alive for child in self._children)
         self._registry.clear()
         self._activated.clear()
@@ -239,7 +239,7 @@ class ExtensionHost:
         self._panels.key(extension, panel_id, key, text)
 
     def panel_closed(self, extension: str, panel_id: str) -> None:
-        """The user closed it."""
+        """The user closed the panel."""
         self._panels.closed_by_user(extension, panel_id)
 
     def statuses(self) -> list[ExtensionStatus]:
@@ -291,7 +291,7 @@ class ExtensionHost:
         for trace in self.traces:
             trace(name, direction, line)
 
-    # --- for tools (tool.ToolHost)
+    # --- for tools (tools.ToolHost)
 
     @property
     def interactive(self) -> bool:
@@ -313,16 +313,16 @@ class ExtensionHost:
     # --- inside
 
     def _keep_guards_known(self, found: Discovery) -> None:
-        """A home that cannot be written to keeps nobody from working: the guards themselves are there."""
+        """A home that cannot be written to is only noted: in this run the guards themselves are there."""
         if not (found.new_guards or found.former_guards):
             return
         try:
-            remember(self.home, learned=found.new_guards, forgotten=found.former_guards)
+            guards_file.remember(self.home, learned=found.new_guards, forgotten=found.former_guards)
         except OSError as error:
             self.diagnostics.note(f"guards cannot be remembered in {self.home}: {error.strerror or error}")
 
     def _tools_changed(self) -> None:
-        """Told once per turn of the loop, however many tools come and go in it."""
+        """The agent is told once per turn of the event loop, however many tools come and go in it."""
         if not self._tools_stale:
             self._tools_stale = True
             asyncio.get_running_loop().call_soon(self._tell_tools_changed)

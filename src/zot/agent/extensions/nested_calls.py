@@ -1,7 +1,7 @@
 """``call_tool``: an extension asks the host to run a tool, through the same interceptors and gate as the model's calls.
 
-A call made from inside a tool names its parent; it ends with the parent, no tool may appear twice in a chain and a
-chain has at most four. Without a parent none is taken while a tool of that child runs, or chains could not be told.
+A call made from inside a tool names its parent and ends with it; a chain of calls has at most four tools, none of them
+twice. While a tool of an extension runs, its calls without a parent are refused: their chain could not be known.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _chain: ContextVar[tuple[str, ...]] = ContextVar("tools above this call", defaul
 
 
 class _Open(msgspec.Struct):
-    """A tool call of the host that a child is working on, and what it asked for meanwhile."""
+    """A tool call that a child is working on, and the calls it asked for meanwhile."""
 
     chain: tuple[str, ...]
     nested: set[tuple[str, str]] = msgspec.field(default_factory=lambda: set[tuple[str, str]]())
 
 
 class NestedCalls:
-    """``run_tool`` is set when there is an agent."""
+    """``run_tool`` is set once there is an agent."""
 
     def __init__(self, tasks: BackgroundTasks) -> None:
         self.run_tool: RunTool | None = None

@@ -105,7 +105,7 @@ class Registry:
         self._open = True
 
     def clear(self) -> None:
-        """A reload: nobody owns anything, and nobody does until the next ``settle``."""
+        """For a reload: nobody owns a name until the next ``settle``."""
         self._commands.clear()
         self._tools.clear()
         self._open = False
@@ -130,7 +130,7 @@ class Registry:
     # --- looking up
 
     def command(self, name: str) -> tuple[Child, str] | None:
-        """Who answers to a name, and the name as it was registered."""
+        """The child that answers to a name, and the name as it was registered."""
         owner = self._commands.get(name.lower())
         return (owner, owner.commands[name.lower()].name) if owner and owner.alive else None
 

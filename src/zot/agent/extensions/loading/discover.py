@@ -1,8 +1,8 @@
 """Which extensions a run has, in load order, without starting any: explicit paths, the project's, the user's own.
 
 Precedence never depends on timing. What is not trusted counts as absent and hides nothing; nothing in a project hides
-a global guard; a project entry that needed no trust hides only what runs nothing either. What was known as a guard
-stays one when its manifest is damaged or gone. Nothing is written here.
+a guard of the user's own; a project's bundle, which needs no trust, hides only what runs no process either. What was
+known as a guard stays one when its manifest is damaged or gone. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ class Discovery(msgspec.Struct):
     notes: list[str] = []
     """Skipped, shadowed, untrusted: one visible line each."""
     quiet: list[str] = []
-    """What is normal and only a doctor tells: disabled ones and copies hidden by the project's."""
+    """What is normal and only ``doctor`` tells: disabled extensions, and copies hidden by the project's."""
     new_guards: list[str] = []
-    """Directories of the user's own that turned out to be guards, and those known as one that no longer are."""
+    """The user's own directories that turned out to be guards."""
     former_guards: list[str] = []
+    """Those remembered as guards that no longer are."""
 
 
 class _Found(msgspec.Struct):
@@ -65,26 +66,30 @@ class _Found(msgspec.Struct):
     was_guard: bool = False
 
     @property
-    def guard(self) -> bool:
+    def declares_guard(self) -> bool:
+        """By its manifest, or by what is known of one whose manifest cannot be used."""
         if self.manifest is None:
             return self.was_guard or looks_like_guard(self.directory)
         return self.manifest.guard
 
     @property
-    def guards(self) -> bool:
-        """Not switched off, either."""
-        return self.guard and (self.manifest is None or self.manifest.enabled)
+    def is_active_guard(self) -> bool:
+        """A guard that is not disabled; one whose manifest cannot be used counts, for nothing says that it is."""
+        return self.declares_guard and (self.manifest is None or self.manifest.enabled)
 
     @property
     def runs(self) -> bool:
+        """Whether it starts a process; one whose manifest cannot be used might."""
         return self.manifest is None or self.manifest.has_process
 
 
 def discover(
     *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: TrustStore, trust_project: bool
 ) -> Discovery:
-    """Everything a run loads; ``scan`` is False under ``--no-ext``. ConfigError when trust.json or
-    guards.json cannot be read."""
+    """Everything a run loads; ``scan`` is False under ``--no-ext``.
+
+    ConfigError when trust.json or guards.json cannot be read.
+    """
     result = Discovery()
     chosen = _explicit(explicit, result)
     project = _project(cwd, trust, trust_project, result) if scan else []
@@ -114,7 +119,7 @@ def candidates(parent: Path) -> list[Path]:
 
 
 def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
-    """Beside the manifest, but outside a project: state must not change what was trusted."""
+    """Where an extension keeps state: beside its manifest, but never in a project, whose files are what was trusted."""
     if scope != "project":
         return manifest.directory
     from hashlib import sha256  # only projects with extensions pay for it
@@ -131,7 +136,7 @@ def _explicit(paths: Sequence[Path], result: Discovery) -> list[Entry]:
         if found.manifest is None:
             reason = found.reason if directory.is_dir() else "no such directory"
             fix = f"repair {directory / FILE}, or leave out --ext"
-            result.problems.append(LoadProblem(directory, reason, found.guard, fix))
+            result.problems.append(LoadProblem(directory, reason, found.declares_guard, fix))
         elif not found.manifest.enabled:
             result.notes.append(f"extension {found.manifest.name} is disabled and was skipped: {directory}")
         else:
@@ -140,7 +145,7 @@ def _explicit(paths: Sequence[Path], result: Discovery) -> list[Entry]:
 
 
 def _project(cwd: Path, trust: TrustStore, trust_project: bool, result: Discovery) -> list[_Found]:
-    """What of the project counts: the trusted, and bundles that run nothing."""
+    """The project's extensions that count: the trusted ones, and bundles, which run nothing."""
     counted: list[_Found] = []
     for directory in candidates(project_dir(cwd)):
         found = _find(directory)
@@ -187,15 +192,15 @@ def _own(home: Path, result: Discovery) -> list[_Found]:
     found = [_find(directory) for directory in directories]
     for item in found:
         item.was_guard = item.directory.name in known
-        if item.guards and not item.was_guard:
+        if item.is_active_guard and not item.was_guard:
             result.new_guards.append(item.directory.name)
-        elif item.was_guard and not item.guards:
+        elif item.was_guard and not item.is_active_guard:
             result.former_guards.append(item.directory.name)
     return found
 
 
 def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
-    """Stage one, by directory name."""
+    """The first stage, by directory name: what of the user's own the project does not hide."""
     by_name = {found.directory.name: found for found in project}
     kept: list[_Found] = []
     for found in own:
@@ -208,7 +213,7 @@ def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> 
 
 
 def _may_hide(project: _Found, own: _Found) -> bool:
-    if own.guards:
+    if own.is_active_guard:
         return False
     return project.trusted or not own.runs
 
@@ -218,7 +223,7 @@ def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: D
     for item in found:
         if item.manifest is None:
             fix = _fix(item.directory, scope)
-            result.problems.append(LoadProblem(item.directory, item.reason, item.guard, fix))
+            result.problems.append(LoadProblem(item.directory, item.reason, item.declares_guard, fix))
         elif not item.manifest.enabled:
             result.quiet.append(f"{item.manifest.name} is disabled: {item.directory}")
         else:
@@ -233,7 +238,7 @@ def _fix(directory: Path, scope: Scope) -> str:
 
 
 def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
-    """Stage two, by manifest name: the first wins, except that some of the user's own do not yield to a project."""
+    """The second stage, by manifest name: the first wins, but some of the user's own do not yield to a project."""
     own = {entry.manifest.name: entry.manifest for entry in reversed(entries) if entry.scope == "global"}
     winners: dict[str, Entry] = {}
     for entry in entries:

@@ -1,7 +1,7 @@
-"""The content trust is bound to: which files an extension came with, and what changed since.
+"""What trust is bound to: the files an extension came with, by their content, and what has changed since.
 
-``__pycache__`` and ``.git`` are never looked at (children get a bytecode directory of their own). A file that came
-later counts only if it could run; data an extension writes does not end its trust.
+``__pycache__`` and ``.git`` are never looked at (children get a bytecode directory of their own). A file that appeared
+later counts only if it could run; data that an extension writes does not end its trust.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _files(directory: Path) -> dict[str, Found]:
 
 
 def _walk(folder: Path, prefix: str, project: Path, seen: set[tuple[int, int]]) -> Iterator[tuple[str, Found]]:
-    """Files below ``folder``, through links inside the project too: code is code wherever it lies. Loops end.
+    """Files below ``folder``, through links inside the project too: code is code wherever it lies. Loops are cut.
 
     A link out of the project counts by where it leads; what lies there did not come with the repository.
     """
@@ -112,7 +112,7 @@ def _could_run(name: str, found: Found) -> bool:
 
 
 def _digest(found: Found) -> str:
-    """An unreadable file has a mark that no content has."""
+    """The hash of the content; an unreadable file gets a mark that no content has."""
     if isinstance(found, str):
         return f"link to {found}"
     try:

@@ -22,7 +22,7 @@ class _GuardsFile(msgspec.Struct, frozen=True):
 
 
 def known_guards(home: Path) -> frozenset[str]:
-    """ConfigError when the file cannot be used: nobody can say then what is missing."""
+    """Names of directories. ConfigError when the file cannot be used: then nobody can say which guard is missing."""
     path = home / FILE
     data = read_bytes(path)
     if data is None:
@@ -49,7 +49,7 @@ def remember(home: Path, *, learned: Collection[str] = (), forgotten: Collection
 
 
 def forget(home: Path, name: str) -> bool:
-    """Whether ``name`` was known; harmless where it was not."""
+    """Whether ``name`` was known as a guard until now."""
     if name not in known_guards(home):
         return False
     remember(home, forgotten=[name])

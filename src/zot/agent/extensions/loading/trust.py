@@ -1,7 +1,7 @@
 """Which project extensions the user allowed to run: exactly that content, kept in ``$ZOT_HOME/trust.json``.
 
-A record holds the files an extension came with and their hashes. Asking is the business of whoever has a person in
-front of it; here trust is only looked up, stored and dropped.
+A record holds the files an extension came with and their hashes. Modes with a person in front of them do the asking;
+here trust is only looked up, stored and dropped.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class _TrustFile(msgspec.Struct):
 
 
 class TrustStore:
-    """Reads lazily and again for each question, so that a second process's answer is seen."""
+    """Reads the file anew for each question, so that another process's answer is seen."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "trust.json"
         self._editing: set[str] = set()
 
     def is_trusted(self, directory: Path) -> bool:
-        """Whether the directory holds what was trusted. Every spawn asks, restarts included."""
+        """Whether the directory holds exactly what was trusted. Asked before every start, restarts included."""
         if _key(directory) in self._editing:
             return True
         record = self.record(directory)
@@ -91,7 +91,7 @@ class TrustStore:
         self._editing.add(_key(directory))
 
     def below(self, directory: Path) -> dict[Path, TrustRecord]:
-        """The records of directories in ``directory``, also of those that are gone by now."""
+        """The records of directories in ``directory``, including those that are gone by now."""
         parent = _key(directory)
         known = self._load().extensions
         return {Path(key): record for key, record in sorted(known.items()) if os.path.dirname(key) == parent}
@@ -110,7 +110,7 @@ class TrustStore:
 
 
 def _key(directory: Path) -> str:
-    """The real place: a link that is turned to another directory loses its trust."""
+    """The real path: a link that now leads to another directory is not trusted."""
     return os.path.realpath(directory)
 
 
@@ -128,7 +128,7 @@ class Untrusted(msgspec.Struct, frozen=True):
 
 
 def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
-    """The project's extensions that would run if they were trusted, sorted; the one question lists them all."""
+    """The project's extensions that would run if they were trusted, sorted: one question lists them all."""
     from zot.agent.extensions.loading.discover import candidates, project_dir
 
     found: list[Untrusted] = []

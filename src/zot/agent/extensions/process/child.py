@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -29,6 +30,7 @@ ReadyHow = Literal["", "frame", "idle", "grace"]
 
 Kind = Literal["command", "tool", "intercept"]
 Question = frames.CommandInvoked | frames.ToolCall | frames.EventIntercept
+Answer = frames.CommandResponse | frames.ToolResult | frames.EventInterceptResponse
 
 _KINDS: dict[type[Question], Kind] = {
     frames.CommandInvoked: "command",
@@ -86,7 +88,10 @@ class Restarts:
 
 
 class Child:
-    """``presumed_guard``: its hello said so before a reload, and until it says otherwise that holds."""
+    """``presumed_guard``: it called itself a guard before a reload, and counts as one until its next hello.
+
+    ``settled`` is set once it is ready or has failed; ``guarded`` is what it asked to intercept in any of its lives.
+    """
 
     def __init__(self, entry: Entry, owner: Owner, *, presumed_guard: bool = False) -> None:
         self.entry = entry
@@ -126,7 +131,7 @@ class Child:
         return self.state in ("greeting", "ready")
 
     def intercepting(self, event: str) -> bool:
-        """Whether it has a say. A guard that is missing still has; one that never subscribed guards tool calls."""
+        """Whether it is to be asked: a guard is even while it is not running, and about tool calls by default."""
         if self.guard:
             return event in (self.guarded or {"tool_call"})
         return self.alive and event in self.intercepts
@@ -160,7 +165,7 @@ class Child:
     # --- its lives
 
     async def live(self) -> None:
-        """Start, serve, end, and start again while that is sensible."""
+        """Start, serve, end, and start again as long as ``Restarts`` allows."""
         while True:
             began = time.monotonic()
             restart = await self._one_life()
@@ -169,15 +174,10 @@ class Child:
                 self.state = "gone"
                 return
             self.state = "restarting"
-            if await self._stopped_within(delay):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._stop_asked.wait()
                 return
-
-    async def _stopped_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._stop_asked.wait()
-        except TimeoutError:
-            return False
 
     async def _one_life(self) -> bool:
         """One process from start to end; whether another should follow."""
@@ -207,6 +207,7 @@ class Child:
         return process
 
     async def _serve(self, process: ExtensionProcess) -> bool:
+        """Until the process is over; whether it crashed and another should follow."""
         exit_watch = asyncio.ensure_future(process.watch_exit())
         try:
             reason = await process.over
@@ -220,7 +221,8 @@ class Child:
                 return False
             code = await process.exit_code(limits.EXIT_AFTER_EOF)
             if not greeted:
-                self._load_error(_before_hello(code))
+                exited = code is not None
+                self._load_error(f"exited before hello ({_exit(code)})" if exited else "closed its stdout before hello")
                 return False
             return await self._ended(process, reason, code)
         finally:
@@ -248,7 +250,7 @@ class Child:
         self.state = "stopping" if stopping else "gone"
         for timer in self._timers:
             timer.cancel()
-        self._leave_unanswered(ExtensionCrashed("disconnected before it answered"), *_KINDS.values())
+        self._fail_questions(ExtensionCrashed("disconnected before it answered"), *_KINDS.values())
         self.commands, self.tools = {}, {}
         self.events, self.intercepts = set(), set()
         self.log.write("end of its stdout")
@@ -304,19 +306,20 @@ class Child:
         self._greeted = True
         self.state = "greeting"
         self._write(encode(self._owner.acknowledge(self.entry)))
-        self._look_again()
+        self._watch_for_silence()
 
-    def _look_again(self) -> None:
-        lines = self._lines
-        self._after(limits.IDLE_READY, lambda: self._look(lines))
-
-    def _look(self, lines_before: int) -> None:
+    def _watch_for_silence(self) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""
-        if self.state == "greeting" and self._lines == lines_before:
-            self.log.write("readiness assumed: it was silent and sent no ready frame")
-            self.make_ready("idle")
-        elif self.state == "greeting":
-            self._look_again()
+        lines_before = self._lines
+
+        def look() -> None:
+            if self.state == "greeting" and self._lines == lines_before:
+                self.log.write("readiness assumed: it was silent and sent no ready frame")
+                self.make_ready("idle")
+            elif self.state == "greeting":
+                self._watch_for_silence()
+
+        self._after(limits.IDLE_READY, look)
 
     def make_ready(self, how: ReadyHow) -> None:
         if self.state == "greeting":
@@ -370,12 +373,12 @@ class Child:
 
     def _heed(self, frame: frames.ChildFrame) -> None:
         match frame:
-            case frames.EventInterceptResponse():
-                self._answered("intercept", frame.id, frame)
-            case frames.ToolResult():
-                self._answered("tool", frame.id, frame)
             case frames.CommandResponse():
-                self._answered("command", frame.id, frame)
+                self._answered("command", frame)
+            case frames.ToolResult():
+                self._answered("tool", frame)
+            case frames.EventInterceptResponse():
+                self._answered("intercept", frame)
             case frames.Ready():
                 self.make_ready("frame")
             case frames.Hello():
@@ -383,15 +386,15 @@ class Child:
             case _:
                 self._owner.received(self, frame)
 
-    def _answered(self, kind: Kind, id: str, frame: frames.ChildFrame) -> None:
+    def _answered(self, kind: Kind, answer: Answer) -> None:
         """An answer nobody waits for (unknown, late, a second one, the wrong kind) is dropped and reported."""
-        question = self._open_questions.get((kind, id))
+        question = self._open_questions.get((kind, answer.id))
         if question is None or question.done():
-            self.fault("stray answer", f"answered a {kind} request {id[:60]!r} that is not open; it was dropped")
+            self.fault("stray answer", f"answered a {kind} request {answer.id[:60]!r} that is not open; it was dropped")
         else:
-            question.set_result(frame)
+            question.set_result(answer)
 
-    def _leave_unanswered(self, error: ExtensionError, *kinds: Kind) -> None:
+    def _fail_questions(self, error: ExtensionError, *kinds: Kind) -> None:
         """Whoever waits for an answer of one of these kinds hears why there will be none."""
         for (kind, _), question in self._open_questions.items():
             if kind in kinds and not question.done():
@@ -404,14 +407,10 @@ class Child:
             return
         self.fault(kind, text)
         if self.guard and kind != "unknown":
-            self._leave_unanswered(BadFrame(text), "intercept")
+            self._fail_questions(BadFrame(text), "intercept")
 
     def _after(self, seconds: float, action: Any) -> None:
         self._timers.append(asyncio.get_running_loop().call_later(seconds, action))
-
-
-def _before_hello(code: int | None) -> str:
-    return f"exited before hello ({_exit(code)})" if code is not None else "closed its stdout before hello"
 
 
 def _exit(code: int) -> str:
