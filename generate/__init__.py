@@ -1,1 +1,1 @@
-"""Makes everything that describes the extension wire elsewhere from what ``generate.schema`` reads off it."""
+"""Makes every generated file of the repository; ``python -m generate`` writes them, ``--check`` finds stale ones."""

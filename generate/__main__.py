@@ -1,4 +1,4 @@
-"""Writes the generated pages, or with ``--check`` fails when one is stale. One line per page in PAGES."""
+"""Writes the generated files, or with ``--check`` fails when one is stale. One line per file in FILES."""
 
 from __future__ import annotations
 
@@ -6,35 +6,37 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generate import clients, extension_wire, rpc_wire
+from generate import extension, rpc, user_pages
 from zot.agent.cli.docs import check_index
-from zot.agent.cli.help import reference_page
-from zot.agent.modes.interactive.commands.registry import commands_page
-from zot.agent.settings import settings_page
 
 ROOT = Path(__file__).parent.parent
-PAGES: dict[str, Callable[[], str]] = {
-    "docs/reference/command-line.md": reference_page,
-    "docs/reference/settings.md": settings_page,
-    "docs/reference/slash-commands.md": commands_page,
-    **extension_wire.pages(),
-    **clients.pages(),
-    **rpc_wire.pages(),
+FILES: dict[str, Callable[[], str]] = {
+    "docs/reference/command-line.md": user_pages.command_line,
+    "docs/reference/settings.md": user_pages.settings,
+    "docs/reference/slash-commands.md": user_pages.slash_commands,
+    "docs/schema/extension-child.json": extension.shapes.child_schema,
+    "docs/schema/extension-host.json": extension.shapes.host_schema,
+    "docs/schema/golden-frames.jsonl": extension.golden_frames.lines,
+    "docs/reference/extension-protocol.md": extension.reference.page,
+    "src/zot/ext/frames.py": extension.python.module,
+    "sdks/typescript/src/frames.ts": extension.typescript.module,
+    "sdks/go/internal/wire/frames.go": extension.go.module,
+    "docs/schema/rpc.json": rpc.shapes.schema,
+    "docs/reference/rpc.md": rpc.reference.page,
+    "sdks/typescript/src/rpc.ts": rpc.typescript.module,
+    "sdks/go/client/wire.go": rpc.go.module,
 }
 
 
 def main() -> int:
-    stale = [name for name, make in PAGES.items() if not _current(ROOT / name, make())]
+    stale = {name: text for name, make in FILES.items() if not _current(ROOT / name, text := make())}
     if "--check" not in sys.argv:
-        for name in stale:
+        for name, text in stale.items():
             (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
-            (ROOT / name).write_text(PAGES[name](), encoding="utf-8")
+            (ROOT / name).write_text(text, encoding="utf-8")
             print(f"wrote {name}")
         return 0
-    for name in stale:
-        print(f"{name} is stale: run `make generate`")
-    unlisted = check_index()
-    for problem in unlisted:
+    for problem in (*(f"{name} is stale: run `make generate`" for name in stale), *(unlisted := check_index())):
         print(problem)
     return 1 if stale or unlisted else 0
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zot.errors import BadFrame
-from zot.wire import codec, frames
+from zot.wire import codec, frames, limits
 
 GOLDEN = Path(__file__).parents[2] / "docs/schema/golden-frames.jsonl"
 LINES = [line for line in GOLDEN.read_text(encoding="utf-8").split("\n") if line]
@@ -163,7 +163,7 @@ def test_a_frame_close_to_the_limit_is_decoded() -> None:
         id="1", content=(frames.Content(type="image", mime_type="image/png", data="A1" * 4_100_000),)
     )
     wire = codec.encode(result)
-    assert 7.8 * 1024**2 < len(wire) < frames.MAX_LINE
+    assert 7.8 * 1024**2 < len(wire) < limits.MAX_LINE
     assert codec.decode_child(wire) == result
 
 

@@ -8,18 +8,17 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from generate import schema
-from generate.extension_wire import pages
-from generate.meanings import MEANINGS
+from generate.__main__ import FILES
+from generate.extension import reference, shapes
 from zot.wire import frames, limits
 
 ROOT = Path(__file__).parents[2]
-SCHEMAS = {"host": schema.child_schema(), "child": schema.host_schema()}
+SCHEMAS = {"host": msgspec.json.decode(shapes.child_schema()), "child": msgspec.json.decode(shapes.host_schema())}
 
 
-@pytest.mark.parametrize("path", list(pages()))
+@pytest.mark.parametrize("path", list(FILES))
 def test_the_generated_file_is_current(path: str) -> None:
-    assert (ROOT / path).read_text(encoding="utf-8") == pages()[path](), "run `make generate`"
+    assert (ROOT / path).read_text(encoding="utf-8") == FILES[path](), "run `make generate`"
 
 
 @pytest.mark.parametrize(
@@ -50,26 +49,26 @@ def _check(value: Any, rule: dict[str, Any], definitions: dict[str, Any]) -> Non
 
 
 def test_every_key_has_a_meaning_and_no_meaning_is_left_over() -> None:
-    shapes = [*schema.child_frames(), *schema.host_frames(), *schema.objects()]
-    used = {key.meaning for shape in shapes for key in shape.keys}
-    assert set(MEANINGS.values()) == used
+    every = [*shapes.child_frames(), *shapes.host_frames(), *shapes.objects()]
+    used = {key.meaning for shape in every for key in shape.keys}
+    assert set(shapes.MEANINGS.values()) == used
 
 
 def test_keys_are_listed_in_the_order_of_the_wire() -> None:
-    for shape, struct in zip(schema.child_frames(), get_args(frames.ChildFrame), strict=True):
+    for shape, struct in zip(shapes.child_frames(), get_args(frames.ChildFrame), strict=True):
         assert tuple(key.name for key in shape.keys) == struct.__struct_fields__
 
 
 def test_the_reference_names_every_frame_and_number() -> None:
     page = (ROOT / "docs/reference/extension-protocol.md").read_text(encoding="utf-8")
-    for shape in (*schema.child_frames(), *schema.host_frames()):
+    for shape in (*shapes.child_frames(), *shapes.host_frames()):
         assert f"### `{shape.type}`" in page
-    for what, value in limits.numbers():
+    for what, value in reference.numbers():
         assert f"| {what} | {value} |" in page
 
 
 def test_the_numbers_are_those_of_the_protocol() -> None:
     assert (limits.IDLE_READY, limits.READY_GRACE, limits.HELLO_DEADLINE) == (0.25, 3.0, 30.0)
     assert (limits.COMMAND_REPLY, limits.TOOL_REPLY, limits.INTERCEPT_REPLY) == (30.0, 60.0, 5.0)
-    assert (limits.QUEUE_FRAMES, limits.QUEUE_BYTES, frames.MAX_LINE) == (256, 16 * 2**20, 8 * 2**20)
+    assert (limits.QUEUE_FRAMES, limits.QUEUE_BYTES, limits.MAX_LINE) == (256, 16 * 2**20, 8 * 2**20)
     assert limits.RESTART_DELAYS == (1.0, 2.0, 4.0, 8.0, 16.0)

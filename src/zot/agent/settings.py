@@ -25,7 +25,7 @@ _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
 class Values(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings. The descriptions are the reference page."""
+    """The settings; the descriptions are those of the reference page."""
 
     provider: Annotated[str, Meta(description="Provider used when `--provider` is not given.")] = ""
     model: Annotated[str, Meta(description="Model used when `--model` is not given.")] = ""
@@ -172,31 +172,6 @@ def parse_reasoning(text: str) -> Reasoning | None:
     return level if level in ("", *REASONING_LEVELS) else None
 
 
-def settings_page() -> str:
-    """``docs/reference/settings.md``, generated from ``Values``."""
-    rows = [
-        f"| `{field.name}` | {_type_name(field)} | {_default(field)} | {_description(field)} |"
-        for field in msgspec.structs.fields(Values)
-    ]
-    return _PAGE.format(rows="\n".join(rows))
-
-
-_PAGE = """\
-# Settings
-
-<!-- Generated from src/zot/agent/settings.py by `make generate`; do not edit. -->
-
-Settings live in `config.json` in zot's home: `$ZOT_HOME`, else `$XDG_STATE_HOME/zot`, else
-`~/.local/state/zot` (macOS: `~/Library/Application Support/zot`). A flag beats a setting, a setting beats the
-default. Keys zot does not know are kept. A wrong value is reported in one line and ignored; a file that is
-not JSON is reported, left alone, and moved to `config.json.bad` by the first save.
-
-| key | type | default | meaning |
-|---|---|---|---|
-{rows}
-"""
-
-
 def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> Values:
     if not raw:
         return Values()  # spares most starts the 2 ms it takes to look at the types
@@ -238,21 +213,3 @@ def _reason(error: msgspec.ValidationError) -> str:
     for name, word in _WORDS.items():
         text = text.replace(f"`{name}`", word)
     return text[0].lower() + text[1:]
-
-
-def _description(field: msgspec.structs.FieldInfo) -> str:
-    return next(m.description or "" for m in field.type.__metadata__ if isinstance(m, Meta) and m.description)
-
-
-def _default(field: msgspec.structs.FieldInfo) -> str:
-    value = field.default if field.default is not msgspec.NODEFAULT else None
-    return "–" if value in (None, "", ()) else f"`{msgspec.json.encode(value).decode()}`"
-
-
-def _type_name(field: msgspec.structs.FieldInfo) -> str:
-    """The JSON type in words."""
-    schema = msgspec.json.schema(field.type)
-    parts: list[dict[str, str]] = schema.get("anyOf", [schema])
-    words = {"boolean": "true/false", "array": "list", "integer": "number", "number": "number", "object": "object"}
-    kinds = [words.get(part.get("type", ""), "text") for part in parts if part.get("type") != "null"]
-    return " or ".join(dict.fromkeys(kinds))

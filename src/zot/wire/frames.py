@@ -12,8 +12,6 @@ from typing import Any, Literal
 import msgspec
 
 PROTOCOL_VERSION = 1
-MAX_LINE = 8 * 1024 * 1024  # from a child, its line end included
-MAX_DEPTH = 64
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

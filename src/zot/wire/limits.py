@@ -1,11 +1,8 @@
-"""Every number of the extension wire, by name. The host imports them; the protocol reference prints ``NUMBERS``.
-
-Times are seconds, sizes are bytes.
-"""
+"""Every number of the extension wire, by name; the protocol reference prints them. Times are seconds, sizes bytes."""
 
 from __future__ import annotations
 
-from zot.wire.frames import MAX_DEPTH, MAX_LINE, PROTOCOL_VERSION
+MAX_LINE = 8 * 1024 * 1024  # from a child, its line end included
 
 IDLE_READY = 0.25  # silence after hello_ack that counts as `ready`
 READY_GRACE = 3.0  # all children together, at start and at reload
@@ -37,38 +34,3 @@ SHUTDOWN_EACH = 0.1  # what a child gets whose turn comes after the deadline
 TERMINATE_GRACE = 1.0  # between SIGTERM and SIGKILL
 
 SDK_HANDLERS_GRACE = 1.0  # what an author SDK gives running handlers before it acknowledges `shutdown`
-
-
-def _seconds(value: float) -> str:
-    return f"{value * 1000:g} ms" if value < 1 else f"{value:g} s"
-
-
-def _size(value: int) -> str:
-    return f"{value // 1024**2} MiB" if value >= 1024**2 else f"{value // 1024} KiB"
-
-
-def numbers() -> list[tuple[str, str]]:
-    """What and how much, as the reference page shows them."""
-    delays = ", ".join(f"{delay:g}" for delay in RESTART_DELAYS)
-    return [
-        ("protocol version", str(PROTOCOL_VERSION)),
-        ("longest line from a child", f"{_size(MAX_LINE)}, its line end included; a longer one is skipped"),
-        ("deepest nesting", str(MAX_DEPTH)),
-        ("silence that counts as `ready`", _seconds(IDLE_READY)),
-        ("wait for readiness, at start and at reload", f"{_seconds(READY_GRACE)} for all together"),
-        ("the same for `--ext` in print and JSON mode", _seconds(READY_GRACE_EXPLICIT)),
-        ("wait for `hello`", _seconds(HELLO_DEADLINE)),
-        ("wait for the exit after stdout closed before `hello`", _seconds(EXIT_AFTER_EOF)),
-        ("restart after a crash", f"{delays} s, then no more; {_seconds(RESTART_RESET)} of life reset the count"),
-        ("answer to a command", _seconds(COMMAND_REPLY)),
-        ("answer to a tool call", f"{_seconds(TOOL_REPLY)} (config `extension_tool_timeout_s`)"),
-        ("answer of an interactive tool", "no limit"),
-        ("answer to an interception", f"{_seconds(INTERCEPT_REPLY)} per child, then allow; a guard: block"),
-        ("`system_prompt` of an answer", f"{_size(MAX_SYSTEM_PROMPT)} encoded"),
-        ("`call_tool`", f"{_seconds(CALL_TOOL_REPLY)}; result {_size(CALL_TOOL_RESULT)}; chain {CALL_TOOL_CHAIN}"),
-        ("observed tool result", f"{_size(OBSERVED_RESULT)}, {OBSERVED_BLOCKS} blocks"),
-        ("frames waiting for one child", f"{QUEUE_FRAMES} or {_size(QUEUE_BYTES)}, then it is disconnected"),
-        ("one blocking write", _seconds(WRITE_DEADLINE)),
-        ("shutdown", f"{_seconds(SHUTDOWN_TOTAL)} for all, at least {_seconds(SHUTDOWN_EACH)} each"),
-        ("between SIGTERM and SIGKILL", _seconds(TERMINATE_GRACE)),
-    ]

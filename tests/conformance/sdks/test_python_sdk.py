@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import zot.ext
-from generate.schema import child_frames
+from generate.extension.shapes import child_frames
 from tests.conformance.sdks.pipe_host import PipeHost
 from tests.conformance.sdks.suite import SdkSuite
 from zot.ext import Extension, ToolContext

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.plain_user import plain_user
-from zot.agent.settings import Settings, Values, parse_reasoning, settings_page
+from zot.agent.settings import Settings, Values, parse_reasoning
 from zot.errors import ConfigError
 from zot.system.files import zot_home
 
@@ -179,18 +179,6 @@ def test_a_write_that_fails_is_an_error_naming_the_file(tmp_path: Path) -> None:
 )
 def test_levels_are_read_as_people_write_them(text: str, level: str | None) -> None:
     assert parse_reasoning(text) == level
-
-
-def test_the_page_names_every_setting_with_its_meaning() -> None:
-    page = settings_page()
-    for name in Values.__struct_fields__:
-        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
-        assert len(row.split("|")[-2].strip()) > 10
-
-
-def test_the_page_in_the_docs_is_current() -> None:
-    path = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
-    assert path.read_text(encoding="utf-8") == settings_page()
 
 
 def test_zot_home_beats_every_other_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,12 +54,13 @@ def render(width: int, colour: bool) -> str:
     paint = _Paint(colour)
     columns = max(40, width or 96)
     lines = [paint("1;36", "zot") + " — a coding agent for the terminal", paint("2", "─" * columns), ""]
-    for title, rows in _sections():
+    for title, rows in sections():
         lines += [paint("1", title), *_rows(rows, columns, paint), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _sections() -> list[tuple[str, list[tuple[str, str]]]]:
+def sections() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every row by section, as the reference page shows them too."""
     above = {MODES: USAGE, EXT: EXTENSIONS}
     sections: dict[str, list[tuple[str, str]]] = {MODES: list(USAGE), "First minute": list(FIRST_MINUTE)}
     for flag in FLAGS:
@@ -87,19 +88,3 @@ def _room(stream: TextIO) -> tuple[int, bool]:
         return os.get_terminal_size(stream.fileno()).columns, colour
     except (OSError, ValueError):
         return 0, colour
-
-
-def reference_page() -> str:
-    """``docs/reference/command-line.md``, generated from the same tables."""
-    lines = [
-        "# Command line",
-        "",
-        "<!-- Generated from src/zot/agent/cli/flags.py by `make generate`; do not edit. -->",
-        "",
-        "Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument",
-        "whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.",
-    ]
-    for title, rows in _sections():
-        lines += ["", f"## {title}", "", "| | |", "|---|---|"]
-        lines += [f"| `{label.replace('|', chr(92) + '|')}` | {text} |" for label, text in rows]
-    return "\n".join(lines) + "\n"

@@ -29,8 +29,8 @@ from zot.system.files import zot_home
 from zot.system.process_table import command_of
 from zot.system.processes import ProcessTree, spawn
 from zot.wire.codec import encode
-from zot.wire.frames import MAX_LINE, PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
-from zot.wire.limits import EXIT_AFTER_EOF, IDLE_READY, SHUTDOWN_TOTAL, TERMINATE_GRACE
+from zot.wire.frames import PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
+from zot.wire.limits import EXIT_AFTER_EOF, IDLE_READY, MAX_LINE, SHUTDOWN_TOTAL, TERMINATE_GRACE
 from zot.wire.lines import Lines
 
 _READ = 256 * 1024

@@ -17,7 +17,7 @@ from tests.unit.agent.skills.example_files import blocks, example_files, skill_t
 from zot.errors import BadFrame
 from zot.wire import limits
 from zot.wire.codec import decode_child, decode_host, encode
-from zot.wire.frames import MAX_LINE, Frame
+from zot.wire.frames import Frame
 
 NAME = "write-zot-extension"
 TEXT = " ".join(skill_text(NAME).split())
@@ -194,7 +194,7 @@ def test_its_numbers_are_those_of_the_protocol() -> None:
         f"| `call_tool` | {limits.CALL_TOOL_REPLY:g} s, a result of {limits.CALL_TOOL_RESULT // 1024} KiB, "
         f"{limits.CALL_TOOL_CHAIN} tools in a chain |",
         f"| shutdown | {limits.SHUTDOWN_TOTAL:g} s in all, then SIGTERM, {limits.TERMINATE_GRACE:g} s later SIGKILL |",
-        f"| line from an extension | {MAX_LINE // mib} MiB |",
+        f"| line from an extension | {limits.MAX_LINE // mib} MiB |",
         f"| {limits.QUEUE_FRAMES} or {limits.QUEUE_BYTES // mib} MiB, then it is disconnected |",
     ):
         assert words in TEXT

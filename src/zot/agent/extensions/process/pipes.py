@@ -17,7 +17,6 @@ from pathlib import Path
 
 from zot.system.processes import ProcessTree, spawn
 from zot.wire import limits
-from zot.wire.frames import MAX_LINE
 from zot.wire.lines import Lines
 
 _READ = 2 * 1024
@@ -35,7 +34,7 @@ class ExtensionProcess:
         self.tree = tree
         self._receive = receive
         self._stdout: int | None = stdout
-        self._lines = Lines(MAX_LINE - 1)  # the line feed counts
+        self._lines = Lines(limits.MAX_LINE - 1)  # the line feed counts
         self._backlog: deque[bytes | None] = deque()
         self._at_end = False
         self._going_on = False

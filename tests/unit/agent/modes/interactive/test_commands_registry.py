@@ -8,7 +8,7 @@ import pytest
 
 from zot.agent.extensions.registry import BUILTIN_COMMANDS
 from zot.agent.modes.interactive.commands import registry
-from zot.agent.modes.interactive.commands.registry import COMMANDS, commands_page, find, meant, parse
+from zot.agent.modes.interactive.commands.registry import COMMANDS, find, meant, parse
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -45,11 +45,6 @@ def test_what_counts_as_a_command(text: str, parsed: tuple[str, str] | None) -> 
 def test_a_command_is_found_by_its_alias() -> None:
     assert find("quit") is find("exit")
     assert find("nope") is None
-
-
-def test_the_page_names_every_command() -> None:
-    page = commands_page()
-    assert all(f"`/{command.name}" in page for command in COMMANDS)
 
 
 @pytest.mark.parametrize(

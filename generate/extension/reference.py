@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from generate.schema import Key, Shape, child_frames, host_frames, objects
-from zot.wire import frames
-from zot.wire.limits import numbers
+from generate.extension.shapes import Key, Shape, child_frames, host_frames, objects
+from zot.system import strict_json
+from zot.wire import frames, limits
 
 _INTRODUCTION = """\
 # The extension protocol
@@ -55,7 +55,7 @@ def page() -> str:
         "## Names\n",
         _names(),
         "## Numbers\n",
-        _table(("what", "value"), [(what, value) for what, value in numbers()]),
+        _table(("what", "value"), numbers()),
     ]
     return "\n".join(parts)
 
@@ -90,3 +90,49 @@ def _names() -> str:
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def numbers() -> list[tuple[str, str]]:
+    """What and how much, as the reference page shows them."""
+    delays = ", ".join(f"{delay:g}" for delay in limits.RESTART_DELAYS)
+    reset, waiting = _seconds(limits.RESTART_RESET), _size(limits.QUEUE_BYTES)
+    nested = f"result {_size(limits.CALL_TOOL_RESULT)}; chain {limits.CALL_TOOL_CHAIN}"
+    return [
+        ("protocol version", str(frames.PROTOCOL_VERSION)),
+        ("longest line from a child", f"{_size(limits.MAX_LINE)}, its line end included; a longer one is skipped"),
+        ("deepest nesting", str(strict_json.MAX_DEPTH)),
+        ("silence that counts as `ready`", _seconds(limits.IDLE_READY)),
+        ("wait for readiness, at start and at reload", f"{_seconds(limits.READY_GRACE)} for all together"),
+        ("the same for `--ext` in print and JSON mode", _seconds(limits.READY_GRACE_EXPLICIT)),
+        ("wait for `hello`", _seconds(limits.HELLO_DEADLINE)),
+        ("wait for the exit after stdout closed before `hello`", _seconds(limits.EXIT_AFTER_EOF)),
+        (
+            "restart after a crash",
+            f"{delays} s, then no more; {reset} of life reset the count",
+        ),
+        ("answer to a command", _seconds(limits.COMMAND_REPLY)),
+        ("answer to a tool call", f"{_seconds(limits.TOOL_REPLY)} (config `extension_tool_timeout_s`)"),
+        ("answer of an interactive tool", "no limit"),
+        ("answer to an interception", f"{_seconds(limits.INTERCEPT_REPLY)} per child, then allow; a guard: block"),
+        ("`system_prompt` of an answer", f"{_size(limits.MAX_SYSTEM_PROMPT)} encoded"),
+        (
+            "`call_tool`",
+            f"{_seconds(limits.CALL_TOOL_REPLY)}; {nested}",
+        ),
+        ("observed tool result", f"{_size(limits.OBSERVED_RESULT)}, {limits.OBSERVED_BLOCKS} blocks"),
+        (
+            "frames waiting for one child",
+            f"{limits.QUEUE_FRAMES} or {waiting}, then it is disconnected",
+        ),
+        ("one blocking write", _seconds(limits.WRITE_DEADLINE)),
+        ("shutdown", f"{_seconds(limits.SHUTDOWN_TOTAL)} for all, at least {_seconds(limits.SHUTDOWN_EACH)} each"),
+        ("between SIGTERM and SIGKILL", _seconds(limits.TERMINATE_GRACE)),
+    ]
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1000:g} ms" if value < 1 else f"{value:g} s"
+
+
+def _size(value: int) -> str:
+    return f"{value // 1024**2} MiB" if value >= 1024**2 else f"{value // 1024} KiB"

@@ -1,10 +1,123 @@
-"""What each key of the RPC wire means, in one sentence: the words of its JSON Schema and reference page.
+"""The RPC structs as data: keys in wire order, what each holds and means, and their JSON Schema.
 
-A bare key speaks for every struct; ``Struct.key`` speaks for one.
+The schema, the reference page and the client libraries' types are made from it. A key without a sentence in MEANINGS
+fails the generator.
 """
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+
+from zot.wire import rpc_frames
+
+
+class Field(NamedTuple):
+    """``annotation`` is without null and absence, which ``nullable`` and ``optional`` say."""
+
+    name: str
+    annotation: Any
+    optional: bool
+    nullable: bool
+
+
+class Shape(NamedTuple):
+    """One struct; ``type`` is its tag, empty for objects inside others."""
+
+    name: str
+    type: str
+    doc: str
+    fields: tuple[Field, ...]
+
+
+def commands() -> list[Shape]:
+    return [shape_of(struct) for struct in get_args(rpc_frames.AnyCommand)]
+
+
+def events() -> list[Shape]:
+    return [shape_of(struct) for struct in get_args(rpc_frames.KnownEvent)]
+
+
+def data() -> dict[str, Shape]:
+    """What each command answers with."""
+    return {command: shape_of(struct) for command, struct in rpc_frames.DATA.items()}
+
+
+def content() -> list[Shape]:
+    return [shape_of(struct) for struct in get_args(rpc_frames.Content)]
+
+
+def objects() -> list[Shape]:
+    """The plain objects inside the others."""
+    plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
+    return [shape_of(struct) for struct in plain]
+
+
+def shape_of(struct: type[msgspec.Struct]) -> Shape:
+    config = struct.__struct_config__
+    fields = tuple(_field(each, config.omit_defaults) for each in msgspec.structs.fields(struct))
+    doc = " ".join((struct.__doc__ or "").split()).replace("``", "`")
+    return Shape(struct.__name__, config.tag if isinstance(config.tag, str) else "", doc, fields)
+
+
+def _field(field: msgspec.structs.FieldInfo, omit_defaults: bool) -> Field:
+    parts = members(field.type)
+    kept = [part for part in parts if part not in (type(None), msgspec.UnsetType)]
+    optional = not field.required and (omit_defaults or msgspec.UnsetType in parts)
+    return Field(field.name, reduce(or_, kept), optional, type(None) in parts)
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """The parts of a union; a single type is its own only part."""
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def item_of(annotation: Any) -> Any:
+    """What a repeated key repeats, or None."""
+    return get_args(annotation)[0] if get_origin(annotation) is tuple else None
+
+
+def choices_of(annotation: Any) -> tuple[str, ...]:
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def schema() -> str:
+    """``docs/schema/rpc.json``: commands and server lines, with the data of each response by command."""
+    commands, lines = get_args(rpc_frames.AnyCommand), get_args(rpc_frames.ServerLine)
+    answers = tuple(dict.fromkeys(rpc_frames.DATA.values()))
+    _, definitions = msgspec.json.schema_components((*commands, *lines, *answers), ref_template="#/$defs/{name}")
+    for name, definition in definitions.items():
+        _explain(name, definition, command=name in {struct.__name__ for struct in commands})
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Lines of zot rpc, protocol version 1.",
+        "oneOf": [{"$ref": "#/$defs/Command"}, {"$ref": "#/$defs/ServerLine"}],
+        "data": {command: _ref(struct) for command, struct in rpc_frames.DATA.items()},
+        "$defs": {
+            "Command": {"description": "What a client writes.", "oneOf": [_ref(struct) for struct in commands]},
+            "ServerLine": {"description": "What zot writes.", "oneOf": [_ref(struct) for struct in lines]},
+            **definitions,
+        },
+    }
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+
+
+def _ref(struct: type[msgspec.Struct]) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{struct.__name__}"}
+
+
+def _explain(name: str, definition: dict[str, Any], *, command: bool) -> None:
+    definition["description"] = " ".join(definition.get("description", "").split()).replace("``", "`")
+    for key, value in definition["properties"].items():
+        if key != "type":
+            value["description"] = meaning(name, key, command=command)
+
+
+# A bare key speaks for every struct, ``Struct.key`` for one.
 MEANINGS: dict[str, str] = {
     "id": "The tool call's id.",
     "Command.id": "Free choice; the response repeats it.",

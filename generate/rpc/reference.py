@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from generate.rpc_meanings import meaning
-from generate.rpc_shapes import (
+from generate.rpc.shapes import (
     Field,
     Shape,
     choices_of,
@@ -14,9 +13,12 @@ from generate.rpc_shapes import (
     data,
     events,
     item_of,
+    meaning,
     members,
     objects,
+    shape_of,
 )
+from zot.wire.rpc_frames import Response
 
 _INTRODUCTION = """\
 # The RPC protocol, line by line
@@ -56,7 +58,7 @@ def page() -> str:
     answers = data()
     parts = [_INTRODUCTION, _COMMANDS]
     parts += [_command(shape, answers.get(shape.type)) for shape in commands()]
-    parts += [_RESPONSES, _table(_response())]
+    parts += [_RESPONSES, _table(shape_of(Response))]
     parts += [_EVENTS, *(_section(shape) for shape in events())]
     parts += ["## Objects\n", *(_section(shape) for shape in (*content(), *objects()))]
     return "\n".join(parts)
@@ -73,13 +75,6 @@ def _command(shape: Shape, answer: Shape | None) -> str:
 def _section(shape: Shape, *, command: bool = False) -> str:
     title = f"### `{shape.type or shape.name}`\n\n{shape.doc}\n"
     return title + ("\n" + _table(shape, command=command) if shape.fields else "")
-
-
-def _response() -> Shape:
-    from generate.rpc_shapes import shape_of
-    from zot.wire.rpc_frames import Response
-
-    return shape_of(Response)
 
 
 def _table(shape: Shape, *, command: bool = False) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from generate.schema import Key, Shape, child_frames, host_frames, objects
+from generate.extension.shapes import Key, Shape, child_frames, host_frames, objects
 from zot.wire import codec
 
 _OBJECTS = {shape.name: shape for shape in objects()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from generate.rpc_shapes import (
+from generate.rpc.shapes import (
     Field,
     Shape,
     choices_of,
