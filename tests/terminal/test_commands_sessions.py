@@ -131,7 +131,7 @@ def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: Op
 def test_resuming_restores_the_sessions_model_also_after_a_provider_switch(
     serve: Any, open_zot: OpenZot, zot: Zot
 ) -> None:
-    """iface-186, iface-183: what is loaded goes into the agent of now."""
+    """iface-186, iface-183: the session's model is used again, even after a provider switch."""
     server = serve([Say("apples answer"), Say("pears answer"), Say("more apples")])
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)

@@ -156,7 +156,7 @@ def working_directory(typed: str) -> Path:
 
 
 async def _open_session(flags: Flags, store: SessionStore) -> Session | None:
-    """The session to go on with, if one was asked for and exists."""
+    """The session to continue, if one was asked for and exists."""
     if flags.no_session:
         return None
     path = Path(os.path.expanduser(flags.session)) if flags.session else None
@@ -238,7 +238,7 @@ def _extension_host(
         trust=TrustStore(home),
         trust_project=flags.trust_project,
         tool_timeout_s=settings.values.extension_tool_timeout_s,
-        session_id=lambda: workspace.exported.get("ZOT_SESSION_ID", ""),  # of now: `clear` begins another
+        session_id=lambda: workspace.exported.get("ZOT_SESSION_ID", ""),  # the current one: `clear` begins another
         explicit_grace_s=READY_GRACE_EXPLICIT if headless else 0,
     )
 
@@ -296,7 +296,7 @@ def _connect(resolved: Resolved, pool: HttpPool) -> Client:
 
 
 def choose_session(flags: Flags) -> None:
-    """``--resume`` without a screen: ask on stderr, read a number from stdin, and go on with that session."""
+    """``--resume`` without a screen: ask on stderr, read a number from stdin, and continue that session."""
     import sys
 
     from zot.agent.cli.sessions import choose

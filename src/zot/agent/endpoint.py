@@ -43,7 +43,7 @@ def endpoint_for(
 
 
 def api_for(provider: Provider, credential: Credential | None) -> Api:
-    """The dialect: a login may speak another one than a key."""
+    """The dialect: a login may use a different one than a key."""
     oauth = credential is not None and credential.method == "oauth"
     return provider.oauth_api if oauth and provider.oauth_api else provider.api
 

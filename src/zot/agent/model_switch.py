@@ -1,4 +1,4 @@
-"""Another model, of the same provider or of another, for an agent that is built already. Transcript and cost stay."""
+"""Another model, of the same provider or of another, for an agent that already exists. Transcript and cost stay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def switch_model(runtime: Runtime, flags: Flags, model_id: str, environ: M
 
 
 def exchange_model(runtime: Runtime, flags: Flags, model_id: str, environ: Mapping[str, str] | None = None) -> Client:
-    """The same at once, for callers that cannot wait; returns the client of before, theirs to close."""
+    """The same at once, for callers that cannot wait; returns the previous client, which is theirs to close."""
     if runtime.agent.busy:
         raise AgentBusy("agent is busy")
     provider = runtime.resolved.provider
@@ -32,7 +32,7 @@ def exchange_model(runtime: Runtime, flags: Flags, model_id: str, environ: Mappi
 
 
 async def move_to(runtime: Runtime, query: Query, environ: Mapping[str, str] | None = None) -> list[str]:
-    """Go on with any model of any provider; returns what there is to say about it.
+    """Continue with any model of any provider; returns what there is to say about it.
 
     UsageError for a model nobody has, NotLoggedIn without a credential; nothing changed then."""
     # In a thread: a key may come from a program that takes its time.
@@ -61,7 +61,7 @@ def _resolved(runtime: Runtime, query: Query, environ: Mapping[str, str] | None)
 
 
 def adopt(runtime: Runtime, resolved: Resolved) -> Client:
-    """Everything that names the model now names this one; returns the client of before, the caller's to close."""
+    """Everything that names the model now names this one; returns the previous client, for the caller to close."""
     before = runtime.agent.client
     runtime.agent.set_model(_client(runtime, resolved), resolved.model)
     runtime.resolved = resolved

@@ -1,6 +1,6 @@
 """Which provider, model, address and credential a run uses; decided here and nowhere else.
 
-What was typed beats what a resumed session remembers, which beats the settings, which beat the defaults. Something
+What was typed wins over what a resumed session remembers, that over the settings, those over the defaults. Something
 typed wrong is an error. Something stale in a session or in the settings falls back, and each fallback is exactly
 one notice. ``resolve`` reads files, may run a key command and may repair a stale setting; it opens no connection.
 """
@@ -69,7 +69,7 @@ def resolve(
 
 
 def require_credential(resolved: Resolved) -> None:
-    """For modes that cannot ask: NotLoggedIn when the run would have to. It carries the notices, too."""
+    """For modes that cannot ask: NotLoggedIn when the run would have to. It carries the notices too."""
     if resolved.missing:
         raise NotLoggedIn("; ".join([*resolved.notices, resolved.missing]))
 

@@ -100,7 +100,7 @@ class Runtime:
         host.session_started()
 
     async def reload_extensions(self) -> ReloadStats | None:
-        """``/reload-ext``: all of them anew, with the model of now; the conversation goes on. Needs the agent idle."""
+        """``/reload-ext``: restart them with the current model; the conversation continues. Needs an idle agent."""
         if self.extensions is None:
             return None
         self.extensions.provider, self.extensions.model = self.agent.model.provider, self.agent.model.id

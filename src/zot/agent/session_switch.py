@@ -1,6 +1,6 @@
-"""Another conversation for an agent that is built already: a stored one, or an empty one.
+"""Another conversation for an agent that already exists: a stored one, or an empty one.
 
-The session of before is complete on disk when the next one begins. The model goes on with the last messages; the file
+The previous session is complete on disk when the next one begins. The model continues with the last messages; the file
 keeps all of them. The agent must be idle.
 """
 
@@ -29,7 +29,7 @@ async def open_session(runtime: Runtime, path: Path) -> Session:
 
 
 def new_session(runtime: Runtime) -> None:
-    """An empty conversation with the model, tools and extensions of now; cost and context begin at zero."""
+    """An empty conversation with the current model, tools and extensions; cost and context begin at zero."""
     runtime.start_over()
     runtime.agent.seed_cost(Usage())
     if runtime.extensions is not None:
@@ -38,7 +38,7 @@ def new_session(runtime: Runtime) -> None:
 
 
 def hydrated(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """What the model goes on with: the last messages, and the summary of what was before them if there is one."""
+    """What the model continues with: the last messages, and the summary of what was before them if there is one."""
     tail = window(messages)
     first = messages[0] if messages else None
     if first is not None and first.meta.get("compaction") and tail and tail[0] is not first:

@@ -25,7 +25,7 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def read_text(path: Path, limit: int) -> TextFile:
-    """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or no regular file."""
+    """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or not a regular file."""
     fd = open_regular(path)
     with open(fd, "rb") as file:
         size = os.fstat(fd).st_size
@@ -36,7 +36,7 @@ def read_text(path: Path, limit: int) -> TextFile:
 
 
 def _decode(data: bytes, *, final: bool) -> tuple[str, bool]:
-    """Decode UTF-8; a character the cut went through is left off and is no damage."""
+    """Decode UTF-8; a character the cut went through is left off and does not count as damage."""
     try:
         return codecs.utf_8_decode(data, "strict", final)[0], False
     except UnicodeDecodeError:

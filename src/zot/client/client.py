@@ -112,7 +112,7 @@ class Client:
     def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> AsyncIterator[Event]:
         """The events, in order, ending after ``done``; sent when first read. Leaving the loop aborts the prompt.
 
-        Raises CommandFailed (an image that is none), ProcessGone, or NoAnswer when zot is there but silent."""
+        Raises CommandFailed (an image that cannot be read), ProcessGone, or NoAnswer when zot is there but silent."""
         blocks = [image_block(image) for image in images]
         pictures = tuple(rpc.Image(mime_type=block.mime_type, data=block.data) for block in blocks)
         return self._run(rpc.Prompt(message=text, images=pictures))

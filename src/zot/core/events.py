@@ -115,7 +115,7 @@ class CompactDone(msgspec.Struct, frozen=True, tag="compact_done"):
 
 
 class Notice(msgspec.Struct, frozen=True, tag="notice"):
-    """Something the user should know that is no part of the conversation (a retry, a repair)."""
+    """Something the user should know that is not part of the conversation (a retry, a repair)."""
 
     text: str
     level: Literal["info", "warn", "error"] = "info"

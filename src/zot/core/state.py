@@ -135,7 +135,7 @@ class AgentState:
         self._edited_system = None
 
     async def settle_system(self) -> None:
-        """Let the editor see the prompt, unless it has; what changes meanwhile is shown to it anew."""
+        """Let the editor see the prompt, unless it has; what changes meanwhile is shown to it again."""
         while self.system_editor is not None and not self._system_is_settled():
             base, rebuilds = self.system(self.specs), self._system_rebuilds
             text = await self.system_editor(base)

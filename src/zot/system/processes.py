@@ -65,7 +65,7 @@ class ProcessTree:
         return self.exit_code is not None and _nobody(os.killpg, self.pid)
 
     def send(self, number: int) -> list[Process]:
-        """Signal the whole tree; returns whom it found."""
+        """Signal the whole tree; returns the processes it found."""
         return _signal_all(self.members, number)
 
     async def stop(self, grace: float = STOP_GRACE) -> None:

@@ -67,7 +67,7 @@ def _as_background(code: int) -> int:
 
 
 def parse(value: Any, variables: Mapping[str, Any] | None = None) -> Colour | None:
-    """A colour as a theme writes it; None when it is none."""
+    """A colour as a theme writes it; None when it is not a colour."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -16,7 +16,7 @@ _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}
 
 
 class DiffLine(msgspec.Struct, frozen=True):
-    """``sign`` is ``+``, ``-``, a space, or empty for a row that is no line (a skip, a header)."""
+    """``sign`` is ``+``, ``-``, a space, or empty for a row that is not a line (a skip, a header)."""
 
     sign: str
     number: int
@@ -44,7 +44,7 @@ def unnumbered(rows: Sequence[str]) -> list[DiffLine]:
 
 
 def unified(text: str) -> list[DiffLine] | None:
-    """A unified diff numbered from its hunk headers; None when the text is none."""
+    """A unified diff numbered from its hunk headers; None when the text is not a diff."""
     if not ("\n+++ " in text and _HUNK.search(text)):
         return None
     return list(_unified(text.rstrip("\n").split("\n")))

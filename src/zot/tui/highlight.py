@@ -128,7 +128,7 @@ def _role_of(token: Any) -> str:
 
 
 def styles_of(name: str) -> dict[str, str] | None:
-    """A pygments style as style strings by syntax role; None when there is none of that name."""
+    """A pygments style as style strings by syntax role; None when no style has that name."""
     from pygments import styles
     from pygments.token import string_to_tokentype
     from pygments.util import ClassNotFound

@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 class LiveRegion:
-    """``reflows``: whether the terminal breaks long rows anew when it gets narrower, as most do."""
+    """``reflows``: whether the terminal re-wraps long rows when it gets narrower, as most do."""
 
     def __init__(self, *, reflows: bool = True) -> None:
         self._reflows = reflows
@@ -121,5 +121,5 @@ class LiveRegion:
         return f"{BEGIN}{move}\x1b[J{SHOW_CURSOR}{END}"
 
     def forget(self) -> None:
-        """Something else wrote to the terminal: begin anew where the cursor is."""
+        """Something else wrote to the terminal: start over where the cursor is."""
         self._rows, self._cursor, self._width, self._hidden = [], Place(0, 0), 0, False

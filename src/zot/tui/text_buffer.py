@@ -130,7 +130,7 @@ class TextBuffer:
     def _healed(
         self, start: Position, end: Position, units: list[str]
     ) -> tuple[Position, list[str], list[str], Position]:
-        """The same change with characters that now touch read anew: where, what goes, what comes, the cursor."""
+        """The same change with characters that now touch read again: where, what goes, what comes, the cursor."""
         left, right = self.lines[start.line], self.lines[end.line]
         edges = [*left[start.column - 1 : start.column], *units[:1], *units[-1:], *right[end.column : end.column + 1]]
         removed = self.units(start, end)
@@ -168,7 +168,7 @@ def end_of(start: tuple[int, int], units: Sequence[str]) -> Position:
 
 
 def segmented(units: Iterable[str]) -> Iterator[str]:
-    """The same text, its characters read anew; tokens and newlines stay what they are."""
+    """The same text, its characters read again; tokens and newlines stay what they are."""
     run: list[str] = []
     for unit in units:
         if isinstance(unit, Token) or unit == "\n":

@@ -42,7 +42,7 @@ def text_end(buffer: TextBuffer, at: Position) -> Position:
 
 
 def first_letter(buffer: TextBuffer, at: Position) -> Position:
-    """The first place of the line that is no space."""
+    """The first place of the line that is not a space."""
     line = buffer.lines[at.line]
     return Position(at.line, next((i for i, unit in enumerate(line) if not unit.isspace()), 0))
 
@@ -112,7 +112,7 @@ def next_word(buffer: TextBuffer, at: Position) -> Position:
 
 
 def _first_of_word(buffer: TextBuffer, at: Position) -> Position:
-    """The first place from here that is no space; an empty line counts as a word."""
+    """The first place from here that is not a space; an empty line counts as a word."""
     number, column = at
     while True:
         line = buffer.lines[number]

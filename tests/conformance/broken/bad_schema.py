@@ -1,4 +1,4 @@
-"""A type that is none."""
+"""A type that does not exist."""
 # breaks: registration.schemas
 
 from good import Good

@@ -134,7 +134,7 @@ def _fail(text: str) -> int:
 
 
 def _silence_stdout() -> None:
-    """Python would complain about the closed pipe once more while it shuts down."""
+    """Python would complain about the closed pipe again while it shuts down."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

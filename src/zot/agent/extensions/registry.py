@@ -1,7 +1,7 @@
 """Who owns which name. The first registration wins; at the start, where all register at once, load order decides.
 
 Command names are matched without regard to case and never cover a built-in one. When a child ends, its names become
-free; a name it had shadowed stays unowned until somebody registers it anew.
+free; a name it had shadowed stays unowned until somebody registers it again.
 """
 
 from __future__ import annotations

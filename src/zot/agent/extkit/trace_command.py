@@ -76,7 +76,7 @@ def _follow(path: Path, name: str, show: Show) -> int:
 
 
 def _growing(path: Path) -> Iterator[bytes]:
-    """Whole lines, as they come; a file that was begun anew is read from its beginning."""
+    """Whole lines, as they come; a file that was started over is read from its beginning."""
     lines, place = Lines(), 0
     while True:
         size = path.stat().st_size if path.exists() else 0
@@ -93,7 +93,7 @@ def _growing(path: Path) -> Iterator[bytes]:
 
 
 def _traced(line: bytes) -> TracedFrame | None:
-    """None for what is no frame: the other records of a recording, or damage."""
+    """None for what is not a frame: the other records of a recording, or damage."""
     try:
         return msgspec.json.decode(line, type=TracedFrame)
     except (msgspec.MsgspecError, UnicodeDecodeError):

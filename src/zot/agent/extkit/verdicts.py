@@ -63,7 +63,7 @@ class Verdicts:
         self._skipped.setdefault(id, why)
 
     def skip_rest(self, why: str) -> None:
-        """Everything nobody has said a word about, because of this."""
+        """Every check without a result yet is skipped for this reason."""
         for id in self._checks:
             if id not in self._failed and id not in self._warned and id not in self._passed:
                 self.skipped(id, why)

@@ -1,6 +1,6 @@
 """A private file of JSON lines that grows while zot runs: traces and recordings.
 
-One write per line, nothing kept in memory, mode 0600; a full disk ends the file and is told once, never the run.
+One write per line, nothing kept in memory, mode 0600; a full disk ends the file, never the run, and is reported once.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Recorder:
         self._file.write(b'{"type":"frame",' + msgspec.json.encode(traced)[1:])
 
     def join(self, agent: Agent) -> None:
-        """Record what the agent says and what passes between it and its model, also after a change of model."""
+        """Record what the agent says and what passes between it and its model, even after a change of model."""
 
         def watch(event: AgentEvent) -> None:
             if not isinstance(agent.client, RecordingClient):

@@ -34,7 +34,7 @@ class CappedRows:
 
 
 def whole_characters(data: bytes) -> bytes:
-    """Without a sequence at the end that was cut short; bytes that are no UTF-8 anyway stay."""
+    """Without a sequence at the end that was cut short; bytes that are not UTF-8 anyway stay."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
         if byte & 0xC0 == 0x80:

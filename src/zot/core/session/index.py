@@ -34,7 +34,7 @@ def index_path(root: Path) -> Path:
 
 
 def indexed(root: Path, files: list[SessionFile]) -> list[Summary]:
-    """The summaries of ``files`` in their order; what is no session or cannot be read is left out."""
+    """The summaries of ``files`` in their order; what is not a session or cannot be read is left out."""
     if not files:
         return []
     try:

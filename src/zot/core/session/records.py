@@ -38,7 +38,7 @@ _NONE = msgspec.Raw()  # this very object is what an encoder leaves out as a def
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Every kind of block in one wide, tolerant shape.
 
-    ``arguments`` is the JSON object itself; text that is none is kept whole in ``arguments_text``. ``hunks`` is read
+    ``arguments`` is the JSON object itself; text that is not one is kept whole in ``arguments_text``. ``hunks`` is read
     apart: if another program means something else by it, the block is still good. ``server`` marks a call that the
     provider carried out itself, in files of a program that knows such calls.
     """

@@ -128,7 +128,7 @@ class Session:
     # What the user changes.
 
     def set_model(self, provider: str, model: str) -> None:
-        """Remember the model to go on with after a resume."""
+        """Remember the model to continue with after a resume."""
         if (provider, model) == (self.meta.provider, self.meta.model):
             return
         self.meta = msgspec.structs.replace(self.meta, provider=provider, model=model)
@@ -238,7 +238,7 @@ def _loaded_session(path: Path, writer: RowWriter, loaded: Replay) -> Session:
 
 
 def _meta_of(path: Path, loaded: Replay) -> Meta:
-    """A conversation whose meta row was damaged can still be opened; a file without either is no session."""
+    """A conversation whose meta row was damaged can still be opened; a file without either is not a session."""
     if loaded.meta is None and not loaded.messages:
         raise SessionCorrupt(f"{path} is not a session: it has neither a `meta` row nor a message")
     meta = loaded.meta or Meta(path.stem.rpartition("-")[2])

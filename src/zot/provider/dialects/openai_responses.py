@@ -166,7 +166,7 @@ def _said(block: Block, ids: Iterator[str], maker: tuple[str, str]) -> Iterator[
 
 
 def _reasoning(block: ReasoningBlock) -> Iterator[Item]:
-    """``summary`` is always present; plain reasoning text without id and seal is no item of this API."""
+    """``summary`` is always present; plain reasoning text without id and seal is not an item of this API."""
     if not (block.reasoning_id or block.encrypted_content):
         return
     item: Item = {"type": "reasoning"}

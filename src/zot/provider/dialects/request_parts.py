@@ -89,7 +89,7 @@ def reasoning_setting(request: Request, levels: Mapping[str, str]) -> str:
 
 
 def nearest_level(level: str, levels: Mapping[str, str]) -> str:
-    """The nearest level in ``levels``, of two equally near ones the lower; "off" is nobody's neighbour."""
+    """The nearest level in ``levels``, of two equally near ones the lower; "off" is never the nearest."""
     wanted = REASONING_LEVELS.index(level)
     present = [i for i, name in enumerate(REASONING_LEVELS) if name in levels and name != "off"]
     nearest = min(present, key=lambda i: (abs(i - wanted), i), default=None)

@@ -1,7 +1,7 @@
-"""Whom we believe: the system's certificate authorities, or those the environment names.
+"""Which certificates we accept: those of the system's authorities, or those the environment names.
 
 ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` come first, then ``REQUESTS_CA_BUNDLE``, then ``CURL_CA_BUNDLE``.
-A variable that names nothing is an error, because an empty trust store fails much later and darkly.
+A variable that names nothing is an error, because an empty trust store fails much later and without a clear reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``zot ext doctor``: why is it not there? Loads what a normal start loads, tells what became of each, stops it again.
+"""``zot ext doctor``: why is it missing? Loads what a normal start loads, reports on each, and stops it again.
 
 Untrusted project extensions are listed and not started. Nothing is installed, trusted or rewritten; what the children
 said is in their logs.

@@ -70,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """The manifest in ``directory``; ExtensionError carries the reason there is none."""
+    """The manifest in ``directory``; ExtensionError carries the reason when it cannot be used."""
     directory = Path(os.path.abspath(directory))
     fields = _decode(directory / FILE)
     themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())

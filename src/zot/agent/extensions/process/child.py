@@ -127,7 +127,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Greeted and not yet on its way out."""
+        """It has said hello and is not being stopped yet."""
         return self.state in ("greeting", "ready")
 
     def intercepting(self, event: str) -> bool:
@@ -245,7 +245,7 @@ class Child:
         return True
 
     def _leave(self) -> None:
-        """It can no longer be reached: whoever waits for it hears so now."""
+        """It can no longer be reached: whoever waits for it is told now."""
         stopping = self.state == "stopping"
         self.state = "stopping" if stopping else "gone"
         for timer in self._timers:
@@ -401,7 +401,7 @@ class Child:
                 question.set_exception(error)
 
     def _spoiled(self, kind: str, text: str) -> None:
-        """Garbage: whatever a guard was being asked, this is no allowance."""
+        """Garbage: whatever a guard was being asked, it does not count as permission."""
         if self.state == "starting":
             self._refuse(f"its first line is not a hello frame: {text}")
             return

@@ -66,7 +66,7 @@ class ChildLog:
         self._counts: dict[str, int] = {}
 
     def open(self, home: Path, version: str) -> int:
-        """A new life begins: the descriptor for the child's stderr. Without a log it is not started."""
+        """A new life begins; returns the descriptor for the child's stderr. Without a log the child is not started."""
         self.close()
         self._counts.clear()
         self._file = LogFile(home, self._name, version)

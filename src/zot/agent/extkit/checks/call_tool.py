@@ -59,7 +59,7 @@ def check_not_offered(run: Run) -> None:
 
 
 async def _provoke(run: Run) -> None:
-    """Use everything once more: now it may ask for tools."""
+    """Use everything again: now it may ask for tools."""
     for tool in run.callable_tools:
         await run.answered(tool_call(tool), "tools.answered", run.times.tool)
     for command in run.commands:

@@ -97,7 +97,7 @@ async def check_end(run: Run, id: str, *, shutdown: bool = True) -> None:
 
 
 async def check_start(run: Run, first: Run, id: str, offers: tuple[str, ...] = (), **extra: object) -> bool:
-    """Starts it once more; the same registrations must come."""
+    """Starts it again; the same registrations must come."""
     hello = await run.host.shake_hands(run.times.hello, offers, **extra)
     if hello is None or not run.host.alive:
         run.verdicts.failed(id, f"it did not start: {await run.why_silent(run.times.hello)}")

@@ -231,7 +231,7 @@ class CustomKeys:
 
 
 def normal_name(chord: str) -> str:
-    """As ``zot.tui.keys`` names it; empty when it is no chord."""
+    """As ``zot.tui.keys`` names it; empty when it is not a chord."""
     words = chord.strip().lower().replace(" ", "").split("+")
     if words[-2:] == ["", ""]:  # the plus key itself
         words[-2:] = ["+"]

@@ -1,4 +1,4 @@
-"""A turn failed for a reason that another model may not have: try again, or go on elsewhere with the same prompt.
+"""A turn failed for a reason that another model may not have: try again, or continue elsewhere with the same prompt.
 
 The prompt is in the transcript and is not said twice.
 """

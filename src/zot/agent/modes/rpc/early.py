@@ -74,7 +74,7 @@ class EarlyDoor:
         return bool(data)
 
     def _answer(self) -> bool:
-        """Answer the whole lines; False at the first that is no plain ping, or that cannot be answered now."""
+        """Answer the whole lines; False at the first that is not a plain ping, or that cannot be answered now."""
         while b"\n" in self.unread:
             line, _, rest = self.unread.partition(b"\n")
             pong = answer_to(line)

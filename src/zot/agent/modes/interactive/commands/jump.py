@@ -1,4 +1,4 @@
-"""``/jump``: read an earlier turn again, in full; nothing changes and the conversation goes on where it was."""
+"""``/jump``: read an earlier turn again, in full; nothing changes, and the conversation continues where it was."""
 
 from __future__ import annotations
 

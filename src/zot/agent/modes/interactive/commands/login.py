@@ -1,6 +1,6 @@
 """``/login``: paste an API key; it is tried once, where requests will go, and stored only if it is taken there.
 
-Logins in a browser come in a later version. The conversation and its cost go on with the provider just logged in.
+Browser logins come in a later version. The conversation and its cost continue with the provider just logged in to.
 """
 
 from __future__ import annotations

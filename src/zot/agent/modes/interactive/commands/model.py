@@ -1,4 +1,4 @@
-"""``/model``: go on with another model, of any provider that has a credential; transcript and cost stay."""
+"""``/model``: continue with another model, of any provider that has a credential; transcript and cost stay."""
 
 from __future__ import annotations
 

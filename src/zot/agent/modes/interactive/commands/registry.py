@@ -75,7 +75,7 @@ _SHAPE = re.compile(r"/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?", re.DOT
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Name (lower case) and arguments of command-shaped text; ``/usr/bin`` is none. ``/skill:x y`` means ``skill``."""
+    """Name (lower case) and arguments of a command, which ``/usr/bin`` is not. ``/skill:x y`` means ``skill``."""
     match = _SHAPE.fullmatch(text.strip())
     if match is None or (match[2] and match[1].lower() != "skill"):
         return None

@@ -1,4 +1,4 @@
-"""``/reload-ext``: stop every extension, read the manifests anew, start them again; the conversation goes on.
+"""``/reload-ext``: stop every extension, read the manifests again, start them again; the conversation continues.
 
 What changed in a project's extensions since it was trusted is asked about once, before anything is stopped, and only
 when a person typed the command.

@@ -82,7 +82,7 @@ async def _delete(conversation: Runtime, path: Path) -> None:
 
 
 async def switch_session(context: Context, path: Path) -> None:
-    """Go on with a stored conversation: shown, with its own model where that can be used."""
+    """Continue a stored conversation: it is shown, and its own model is used where possible."""
     from zot.agent.session_switch import open_session
 
     conversation, transcript, status = context.conversation, context.transcript, context.desk.status

@@ -1,4 +1,4 @@
-"""``/skills``: what there is now, read anew each time; enter opens one."""
+"""``/skills``: what there is now, read again each time; enter opens one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/yolo``: ask no more in this session; what is being asked right now may run."""
+"""``/yolo``: stop asking in this session; what is being asked right now may run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line to type: a title, a name, a key. Enter takes it, esc does not."""
+"""One line to type: a title, a name, a key. Enter accepts it, esc discards it."""
 
 from __future__ import annotations
 

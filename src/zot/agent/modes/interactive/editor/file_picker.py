@@ -76,7 +76,7 @@ class FilePicker:
         return self._listings[directory]
 
     def close(self) -> None:
-        """The @ is gone; the next one starts anew."""
+        """The @ is gone; the next one starts over."""
         self._typed, self._found, self._near = None, [], []
         self._listings.clear()
 

@@ -149,7 +149,7 @@ def slash_text(buffer: TextBuffer) -> str:
 
 
 def file_mention(buffer: TextBuffer) -> FileMention | None:
-    """The mention the cursor stands at the end of; an ``@`` after a letter, as in an address, is none."""
+    """The mention the cursor stands at the end of; an ``@`` after a letter, as in an address, does not count."""
     line, end = buffer.line, buffer.cursor.column
     for column in range(end - 1, max(end - _LONGEST, 0) - 1, -1):
         unit = line[column]

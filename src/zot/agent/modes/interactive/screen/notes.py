@@ -43,7 +43,7 @@ class Notes:
         self._notes = [note for note in self._notes if extension and note.extension != extension]
 
     def drop(self, extension: str, words: str) -> None:
-        """Take away what is no longer so."""
+        """Remove what is no longer true."""
         self._notes = [note for note in self._notes if note.extension != extension or words not in note.text]
 
     def lines(self, theme: Theme, width: int) -> list[str]:

@@ -170,7 +170,7 @@ class Transcript:
         self._note(text, "error", "✖")
 
     def diagnose(self, text: str) -> None:
-        """One visible line about a fault that is no part of the conversation."""
+        """One visible line about a fault that is not part of the conversation."""
         self._note(text, "warning", "!")
 
     def remark(self, text: str) -> None:
