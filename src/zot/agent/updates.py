@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import ProviderError
-from zot.provider.dialects.dialect import HttpRequest
+from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.system.files import write_atomic
 

@@ -1,6 +1,6 @@
 """One model call over HTTP: dialect and transport joined, with retries before the first content and none after.
 
-Nothing a consumer saw is ever retried. Silence is measured between events, not bytes, and only while we wait
+Nothing a consumer has seen is ever retried. Silence is measured between events, not bytes, and only while we wait
 for the server. Cancelling the consumer closes the connection at once.
 """
 
@@ -11,8 +11,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from zot.errors import BadRequest, ProviderError, TransportFailed
-from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, HttpRequest
+from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint
 from zot.provider.failures import BODY_KEPT, failure
+from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.provider.http.sse import SseParser
 from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
@@ -155,7 +156,7 @@ class HttpClient:
         )
 
     def _silent(self) -> TransportFailed:
-        """Not retried: the wait was long enough for one attempt."""
+        """Never retried: one attempt has already waited long enough."""
         return TransportFailed(
             f"{self._name}: no event for {self._endpoint.silence_s:g} s (timeout)", provider=self._name
         )
@@ -178,7 +179,7 @@ class _SilenceTimer:
         self._since = self._loop.time()
 
     def pause(self) -> None:
-        """The consumer is at work: its time is not the server's silence."""
+        """The consumer is at work; that is not silence of the server."""
         self._paused = True
 
     def stop(self) -> None:
@@ -194,14 +195,14 @@ class _SilenceTimer:
 
 
 def _may_stream(response: HttpResponse) -> bool:
-    """Not every server labels its stream rightly; a web page or a JSON document it is certainly not."""
+    """Not every server labels its stream correctly, but HTML and JSON are certainly no event streams."""
     kind = response.headers.get("content-type", "").lower()
     plain = response.headers.get("content-encoding", "identity") == "identity"
     return plain and not kind.startswith(("text/html", "application/json"))
 
 
 def _advised(error: ProviderError, base_url: str) -> ProviderError:
-    """Who is refused on the own machine has usually not started the server."""
+    """A connection refused on this very machine usually means that no server is running there."""
     here = base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
     if here and str(error).endswith("connection refused"):
         error.args = (f"{error}; start the server, or name its address with --base-url",)

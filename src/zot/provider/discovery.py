@@ -1,8 +1,8 @@
 """Asking providers which models they have. Never at start and never unasked: the caller runs ``refresh`` beside
 a prompt or a model list, for providers with a credential or local servers the user configured.
 
-A refresh is silent about failures, bounded in time, and merges by provider: one that did not answer keeps what
-the cache knew. ``find_local_servers`` looks on this machine only.
+A refresh is silent about failures, bounded in time, and merges by provider: for one that did not answer, the cache
+keeps what it knew. ``find_local_servers`` looks on this machine only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from zot.provider.auth.lookup import find_credential
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
 from zot.provider.dialects import dialect_for
-from zot.provider.dialects.dialect import Endpoint, HttpRequest, ListedModel
+from zot.provider.dialects.dialect import Endpoint, ListedModel
+from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, base_url_of, builtin_providers
 from zot.system.files import locked, write_atomic
@@ -36,7 +37,7 @@ _NO_CHAT = re.compile(r"embed|moderation|rerank|whisper|transcri|tts|dall-e|real
 
 
 class Target(msgspec.Struct, frozen=True):
-    """One provider to ask, with the key that signs the question (empty for servers that need none)."""
+    """One provider to ask, with the key that signs the request (empty for servers that need none)."""
 
     provider: Provider
     base_url: str
@@ -84,7 +85,7 @@ def targets(
 
 
 def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
-    """Whether what is cached about a provider is older than six hours, or nothing is."""
+    """Whether what is cached about a provider is missing or older than six hours."""
     stamp = cache.providers.get(provider, "") if cache.providers else cache.fetched_at
     try:
         age = (time.time() if now is None else now) - datetime.fromisoformat(stamp).timestamp()
@@ -186,7 +187,7 @@ def _owner(provider: Provider) -> str:
 
 
 def _store(home: Path, found: dict[str, list[CachedModel]]) -> list[CachedModel]:
-    """Merge by provider with what the file says now: another process may have refreshed meanwhile."""
+    """Merge by provider with what the file says now: another process may have refreshed it in the meantime."""
     path = home / CACHE_FILE
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:

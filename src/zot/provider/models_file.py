@@ -1,6 +1,6 @@
 """The user's ``models.json``: model overrides, own models, own providers.
 
-The file belongs to the user and is only ever read. Each mistake costs its own entry, never the start: it becomes
+The file belongs to the user and is only ever read. A mistake costs its own entry, never the start: it becomes
 one line in ``problems`` that names the file, the place and the fix.
 """
 

@@ -71,7 +71,7 @@ def _keeping(message: Message, keep: list[bool]) -> Message:
 
 
 def _fill(out: list[Message], waiting: list[str]) -> None:
-    """Stubs go to the tool message that is there, or to a new one with the time of the calls."""
+    """Stubs join the tool message that is there, or a new one with the time of the calls."""
     stubs = tuple(ToolResultBlock(id, (TextBlock(MISSING_RESULT),), is_error=True) for id in waiting)
     last = out[-1]
     if last.role == "tool":

@@ -1,6 +1,6 @@
 """Which failures are worth another attempt, and after how long. Pure: no clock but the one passed in, no waiting.
 
-Three attempts in all. A provider that names its own pause is obeyed up to a minute; a longer one ends the
+Three attempts in all. A provider that asks for a pause gets it, up to a minute; a longer one ends the
 attempts, and the error says so.
 """
 
@@ -16,7 +16,7 @@ LONGEST_WAIT_S = 60.0
 
 
 def is_retried(status: int) -> bool:
-    """Statuses that may pass by themselves. 501 never does."""
+    """Statuses that may go away by themselves. 501 never does."""
     return status in (408, 409, 429) or (500 <= status < 600 and status != 501)
 
 

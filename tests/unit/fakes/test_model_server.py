@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Slow, StreamError
-from zot.provider.dialects.dialect import HttpRequest
+from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 
 MESSAGES = [{"role": "user", "content": "hi"}]

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, SseEvent
+from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint
+from zot.provider.http.sse import SseEvent
 from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request, StreamEvent, ToolSpec, UsageReported

@@ -1,7 +1,7 @@
 """Where a credential comes from, in order: ``--api-key``, the environment, ``auth.json``, ``api_key_command``.
 
-Nothing here talks to the network. A key command may take long and blocks: inside an event loop call from a
-thread. Its answer stays in this process's memory only, and background work never starts it.
+Nothing here talks to the network. A key command may take long, and blocks: from an event loop, look up in a thread.
+Its answer stays in the memory of this process, and background work never runs it.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _run(provider_id: str, command: KeyCommand) -> str:
 
 
 def _read_to_end(fd: int, deadline: float) -> bytes:
-    """What came until the end of input, at most a little over the limit; TimeoutError when the time ran out."""
+    """Everything up to the end of input, or a little more than the limit; TimeoutError when time runs out."""
     import selectors
 
     output = b""

@@ -78,7 +78,7 @@ class Entry(msgspec.Struct, frozen=True):
 class AuthStore:
     """The file as an object. Nothing is kept in memory: another process may log in or out at any time.
 
-    ``notices`` collects what a user should hear once, such as a mode that had to be tightened.
+    ``notices`` collects what a user should be told once, such as file permissions that had to be tightened.
     """
 
     def __init__(self, home: Path) -> None:
@@ -87,7 +87,9 @@ class AuthStore:
 
     def entry(self, provider: str) -> Entry:
         """What is stored for a provider; an empty entry when nothing is."""
-        raw: Any = _section(self._read(), provider).get(provider) or {}
+        raw: Any = _section(self._read(), provider).get(provider)
+        if not raw:
+            return Entry()
         if isinstance(raw, str):  # written by hand as a bare key
             return Entry(api_key=raw)
         try:

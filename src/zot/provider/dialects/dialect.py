@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from zot.errors import ProviderError
+from zot.provider.http.message import HttpRequest
+from zot.provider.http.sse import SseEvent
 from zot.provider.messages import Message
 from zot.provider.model_call import Request, StreamEvent
 
@@ -26,26 +28,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str = ""
     oauth: bool = False
     account_id: str = ""
-    headers: dict[str, str] = {}  # a custom provider's own, sent last
+    headers: dict[str, str] = {}  # a custom provider's own; they come last and win
     silence_s: float = 300.0
     insecure: bool = False
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider}, {self.base_url})"  # a traceback must not show the key
-
-
-class HttpRequest(NamedTuple):
-    method: str
-    url: str
-    headers: list[tuple[str, str]]
-    body: bytes
-
-
-class SseEvent(NamedTuple):
-    """One server-sent event. ``data`` stays bytes: the JSON decoder reads it without a copy."""
-
-    event: str
-    data: bytes
 
 
 class ListedModel(NamedTuple):

@@ -13,7 +13,7 @@ import msgspec
 
 from zot.errors import ProviderError
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
-from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, ListedModel, SseEvent
+from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
 from zot.provider.dialects.request_parts import (
     Sent,
     address,
@@ -28,6 +28,8 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
+from zot.provider.http.message import HttpRequest
+from zot.provider.http.sse import SseEvent
 from zot.provider.images import Limit
 from zot.provider.messages import (
     Block,

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
-from zot.provider.dialects.dialect import Decoder, Endpoint, HttpRequest, ListedModel, SseEvent
+from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
 from zot.provider.dialects.request_parts import (
     address,
     arguments_text,
@@ -27,6 +27,8 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
+from zot.provider.http.message import HttpRequest
+from zot.provider.http.sse import SseEvent
 from zot.provider.images import Limit
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from zot.provider.model import Model

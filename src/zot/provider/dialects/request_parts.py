@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Raw
 
 from zot import __version__
-from zot.provider.dialects.dialect import Endpoint, HttpRequest
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.message import HttpRequest
 from zot.provider.images import Limit, fitted
 from zot.provider.messages import ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import REASONING_LEVELS, Model

@@ -11,12 +11,18 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from zot.errors import BadRequest, TransportFailed
-from zot.provider.dialects.dialect import HttpRequest
 from zot.provider.http.route import Proxy, Url, basic_auth
 
 MAX_HEAD_BYTES = 64 * 1024
 _MAX_CHUNK_LINE = 16 * 1024
 _TOKEN = "!#$%&'*+.^_`|~-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class HttpRequest(NamedTuple):
+    method: str
+    url: str
+    headers: list[tuple[str, str]]
+    body: bytes
 
 
 class Head(NamedTuple):

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from zot.errors import TransportFailed
-from zot.provider.dialects.dialect import HttpRequest
 from zot.provider.http.connection import Connection, NeverAnswered, connect
-from zot.provider.http.message import Body, Head, body_of, cut_off, encode_head
+from zot.provider.http.message import Body, Head, HttpRequest, body_of, cut_off, encode_head
 from zot.provider.http.route import Route, parse_url, proxy_for
 
 _IDLE_PER_ROUTE = 4

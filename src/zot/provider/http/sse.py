@@ -6,11 +6,19 @@ two common shapes is read line by line, so an event costs about a microsecond.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from zot.errors import TransportFailed
-from zot.provider.dialects.dialect import SseEvent
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+
+
+class SseEvent(NamedTuple):
+    """One server-sent event. ``data`` stays bytes: the JSON decoder reads it without a copy."""
+
+    event: str
+    data: bytes
 
 
 class SseParser:

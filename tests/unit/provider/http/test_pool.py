@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.http_server import CERTIFICATE, FakeHttpServer, read_request
 from zot.errors import BadRequest, TransportFailed
-from zot.provider.dialects.dialect import HttpRequest
-from zot.provider.http.message import ChunkedBody
+from zot.provider.http.message import ChunkedBody, HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.http.route import parse_url
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.http_server import CERTIFICATE, FakeHttpServer, FakeProxy
 from zot.errors import BadRequest, TransportFailed
-from zot.provider.dialects.dialect import HttpRequest
+from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.http.route import parse_url, proxy_for
 

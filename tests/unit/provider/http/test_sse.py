@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zot.errors import TransportFailed
-from zot.provider.dialects.dialect import SseEvent
-from zot.provider.http.sse import SseParser
+from zot.provider.http.sse import SseEvent, SseParser
 
 
 def parse(*chunks: bytes) -> list[SseEvent]:
