@@ -36,6 +36,8 @@ and on its fields instead of matching text::
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class ZotError(Exception):
     """Root of all errors zot raises on purpose; its text is fit to show to a user."""
@@ -174,3 +176,10 @@ class ProcessGone(ClientError):
 
 class NoAnswer(ClientError):
     """zot did not answer in time."""
+
+
+def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
+    """The name somebody meant who typed another one, for errors that say "did you mean"; "" when none is alike."""
+    from difflib import get_close_matches  # only for what is wrong anyway
+
+    return next(iter(get_close_matches(typed, list(known), n=1, cutoff=likeness)), "")

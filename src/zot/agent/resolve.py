@@ -14,8 +14,7 @@ import msgspec
 
 from zot.agent.endpoint import api_for, endpoint_for
 from zot.agent.settings import Settings
-from zot.errors import ConfigError, NotLoggedIn, UsageError
-from zot.nearest import nearest
+from zot.errors import ConfigError, NotLoggedIn, UsageError, nearest
 from zot.provider.auth.lookup import Credential, find_credential, has_credential
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog, with_limits

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from zot.errors import ConfigError
-from zot.nearest import nearest
+from zot.errors import ConfigError, nearest
 from zot.provider.auth.store import KeyCommand
 from zot.provider.model import REASONING_LEVELS, Reasoning
 from zot.system.files import decode_object, encode_pretty, locked, move_aside, read_bytes, write_atomic

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.tui import theme_file
-from zot.tui.colour import Depth
-from zot.tui.palette import Background
+from zot.tui.colour import Background, Depth
 from zot.tui.theme import Theme, built_in
 
 if TYPE_CHECKING:

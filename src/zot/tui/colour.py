@@ -1,4 +1,7 @@
-"""Colours as values: what they are called in a theme, how they are written to a terminal, how well they are read."""
+"""Colours as values: what they are called in a theme, how they are written to a terminal, how well they are read.
+
+What a terminal promises is read here too: how many colours it has, and whether it is dark or light.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from typing import Any, Literal, cast
 import msgspec
 
 Depth = Literal["none", "256", "true"]
+Background = Literal["dark", "light"]
+
+BACKGROUND_WAIT_S = 0.08  # settled rows wait this long for the terminal's answer, because they keep their colours
 
 _HEX = re.compile(r"#?([0-9a-fA-F]{6})")
 _SHORT_HEX = re.compile(r"#([0-9a-fA-F]{3})")
@@ -19,6 +25,7 @@ _ANSI_RGB = (
     *((127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255)),
     (255, 255, 255),
 )
+_BACKGROUND_REPLY = re.compile(r"\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 _STEPS = (0, 95, 135, 175, 215, 255)
 
 Rgb = tuple[int, int, int]
@@ -149,3 +156,22 @@ def depth_of(environ: Mapping[str, str] = os.environ) -> Depth:
         return "true"
     known = ("kitty", "ghostty", "alacritty", "wezterm", "foot", "direct")
     return "true" if any(word in environ.get("TERM", "") for word in known) else "256"
+
+
+def background_in(body: str) -> Background | None:
+    """The terminal's answer to OSC 11, if it is one.
+
+    It is asked with the first bytes; the answer arrives among the keys and is never waited for: what is drawn before it
+    is only the live region, which is repainted in the right colours.
+    """
+    match = _BACKGROUND_REPLY.match(body)
+    if match is None:
+        return None
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
+    return "light" if 0.2126 * red + 0.7152 * green + 0.0722 * blue >= 0.5 else "dark"
+
+
+def background_of(environ: Mapping[str, str] = os.environ) -> Background:
+    """What ``COLORFGBG`` says (``foreground;background`` in ANSI numbers; 7 and 9 to 15 are light), else dark."""
+    last = environ.get("COLORFGBG", "").rpartition(";")[2]
+    return "light" if last.isdigit() and (int(last) == 7 or 9 <= int(last) <= 15) else "dark"

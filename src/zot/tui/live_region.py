@@ -1,9 +1,9 @@
-"""The bottom of the screen, the only part that is ever repainted.
+"""The bottom of the screen, the only part that is ever repainted, and what settles above it.
 
-``frame`` turns what should be shown into the bytes that get there from what is shown: settled rows are printed once
-where the region began and belong to the terminal from then on; of the region only rows that changed are written.
-Nothing here clears the screen, addresses an absolute row or leaves the main screen, so what was on the terminal before
-stays, and the terminal scrolls, reflows and searches it as it does any text.
+``LiveRegion.frame`` turns what should be shown into the bytes that get there from what is shown: settled rows are
+printed once where the region began and belong to the terminal from then on; of the region only rows that changed are
+written. It never clears the screen, addresses an absolute row or leaves the main screen, so what was on the terminal
+before stays, and the terminal scrolls, reflows and searches it as it does any text. ``Alternate`` is the other screen.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from zot.tui.width import cells
 BEGIN = "\x1b[?2026h\x1b[?25l"
 END = "\x1b[?2026l"
 SHOW_CURSOR = "\x1b[?25h"
+_ENTER_ALTERNATE, _LEAVE_ALTERNATE = "\x1b[?1049h", "\x1b[?1049l"
 
 
 class Place(NamedTuple):
@@ -71,12 +72,8 @@ class LiveRegion:
         # The last row has no newline after it: the region ends where the screen may.
         painted = "\r\n".join(f"\x1b[2K{row}" for row in (*settled, *rows))
         self._cursor = Place(len(rows) - 1, 0)
-        return f"{start}{painted}\x1b[J" if self._fits(rows[-1], columns) else f"{start}\x1b[J{painted}"
-
-    @staticmethod
-    def _fits(row: str, columns: int) -> bool:
-        """Whether the cursor stands after the row, and not in its last cell, where erasing would bite."""
-        return cells(row) < columns
+        # Erasing comes last where the cursor stands after the row, and not in its last cell, which it would bite.
+        return f"{start}{painted}\x1b[J" if cells(rows[-1]) < columns else f"{start}\x1b[J{painted}"
 
     def _rows_above_cursor(self, columns: int) -> int:
         """How far up the region begins, after the terminal broke its rows to the new width."""
@@ -123,3 +120,80 @@ class LiveRegion:
     def forget(self) -> None:
         """Something else wrote to the terminal: start over where the cursor is."""
         self._rows, self._cursor, self._width, self._hidden = [], Place(0, 0), 0, False
+
+
+class Settled:
+    """Finished blocks on their way into the terminal's own scrollback. Each row is handed out once and then forgotten.
+
+    Between two blocks stands exactly one blank row; a block that renders to nothing leaves no trace. A block may arrive
+    in pieces (``more``), as streamed text does.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._any = False
+        self.printed = 0
+
+    def add(self, rows: Sequence[str]) -> None:
+        """A block of its own."""
+        if rows := trim(rows):
+            if self._any:
+                self._waiting.append("")
+            self._waiting.extend(rows)
+            self._any = True
+
+    def more(self, rows: Sequence[str]) -> None:
+        """More rows of the last block, as they are."""
+        self._waiting.extend(rows)
+        self._any = self._any or bool(rows)
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was settled yet: the live region then begins with a blank row."""
+        return self._any
+
+    def take(self) -> list[str]:
+        """What is to be printed now."""
+        rows, self._waiting = self._waiting, []
+        self.printed += len(rows)
+        return rows
+
+
+def trim(rows: Sequence[str]) -> Sequence[str]:
+    """Without blank rows at the ends, so that gaps do not double; tinted rows are not blank."""
+    first, last = 0, len(rows)
+    while first < last and not rows[first].strip():
+        first += 1
+    while last > first and not rows[last - 1].strip():
+        last -= 1
+    return rows[first:last]
+
+
+class Alternate:
+    """The alternate screen, for something to read that needs all of it; what was on the terminal is untouched below.
+
+    ``frame`` enters it when needed; ``leave`` is empty when it was never entered.
+    """
+
+    def __init__(self) -> None:
+        self.on = False
+        self._rows: list[str] = []
+
+    def frame(self, rows: Sequence[str], cursor: tuple[int, int] | None) -> str:
+        """The bytes that show these rows: all of them at first, later those that changed."""
+        before, self._rows = (self._rows if self.on else []), list(rows)
+        if self.on and len(before) == len(rows):
+            changed = [i for i, row in enumerate(rows) if row != before[i]]
+        else:
+            changed = list(range(len(rows)))
+        opening = "" if self.on else f"{_ENTER_ALTERNATE}\x1b[2J"
+        self.on = True
+        body = "".join(f"\x1b[{i + 1};1H\x1b[2K{rows[i]}" for i in changed)
+        place = f"\x1b[{cursor[0] + 1};{cursor[1] + 1}H{SHOW_CURSOR}" if cursor is not None else ""
+        return f"{BEGIN}{opening}{body}{place}{END}"
+
+    def leave(self) -> str:
+        if not self.on:
+            return ""
+        self.on, self._rows = False, []
+        return f"{_LEAVE_ALTERNATE}{SHOW_CURSOR}"

@@ -11,19 +11,22 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from zot.tui import table
 from zot.tui.highlight import Highlighter
 from zot.tui.image import Protocol
 from zot.tui.inline import Inline, Style
 from zot.tui.theme import Theme
-from zot.tui.width import cells, wrap
+from zot.tui.width import RESET, cells, wrap
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<marks>`{3,}|~{3,})\s*(?P<language>[^\s`]*)[^`]*")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:\s+.*)?")
 _RULE = re.compile(r" {0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})")
 _ITEM = re.compile(r"(?P<indent>\s*)(?P<marker>[-*+]|\d{1,9}[.)])(?P<gap>\s+|$)(?P<task>\[[ xX]\]\s+)?(?P<text>.*)")
 _QUOTE = re.compile(r" {0,3}> ?")
+_DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_CELL = re.compile(r"((?:\\\||`[^`]*`|[^|])*)\|")
+_SGR = re.compile(r"\x1b\[[0-9;:]*m")
 
+_NARROWEST_COLUMN = 3
 _OPEN_CODE = 24  # lines of an open code block kept live
 _CONTEXT = 60  # lines before them that the highlighter sees again
 
@@ -85,7 +88,7 @@ def _block_at(lines: Sequence[str], i: int) -> tuple[str, int, bool]:
         return "heading", i + 1, True
     if _RULE.fullmatch(line):
         return "rule", i + 1, True
-    if "|" in line and i + 1 < len(lines) and table.is_delimiter(lines[i + 1]):
+    if "|" in line and i + 1 < len(lines) and _is_delimiter(lines[i + 1]):
         return "table", _while(lines, i + 2, lambda text: "|" in text), False
     if _QUOTE.match(line):
         return "quote", _while(lines, i + 1, lambda text: _QUOTE.match(text) is not None), False
@@ -97,12 +100,16 @@ def _block_at(lines: Sequence[str], i: int) -> tuple[str, int, bool]:
 
 
 def _fence_end(lines: Sequence[str], i: int, fence: re.Match[str]) -> tuple[str, int, bool]:
-    marks = fence["marks"]
-    closing = re.compile(rf" *{re.escape(marks[0])}{{{len(marks)},}}\s*")
+    closing = _closing(fence["marks"])
     for end in range(i + 1, len(lines)):
         if closing.fullmatch(lines[end]):
             return "code", end + 1, True
     return "code", len(lines), False
+
+
+def _closing(marks: str) -> re.Pattern[str]:
+    """The line that ends a code block opened by these marks."""
+    return re.compile(rf" *{re.escape(marks[0])}{{{len(marks)},}}\s*")
 
 
 def _while(lines: Sequence[str], i: int, holds: Callable[[str], bool]) -> int:
@@ -118,7 +125,12 @@ def _begins(lines: Sequence[str], i: int) -> bool:
         return True
     if _ITEM.fullmatch(line):
         return True
-    return "|" in line and i + 1 < len(lines) and table.is_delimiter(lines[i + 1])
+    return "|" in line and i + 1 < len(lines) and _is_delimiter(lines[i + 1])
+
+
+def _is_delimiter(line: str) -> bool:
+    """The line that makes the one above it the header of a table."""
+    return "-" in line and _DELIMITER.fullmatch(line) is not None
 
 
 # --- rendering blocks
@@ -146,31 +158,20 @@ def render_block(block: Block, painter: Painter, width: int) -> list[str]:
 def _paragraph(lines: Sequence[str], painter: Painter, width: int) -> list[str]:
     """Lines stay lines, as models mean them; each wraps by itself, styles may cross them."""
     text = "\n".join(line.rstrip() for line in lines)
-    return [row for line in _split_styled(painter.inline.render(text)) for row in wrap(line.lstrip(" "), width)]
+    return [row for line in _styled_lines(painter.inline.render(text)) for row in wrap(line.lstrip(" "), width)]
 
 
-def _split_styled(text: str) -> list[str]:
-    """At newlines; a style that crosses one is closed and opened again."""
-    return wrap_free(text) if "\n" in text else [text]
-
-
-def wrap_free(text: str) -> list[str]:
-    """Lines of a styled text, each closed in itself, of any width."""
+def _styled_lines(text: str) -> list[str]:
+    """The lines of a styled text, each closed in itself: a style that crosses a newline is opened again."""
+    if "\n" not in text:
+        return [text]
     out: list[str] = []
     active = ""
     for line in text.split("\n"):
         whole = active + line
-        active = _open_at_end(whole)
-        out.append(whole + ("\x1b[0m" if active else ""))
+        active = "".join(_SGR.findall(whole.rpartition(RESET)[2]))
+        out.append(whole + (RESET if active else ""))
     return out
-
-
-_SGR = re.compile(r"\x1b\[[0-9;:]*m")
-
-
-def _open_at_end(text: str) -> str:
-    after = text.rpartition("\x1b[0m")[2]
-    return "".join(_SGR.findall(after))
 
 
 def _item(block: Block, painter: Painter, width: int) -> list[str]:
@@ -183,7 +184,7 @@ def _item(block: Block, painter: Painter, width: int) -> list[str]:
     lead = f"{indent}{painter.theme.paint('accent', bullet)} {task}"
     hang = " " * (cells(indent) + cells(bullet) + 1 + cells(task))
     text = "\n".join([match["text"], *(line.strip() for line in block.lines[1:])])
-    lines = _split_styled(painter.inline.render(text))
+    lines = _styled_lines(painter.inline.render(text))
     rows = wrap(lead + lines[0], width, hang)
     for line in lines[1:]:
         rows += wrap(hang + line, width, hang)
@@ -199,10 +200,65 @@ def _quote(block: Block, painter: Painter, width: int) -> list[str]:
 
 
 def _table(block: Block, painter: Painter, width: int) -> list[str]:
-    def cell(text: str, bold: bool) -> str:
-        return painter.inline.render(text, Style(bold=bold))
+    """Cells wrap, pipes stay aligned, the widest column gives way first."""
+    header, *body = [_split_row(line) for line in (block.lines[0], *block.lines[2:])]
+    count = len(header)
+    aligns = [*(_align(cell) for cell in _split_row(block.lines[1])), *["left"] * count][:count]
+    styled = [[painter.inline.render(cell, Style(bold=True)) for cell in header]]
+    styled += [[painter.inline.render(cell, Style()) for cell in [*row, *[""] * count][:count]] for row in body]
+    widths = _widths(styled, width)
+    rule = "─┼─".join("─" * size for size in widths)
+    out = _table_row(styled[0], widths, aligns, painter.theme)
+    out.append(painter.theme.paint("border", f"├─{rule}─┤"))
+    for row in styled[1:]:
+        out += _table_row(row, widths, aligns, painter.theme)
+    return out
 
-    return table.render(block.lines, painter.theme, width, cell)
+
+def _split_row(line: str) -> list[str]:
+    """The cells of one row; an escaped pipe, or one inside code, is text."""
+    text = line.strip().removeprefix("|")
+    text = text[:-1] if text.endswith("|") and not text.endswith("\\|") else text
+    cells_of_row = _CELL.findall(text + "|")
+    return [cell.replace("\\|", "|").strip() for cell in cells_of_row] or [""]
+
+
+def _align(cell: str) -> str:
+    if cell.startswith(":") and cell.endswith(":"):
+        return "centre"
+    return "right" if cell.endswith(":") else "left"
+
+
+def _widths(rows: list[list[str]], width: int) -> list[int]:
+    widths = [max(_NARROWEST_COLUMN, *(cells(row[i]) for row in rows)) for i in range(len(rows[0]))]
+    room = max(width - 3 * len(widths) - 1, _NARROWEST_COLUMN * len(widths))
+    while sum(widths) > room:
+        widest = widths.index(max(widths))
+        # Down to the second widest in one step, so that a long cell costs no time.
+        second = max((w for i, w in enumerate(widths) if i != widest), default=_NARROWEST_COLUMN)
+        widths[widest] = max(
+            _NARROWEST_COLUMN, min(widths[widest] - 1, max(second, widths[widest] - (sum(widths) - room)))
+        )
+    return widths
+
+
+def _table_row(row: list[str], widths: list[int], aligns: list[str], theme: Theme) -> list[str]:
+    wrapped = [wrap(cell, size) for cell, size in zip(row, widths, strict=True)]
+    pipe = theme.paint("border", "│")
+    out: list[str] = []
+    for number in range(max(map(len, wrapped))):
+        pieces = [
+            _aligned(cell[number] if number < len(cell) else "", size, align)
+            for cell, size, align in zip(wrapped, widths, aligns, strict=True)
+        ]
+        out.append(f"{pipe} {f' {pipe} '.join(pieces)} {pipe}")
+    return out
+
+
+def _aligned(text: str, size: int, align: str) -> str:
+    gap = max(size - cells(text), 0)
+    before = gap if align == "right" else gap // 2 if align == "centre" else 0
+    return " " * before + text + " " * (gap - before)
 
 
 def _code(block: Block, painter: Painter, width: int) -> list[str]:
@@ -306,8 +362,7 @@ class MarkdownStream:
             return None
         fence = _FENCE.fullmatch(block.lines[0])
         assert fence is not None
-        marks = fence["marks"]
-        self._closing = re.compile(rf" *{re.escape(marks[0])}{{{len(marks)},}}\s*")
+        self._closing = _closing(fence["marks"])
         self._code = (fence["language"], len(fence["indent"]), [])
         del self._lines[0]
         return self._spaced([]) or []

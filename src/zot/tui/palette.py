@@ -5,11 +5,7 @@ The loader of theme files, the theme guide and the ``write-zot-themes`` skill al
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
-
-Background = Literal["dark", "light"]
 
 
 class Role(msgspec.Struct, frozen=True):

@@ -1,8 +1,9 @@
-"""Text being edited: lines of units and a cursor. A unit is what the cursor steps over: one user-perceived character
-(an emoji with its modifiers is one), or a ``Token`` that stands for something longer.
+"""Text being edited: lines of units and a cursor, what was changed and what was cut.
 
-Every change is one ``replace``, so that every change can be undone. Neighbours that form one character once they
-touch become one unit. Lines are never changed in place, only exchanged: what was computed for one stays true.
+A unit is what the cursor steps over: one user-perceived character (an emoji with its modifiers is one), or a ``Token``
+that stands for something longer. Every change is one ``replace``, so that every change can be undone. Neighbours that
+form one character once they touch become one unit. Lines are never changed in place, only exchanged: what was computed
+for one stays true.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from zot.tui.undo import Edit, UndoStack
 from zot.tui.width import clusters
 
+_MOST_CHANGES = 1000  # that can be undone
+_MOST_CUTS = 20  # that can be put back
 _NEIGHBOURS = 32  # how far a new character can change how its surroundings are read; flags come in pairs
 
 
@@ -105,15 +107,15 @@ class TextBuffer:
         """Take the last change back; whether there was one."""
         edit = self._undo.undo()
         if edit is not None:
-            self._splice(Position(*edit.start), end_of(edit.start, edit.inserted), edit.removed)
-            self.cursor = Position(*edit.before)
+            self._splice(edit.start, end_of(edit.start, edit.inserted), edit.removed)
+            self.cursor = edit.before
         return edit is not None
 
     def redo(self) -> bool:
         edit = self._undo.redo()
         if edit is not None:
-            self._splice(Position(*edit.start), end_of(edit.start, edit.removed), edit.inserted)
-            self.cursor = Position(*edit.after)
+            self._splice(edit.start, end_of(edit.start, edit.removed), edit.inserted)
+            self.cursor = edit.after
         return edit is not None
 
     def _splice(self, start: Position, end: Position, units: Iterable[str]) -> Position:
@@ -144,6 +146,95 @@ class TextBuffer:
         cursor = end_of(start, list(_up_to(inserted, mark)))
         start, removed, inserted = _trimmed(start, [*before, *removed, *after], inserted)
         return start, removed, inserted, cursor
+
+
+class Edit(NamedTuple):
+    """At ``start``, ``removed`` gave way to ``inserted``; the cursor went from ``before`` to ``after``."""
+
+    start: Position
+    removed: Sequence[str]
+    inserted: Sequence[str]
+    before: Position
+    after: Position
+
+
+class UndoStack:
+    """What was changed, to be taken back and done again. Typing is one change per word, anything else one each."""
+
+    def __init__(self) -> None:
+        self._done: list[Edit] = []
+        self._undone: list[Edit] = []
+        self._open = False  # whether the next typed character may join the last change
+
+    def pause(self) -> None:
+        """The cursor went elsewhere: what is typed next is a change of its own."""
+        self._open = False
+
+    def add(self, edit: Edit, *, typed: bool = False) -> None:
+        self._undone.clear()
+        if typed and self._open and _continues(self._done[-1], edit):
+            last = self._done.pop()
+            edit = Edit(last.start, last.removed, [*last.inserted, *edit.inserted], last.before, edit.after)
+        self._done.append(edit)
+        del self._done[:-_MOST_CHANGES]
+        self._open = typed
+
+    def undo(self) -> Edit | None:
+        return self._move(self._done, self._undone)
+
+    def redo(self) -> Edit | None:
+        return self._move(self._undone, self._done)
+
+    def _move(self, source: list[Edit], target: list[Edit]) -> Edit | None:
+        self._open = False
+        if not source:
+            return None
+        target.append(source.pop())
+        return target[-1]
+
+
+def _continues(last: Edit, edit: Edit) -> bool:
+    """Typed right behind the last change, and not the beginning of a new word."""
+    if edit.removed or last.after != edit.start or not last.inserted or not edit.inserted:
+        return False
+    if (
+        end_of(last.start, last.inserted) != last.after
+    ):  # it touched what stands behind the cursor, and there is no "behind it" to join
+        return False
+    return not (last.inserted[-1].isspace() and not edit.inserted[0].isspace()) and "\n" not in edit.inserted
+
+
+class KillRing:
+    """What was cut last can be put back. Cuts that follow each other without another key between become one."""
+
+    def __init__(self) -> None:
+        self._kept: list[list[str]] = []
+        self._joining = False
+
+    def cut(self, units: Sequence[str], *, before: bool = False) -> None:
+        """Remember a cut; ``before`` when it was taken in front of the cursor, so it precedes the last."""
+        if not units:
+            return
+        if self._joining and self._kept:
+            last = self._kept.pop()
+            units = [*units, *last] if before else [*last, *units]
+        self._kept.append(list(units))
+        del self._kept[:-_MOST_CUTS]
+        self._joining = True
+
+    def other_key(self) -> None:
+        """Something else was done: the next cut stands alone."""
+        self._joining = False
+
+    @property
+    def last(self) -> list[str]:
+        return list(self._kept[-1]) if self._kept else []
+
+    def rotate(self) -> list[str]:
+        """The cut before the last, which is the last from now on."""
+        if self._kept:
+            self._kept.insert(0, self._kept.pop())
+        return self.last
 
 
 def units_of(text: str) -> list[str]:

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from zot.tui import colour, palette
-from zot.tui.colour import Colour, Depth
-from zot.tui.palette import Background
+from zot.tui.colour import Background, Colour, Depth
 from zot.tui.width import RESET, pad, visible
 
 

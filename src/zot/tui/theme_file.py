@@ -15,10 +15,9 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.nearest import nearest
+from zot.errors import nearest
 from zot.tui import colour, palette
-from zot.tui.colour import Colour, Depth
-from zot.tui.palette import Background
+from zot.tui.colour import Background, Colour, Depth
 from zot.tui.theme import Spinner, Theme, built_in
 from zot.tui.width import cells
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.tui import background, colour, palette
-from zot.tui.colour import Colour, nearest, of_index
+from zot.tui import colour, palette
+from zot.tui.colour import Background, Colour, nearest, of_index
 from zot.tui.highlight import Highlighter
-from zot.tui.palette import Background
 from zot.tui.theme import Theme, built_in
 from zot.tui.theme_file import ThemeFile, apply, faint_roles, read
 
@@ -232,15 +231,15 @@ def test_property_no_theme_file_can_raise(value: Any) -> None:
     ],
 )
 def test_the_background_is_read_from_the_terminals_reply(body: str, found: str | None) -> None:
-    assert background.from_reply(body) == found
+    assert colour.background_in(body) == found
 
 
 def test_without_a_reply_colorfgbg_decides_and_else_it_is_dark() -> None:
     """iface-237: without a reply `COLORFGBG` decides, and failing that the background is dark."""
-    assert background.from_environment({"COLORFGBG": "0;15"}) == "light"
-    assert background.from_environment({"COLORFGBG": "15;0"}) == "dark"
-    assert background.from_environment({}) == "dark"
-    assert background.WAIT_S <= 0.1
+    assert colour.background_of({"COLORFGBG": "0;15"}) == "light"
+    assert colour.background_of({"COLORFGBG": "15;0"}) == "dark"
+    assert colour.background_of({}) == "dark"
+    assert colour.BACKGROUND_WAIT_S <= 0.1
 
 
 def test_faint_colours_are_named() -> None:

@@ -240,7 +240,7 @@ def _take(flags: Flags, argument: str, rest: Any) -> None:
 
 
 def _meant(name: str) -> str:
-    from zot.nearest import nearest  # only for a command line that is wrong anyway
+    from zot.errors import nearest  # only for a command line that is wrong anyway
 
     close = nearest(name, _BY_NAME) if name.startswith("--") else ""
     return f"; did you mean {close}?" if close else ""

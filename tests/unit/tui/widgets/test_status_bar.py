@@ -6,8 +6,7 @@ import pytest
 
 from zot.tui.theme import Spinner as Frames
 from zot.tui.theme import built_in
-from zot.tui.widgets.spinner import Spinner
-from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
+from zot.tui.widgets.status_bar import Spinner, Stat, StatusBar, tokens
 from zot.tui.width import cells, visible
 
 THEME = built_in("dark")

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.nearest import nearest
+from zot.errors import nearest
 
 WhenBusy = Literal["run", "apply", "cancel", "refuse", "queue"]
 

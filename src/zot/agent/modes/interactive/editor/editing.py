@@ -10,8 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from zot.tui import text_motions as to
-from zot.tui.kill_ring import KillRing
-from zot.tui.text_buffer import TextBuffer
+from zot.tui.text_buffer import KillRing, TextBuffer
 from zot.tui.text_layout import above, below, place_of
 from zot.tui.text_motions import Motion
 

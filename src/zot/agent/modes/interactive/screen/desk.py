@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.looks import Looks
     from zot.agent.modes.interactive.screen.screen import Screen
     from zot.agent.modes.interactive.screen.status import StatusLine
+    from zot.tui.live_region import Settled
     from zot.tui.markdown import Painter
-    from zot.tui.settled import Settled
     from zot.tui.terminal import Terminal
     from zot.tui.theme import Theme
 

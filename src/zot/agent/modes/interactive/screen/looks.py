@@ -13,11 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.tui import background
-from zot.tui.colour import Depth, depth_of
+from zot.tui.colour import BACKGROUND_WAIT_S, Background, Depth, background_in, background_of, depth_of
 from zot.tui.image import protocol
 from zot.tui.markdown import Painter
-from zot.tui.palette import Background
 from zot.tui.theme import Theme, built_in
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ class Looks:
         self._shelf: Themes | None = None
         self._file: Path | None = None
         self._answered = asyncio.Event()
-        self.background: Background = background.from_environment()
+        self.background: Background = background_of()
         self.depth: Depth = depth_of()
         self.value = ""  # the theme in use, as config.json would store it
         self.theme: Theme = built_in(self.background, self.depth)
@@ -93,7 +91,7 @@ class Looks:
 
     def replied(self, body: str) -> None:
         """The terminal's answer about its background, early or late."""
-        found = background.from_reply(body)
+        found = background_in(body)
         if found is None:
             return
         self._answered.set()
@@ -104,7 +102,7 @@ class Looks:
     async def answered(self) -> None:
         """Until the terminal answered, or had time to."""
         try:
-            async with asyncio.timeout(background.WAIT_S):
+            async with asyncio.timeout(BACKGROUND_WAIT_S):
                 await self._answered.wait()
         except TimeoutError:
             pass

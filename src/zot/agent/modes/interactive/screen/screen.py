@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from zot.tui.alternate import Alternate
-from zot.tui.live_region import LiveRegion, Place
-from zot.tui.settled import Settled
+from zot.tui.live_region import Alternate, LiveRegion, Place, Settled
 from zot.tui.terminal import Size, Terminal
 
 FRAME_S = 1 / 30

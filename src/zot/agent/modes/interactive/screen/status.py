@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.spinner import Spinner
-from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
+from zot.tui.widgets.status_bar import Spinner, Stat, StatusBar, tokens
 from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:
