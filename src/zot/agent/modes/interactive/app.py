@@ -237,7 +237,7 @@ class App:
         self.screen.holding = False
 
     async def _view_in_full(self, conversation: Runtime) -> None:
-        from zot.agent.modes.interactive.dialogs.expanded_viewer import ExpandedViewer
+        from zot.agent.modes.interactive.dialogs.viewers import ExpandedViewer
 
         if messages := conversation.agent.messages:
             await self._dialogs.ask(ExpandedViewer(messages, self._transcript.page))

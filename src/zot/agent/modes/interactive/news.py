@@ -12,7 +12,7 @@ from zot.agent.changelog import dismissed, whats_new
 from zot.agent.cli.update import install_command
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.dialogs.dialog import titled_rule
-from zot.agent.modes.interactive.dialogs.text_view import TextView
+from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.updates import Update, UpdateCheck
 from zot.tui import markdown

@@ -14,7 +14,7 @@ from zot.tui.width import cut, pad
 
 
 async def run(context: Context, arguments: str) -> None:
-    from zot.agent.modes.interactive.dialogs.text_view import TextView
+    from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 
     conversation = context.conversation
     report = CostReport((), ())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 async def run(context: Context, arguments: str) -> None:
     from zot.agent.cli.doctor import report
-    from zot.agent.modes.interactive.dialogs.text_view import TextView
+    from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 
     conversation = context.conversation
     # In a thread: it looks at every file zot reads.

@@ -19,7 +19,7 @@ async def run(context: EarlyContext, arguments: str) -> None:
         context.asides.help = rows
         desk.redraw()
         return
-    from zot.agent.modes.interactive.dialogs.text_view import TextView
+    from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 
     await context.dialogs.ask(TextView("help", rows))
 

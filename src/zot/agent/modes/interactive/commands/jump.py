@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.turn_picker import TurnPicker
-    from zot.agent.modes.interactive.dialogs.turn_viewer import TurnViewer
+    from zot.agent.modes.interactive.dialogs.viewers import TurnViewer
 
     turns = await _turns(context.conversation)
     if not turns:

@@ -91,7 +91,7 @@ def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> P
 
 
 async def _key(context: Context, provider: Provider) -> str | None:
-    from zot.agent.modes.interactive.dialogs.text_prompt import TextPrompt
+    from zot.agent.modes.interactive.dialogs.text_dialogs import TextPrompt
 
     above = [
         f"Paste the key for {provider.name}. It is tried once and then stored in auth.json, readable by you alone."

@@ -9,15 +9,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 
-from zot.agent.modes.interactive.commands import extension_commands, registry
+from zot.agent.modes.interactive.commands import registry
 from zot.agent.modes.interactive.commands.registry import COMMANDS, Command
 from zot.errors import ZotError
+from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
+    from zot.agent.extensions.commands import CommandAnswer
     from zot.agent.modes.interactive.commands.context import Context, EarlyContext
     from zot.agent.modes.interactive.editor.editor import Editor
     from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
@@ -76,7 +78,7 @@ class Commands:
     async def _run_extensions(self, name: str, arguments: str) -> None:
         context = await self._context(typed=True)
         if (host := context.conversation.extensions) is not None:
-            await extension_commands.run(context, host, name, arguments)
+            _heed(context, await host.run_command(name, arguments))
 
     async def _context(self, typed: bool) -> Context:
         context = await asyncio.shield(self._arrived)
@@ -100,9 +102,10 @@ class Commands:
         return [command for command in COMMANDS if not command.hidden and (self._sessions or command.name != "new")]
 
     def of_extensions(self) -> list[tuple[str, str]]:
-        """Name and description of each extension command, by name; extensions come with the agent."""
+        """Name and description of each extension command, by name; without a description the extension is named."""
         host = self._arrived.result().conversation.extensions if self._arrived.done() else None
-        return extension_commands.listed(host) if host is not None else []
+        infos = sorted(host.commands(), key=lambda info: info.name) if host is not None else []
+        return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
 
     def slash_commands(self) -> Sequence[SlashCommand]:
         """What the editor's popup lists."""
@@ -121,3 +124,29 @@ class Commands:
         """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
         offer = getattr(import_module(command.module), "complete", None)
         return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()
+
+
+def _heed(context: Context, answer: CommandAnswer) -> None:
+    """Do on the screen what an extension's command answered."""
+    from zot.agent.extensions import commands
+
+    match answer:
+        case commands.CommandFailed(error):
+            raise ZotError(error)
+        case commands.Prompt(_, text):
+            context.turns.submit(text)
+        case commands.ToolPrompt(extension, text, first_call):
+            if context.turns.busy:
+                raise ZotError(f"{extension}: wait until the turn is over, then try again")
+            context.turns.submit(text, first_call=first_call)
+        case commands.Insert(_, text):
+            context.editor.insert(text)
+            context.desk.redraw()
+        case commands.Display(extension, text):
+            context.surface.notify(extension, "info", text)
+        case commands.OpenPanel(extension, panel):
+            context.surface.open_panel(extension, panel)
+        case commands.Noop():
+            pass
+        case _:
+            assert_never(answer)

@@ -122,7 +122,7 @@ async def _tree(context: Context, arguments: str) -> None:
 
 
 async def _rename(context: Context, title: str) -> None:
-    from zot.agent.modes.interactive.dialogs.text_prompt import TextPrompt
+    from zot.agent.modes.interactive.dialogs.text_dialogs import TextPrompt
 
     session = _saved(context.conversation, "rename")
     title = title or await context.dialogs.ask(TextPrompt("title of this session", text=session.meta.title)) or ""

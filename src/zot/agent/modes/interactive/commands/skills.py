@@ -66,7 +66,7 @@ def _row(skill: Skill) -> Choice:
 
 
 async def _read(context: Context, skill: Skill) -> None:
-    from zot.agent.modes.interactive.dialogs.text_view import TextView
+    from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
     from zot.tui import markdown
 
     try:

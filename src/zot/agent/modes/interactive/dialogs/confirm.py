@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from zot.agent.modes.interactive.dialogs.call_text import call_rows
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
-from zot.agent.modes.interactive.dialogs.pages import Pages
+from zot.agent.modes.interactive.dialogs.text_dialogs import Pages
 from zot.core.confirm import Answer, ConfirmGate, Question
 from zot.provider.messages import ToolCallBlock
 from zot.tui.keys import Key

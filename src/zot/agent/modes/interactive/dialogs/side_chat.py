@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
-from zot.agent.modes.interactive.dialogs.pages import Pages
+from zot.agent.modes.interactive.dialogs.text_dialogs import Pages
 from zot.agent.modes.interactive.screen import blocks
 from zot.errors import ZotError
 from zot.provider import model_call as stream

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from zot.agent.modes.interactive.dialogs.model_picker import by_text, model_row
-from zot.agent.modes.interactive.dialogs.pages import Pages
 from zot.agent.modes.interactive.dialogs.picker import Picker, YesNo
 from zot.agent.modes.interactive.dialogs.sessions_list import SessionsList, age
+from zot.agent.modes.interactive.dialogs.text_dialogs import Pages
 from zot.agent.modes.interactive.dialogs.turn_picker import TurnPicker
 from zot.core.session.history import Turn, turns_in
 from zot.core.session.summary import Summary

@@ -1,6 +1,7 @@
-"""One turn of the conversation on a screen of its own: prompt, replies and tool results in full, with search.
+"""The conversation on a screen of its own, to read: one turn with search (``/jump``), or all that is folded (ctrl+o).
 
-Read-only. Left and right go to the turns before and after; what was on the terminal is back when it closes.
+What is in the terminal's scrollback is never painted twice: this is a second look, and what was on the terminal is back
+when it closes.
 """
 
 from __future__ import annotations
@@ -8,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog, titled_rule
-from zot.agent.modes.interactive.dialogs.pages import Pages
+from zot.agent.modes.interactive.dialogs.text_dialogs import Pages
 from zot.agent.modes.interactive.screen.resumed import Page, message_blocks
 from zot.core.session.history import Turn
+from zot.provider.messages import Message
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut, visible
 
-_KEYS = "↑↓ page up/down · ←→ turn · / search · n next · ctrl+o folds · y copies · esc"
+_TURN_KEYS = "↑↓ page up/down · ←→ turn · / search · n next · ctrl+o folds · y copies · esc"
+_FULL_KEYS = "up/down, page up/down, home/end · ctrl+o or esc returns"
+_MOST_MESSAGES = 300  # of the conversation in full
 
 
 class TurnViewer(Dialog[bool]):
-    """``page`` says how messages are rendered now; ``write`` reaches the terminal."""
+    """Prompt, replies and tool results of one turn; left and right go to the turns before and after.
+
+    ``page`` says how messages are rendered now; ``write`` reaches the terminal."""
 
     fullscreen = True
 
@@ -59,26 +65,17 @@ class TurnViewer(Dialog[bool]):
     def _foot(self, theme: Theme, width: int, height: int) -> str:
         if self._field is None:
             self.cursor = None
-            return theme.paint("muted", cut(f"  {self._told or _KEYS}", width))
+            return theme.paint("muted", cut(f"  {self._told or _TURN_KEYS}", width))
         line, column = self._field.line(theme, max(width - 4, 1))
         self.cursor = (height - 1, column + 4)
         return f"  {theme.paint('prompt', '/')} {line}"
 
     def _body(self, width: int) -> list[str]:
-        key = (self._number, width, self._expanded, self._page().painter.theme)
+        page, turn = self._page(), self._turns[self._number]
+        key = (self._number, width, self._expanded, page.painter.theme)
         if self._made is None or self._made[0] != key:
-            self._made = (key, self._rendered())
+            self._made = (key, _rendered((turn.prompt, *turn.replies), page, expanded=self._expanded))
         return self._made[1]
-
-    def _rendered(self) -> list[str]:
-        turn = self._turns[self._number]
-        rows: list[str] = []
-        page = self._page()
-        calls = {call.id: call for message in turn.replies for call in message.tool_calls()}
-        for message in (turn.prompt, *turn.replies):
-            for block in message_blocks(message, calls, page, expanded=self._expanded):
-                rows += ["", *block] if rows else block
-        return rows
 
     # --- keys
 
@@ -147,3 +144,49 @@ class TurnViewer(Dialog[bool]):
         text = "\n\n".join(filter(None, (message.text() for message in turn.replies if message.role == "assistant")))
         self._write(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
         self._told = "the answer is in the clipboard, if the terminal allows it"
+
+
+class ExpandedViewer(Dialog[bool]):
+    """The last messages with every result and the compaction summary in full; begins at their end."""
+
+    fullscreen = True
+
+    def __init__(self, messages: Sequence[Message], page: Callable[[], Page]) -> None:
+        super().__init__()
+        self._page = page
+        self._messages = messages[-_MOST_MESSAGES:]
+        self._pages = Pages()
+        self._made: tuple[object, list[str]] | None = None
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        room = max(height - 2, 1)
+        rows = self._body(width)
+        if self._made is not None and self._pages.top < 0:
+            self._pages.top = max(len(rows) - room, 0)
+        body = [cut(row, width) for row in self._pages.show(rows, room)]
+        body += [""] * (room - len(body))
+        foot = theme.paint("muted", cut(f"  {_FULL_KEYS}", width))
+        return [titled_rule(theme, f"in full · {self._pages.place}", width), *body, foot]
+
+    def _body(self, width: int) -> list[str]:
+        page = self._page()
+        key = (width, page.painter.theme)
+        if self._made is None or self._made[0] != key:
+            self._made = (key, _rendered(self._messages, page, expanded=True))
+            self._pages.top = -1  # at the end
+        return self._made[1]
+
+    def key(self, key: Key) -> bool:
+        if key.name in ("ctrl+o", "q"):
+            self.finish(True)
+            return True
+        return self._pages.key(key)
+
+
+def _rendered(messages: Sequence[Message], page: Page, *, expanded: bool) -> list[str]:
+    rows: list[str] = []
+    calls = {call.id: call for message in messages for call in message.tool_calls()}
+    for message in messages:
+        for block in message_blocks(message, calls, page, expanded=expanded):
+            rows += ["", *block] if rows else block
+    return rows
