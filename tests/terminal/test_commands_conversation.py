@@ -217,7 +217,7 @@ def test_jail_refuses_and_says_what_to_do(serve: Any, open_zot: OpenZot) -> None
     serve([])
     terminal = open_zot()
     terminal.submit("/jail")
-    terminal.wait_for("/jail is not there yet")
+    terminal.wait_for("/jail does not exist yet")
     terminal.wait_for("--no-yolo")  # the advice is not cut off
     terminal.submit("/unjail")
     terminal.wait_for("not jailed")

@@ -65,7 +65,7 @@ def test_a_newer_version_is_a_banner(serve: Any, open_zot: OpenZot, zot: Zot) ->
     with feed(NEWER) as web:
         configure(zot, update_url=f"{web.url}/r", last_changelog_shown=__version__)
         terminal = open_zot()
-        terminal.wait_for("99.0.0 is there")
+        terminal.wait_for("99.0.0 is out")
         terminal.wait_for("https://example.org/release")
 
 

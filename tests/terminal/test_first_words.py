@@ -1,9 +1,11 @@
-"""The shortest conversation: open, ask, read, leave."""
+"""The shortest conversation: open, ask, read, leave; and what is typed before the agent is there."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import Say
 from tests.terminal.conftest import OpenZot
 
@@ -16,3 +18,43 @@ def test_a_prompt_is_answered_and_exit_leaves(serve: Any, open_zot: OpenZot) -> 
     terminal.submit("/exit")
     assert terminal.wait_exit() == 0
     assert "The answer is 42." in terminal.screen
+
+
+SLOW = """
+import os, time
+hello()
+while not os.path.exists("go"): time.sleep(0.02)
+ready()
+serve()
+"""
+
+
+def test_what_is_typed_before_the_agent_is_there_waits_for_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([Say("The answer is 42.")])
+    started = write_extension(zot.home / "zot" / "extensions", "slow", SLOW)
+    terminal = open_zot(wait="")
+    terminal.wait_for("starting…")
+    terminal.submit("what is the answer?")
+    terminal.wait_for("sliding in: what is the answer?")
+    terminal.submit("!echo no")
+    terminal.wait_for("zot is still starting")
+    assert "!echo no" in terminal.screen
+    terminal.press("ctrl+u")
+    terminal.submit("/cost")
+    (started / "go").touch()
+    terminal.wait_for("The answer is 42.")
+    terminal.wait_for("all of it")
+    assert "sliding in" not in terminal.screen
+
+
+def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([])
+    started = write_extension(zot.home / "zot" / "extensions", "slow", SLOW)
+    terminal = open_zot(wait="", rows=80)
+    terminal.wait_for("starting…")
+    terminal.submit("/help")
+    terminal.wait_for("how hard the model thinks")
+    assert "starting…" in terminal.screen
+    terminal.submit("/exit")
+    (started / "go").touch()
+    assert terminal.wait_exit() == 0

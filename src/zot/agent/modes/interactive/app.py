@@ -222,7 +222,7 @@ class App:
         return found
 
     def _show(self, conversation: Runtime) -> None:
-        """What was said before, and what is to be told about the start."""
+        """What was said before, and the notices of the start."""
         transcript, messages = self._transcript, conversation.agent.messages
         transcript.owner_of = lambda tool: str(getattr(conversation.agent.toolbox.get(tool), "extension", "") or "")
         self._show_in_full = lambda: self.desk.spawn(self._view_in_full(conversation))

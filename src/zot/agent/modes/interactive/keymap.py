@@ -95,7 +95,7 @@ class Keymap:
         self.slots: Callable[[], Mapping[str, str]] = dict[str, str]
 
     def press(self, key: Key) -> None:
-        """Give a key to whoever it belongs to."""
+        """Hand a key to the part it belongs to."""
         if key.name == "reply":
             self._actions.replied(key.text)
             return
@@ -216,7 +216,7 @@ class CustomKeys:
         if not command.startswith("/") or len(command) < 2:
             return "its value must be a slash command"
         if name in self._commands:
-            return "it is there twice"
+            return "it is listed twice"
         self._commands[name] = command
         return ""
 

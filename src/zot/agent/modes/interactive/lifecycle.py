@@ -39,7 +39,7 @@ def run(flags: Flags) -> int:
     if not terminal.closed and session is not None and session.exists():
         from shlex import quote
 
-        print(f"to go on: zot -c, or zot --session {quote(str(session))}")
+        print(f"to continue: zot -c, or zot --session {quote(str(session))}")
     return exit_code
 
 

@@ -41,7 +41,7 @@ def _banner(desk: Desk, update: Update) -> list[str]:
     """Printed once, above everything that is said."""
     theme, width = desk.theme, desk.columns
     lines = [
-        f"  {one_line(update.latest)} is there, this is {__version__}",
+        f"  {one_line(update.latest)} is out; you have {__version__}",
         f"  {install_command()}",
         *([f"  {one_line(update.url)}"] if update.url else []),
     ]
@@ -56,7 +56,7 @@ async def _changelog(context: Context, text: str) -> None:
         await context.dialogs.ask(ChangelogView(context.desk, text))
     else:
         feed = one_line(context.conversation.settings.values.update_url)
-        context.transcript.remark(f"zot {__version__} is new here; its changes are in {feed}")
+        context.transcript.remark(f"zot {__version__} is new here; what changed is in {feed}")
     dismissed(context.conversation.settings, __version__)
 
 

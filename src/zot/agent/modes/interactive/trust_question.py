@@ -41,7 +41,7 @@ class TrustDialog(Picker):
 
     def __init__(self, found: Sequence[Untrusted]) -> None:
         again = any(extension.changes for extension in found)
-        many = "these extensions" if len(found) > 1 else "this extension"
+        many, want = ("these extensions", "want") if len(found) > 1 else ("this extension", "wants")
         above = ["They are programs that run as you. Look at the files before you trust them.", ""]
         for extension in found:
             above += _described(extension)
@@ -51,7 +51,7 @@ class TrustDialog(Picker):
         ]
         if again:
             rows.append(Choice(EDITING, "trust this directory while I edit (this run)", "nothing is stored"))
-        word = "changed since you trusted" if again else "wants to run"
+        word = "changed since you trusted" if again else f"{want} to run"
         super().__init__(f"this project: {many} {word}", rows, filterable=False, above=above)
 
 

@@ -100,7 +100,7 @@ class EarlyTurns:
 
 
 class Turns:
-    """``on_failure`` is told of a turn that ended in an error, ``on_end`` how long anything took, in seconds."""
+    """``on_failure`` gets a turn that ended in an error, ``on_end`` the seconds anything took."""
 
     ready = True
     said = ()
@@ -213,7 +213,7 @@ class Turns:
             outcome = await agent.prompt(following.text, following.images, hear, queued=True)
 
     def _concluded(self, outcome: Outcome) -> bool:
-        """Tell how it ended; whether queued prompts may follow."""
+        """Say how it ended; return whether queued prompts may follow."""
         if outcome.stop == "aborted":
             self.give_back()
             self._status.ok("cancelled")

@@ -16,8 +16,8 @@ async def run(context: Context, arguments: str) -> None:
     async def work() -> None:
         try:
             await agent.compact(context.transcript.hear)
-            used = f"; it took {tokens(before)} tokens before" if before else ""
-            status.ok(f"compacted: the conversation is one summary now{used}")
+            used = f"; it was {tokens(before)} tokens before" if before else ""
+            status.ok(f"compacted: the conversation is now one summary{used}")
         except CompactionAborted:
             turns.give_back()
             status.ok("cancelled: nothing was compacted")

@@ -1,6 +1,6 @@
-"""What a slash command is given: the screen's services at once, the conversation and what hangs on it once it is there.
+"""What a slash command is given: the screen's services at once, the conversation once there is one.
 
-A command takes what it needs from here and nothing from anywhere else; nobody keeps a context but whoever runs it.
+A command takes what it needs from here and nothing from anywhere else; only the runner keeps a context.
 """
 
 from __future__ import annotations

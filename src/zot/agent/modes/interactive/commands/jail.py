@@ -1,4 +1,4 @@
-"""``/jail``: confine the tools. Nothing short of the operating system holds, so until that is built it refuses."""
+"""``/jail``: confine the tools. Only the operating system can enforce that, so until it does, the command refuses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from zot.errors import ZotError
 
 def run(context: Context, arguments: str) -> None:
     raise ZotError(
-        "/jail is not there yet: a jail the operating system enforces comes in a later version, and a weaker one would"
-        " only pretend. Until then run zot in a container, or with --no-yolo to be asked before each tool"
+        "/jail does not exist yet: a jail the operating system enforces comes in a later version, and a weaker one"
+        " would only pretend. Until then run zot in a container, or with --no-yolo to be asked before each tool"
     )

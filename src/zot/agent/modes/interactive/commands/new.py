@@ -10,6 +10,6 @@ from zot.errors import ZotError
 
 def run(context: Context, arguments: str) -> None:
     if context.conversation.session is None:
-        raise ZotError("/new needs sessions, and zot was started with --no-session; /clear begins anew without one")
+        raise ZotError("/new needs sessions, and zot was started with --no-session; /clear starts over without one")
     new_session(context.conversation)
     begin(context, "a new session begins; the one before is in /sessions")

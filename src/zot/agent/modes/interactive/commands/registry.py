@@ -89,7 +89,7 @@ def find(name: str) -> Command | None:
 
 
 def meant(name: str) -> str:
-    """What to say about a name that is nearly one of these, or one that another agent has."""
+    """The advice for a name that is almost one of these, or that another agent uses."""
     from zot.agent.modes.interactive.commands.session import OPERATIONS
 
     if known := f"session {name}" if name in OPERATIONS else _ELSEWHERE.get(name):

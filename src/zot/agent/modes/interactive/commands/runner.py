@@ -1,6 +1,6 @@
 """From what was typed to the command that does it: built-ins first, then extensions; what is neither is an error.
 
-A command that needs the agent waits until it is there; ``agent_arrived`` lets those that were typed early go.
+A command that needs the agent waits until it is there; ``agent_arrived`` releases those that were typed early.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Commands:
     # --- running
 
     def run(self, text: str, *, typed: bool = True) -> None:
-        """``typed``: by a person; extensions run commands, too. What is no command goes to the model."""
+        """``typed``: by a person, not by an extension. Anything that is not a command goes to the model."""
         parsed = registry.parse(text)
         if parsed is None:
             self.turns.submit(text)

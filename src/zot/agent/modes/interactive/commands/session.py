@@ -64,7 +64,7 @@ async def _export(context: Context, path: str) -> None:
 
     session = _saved(context.conversation, "export")
     written = await asyncio.to_thread(export_session, session.path, path or default_destination())
-    context.desk.status.ok(f"exported to {written}; tool output in it may hold secrets")
+    context.desk.status.ok(f"exported to {written}; tool output in it may contain secrets")
 
 
 async def _import(context: Context, path: str) -> None:

@@ -87,7 +87,7 @@ async def switch_session(context: Context, path: Path) -> None:
 
     conversation, transcript, status = context.conversation, context.transcript, context.desk.status
     if conversation.session is not None and conversation.session.path == path:
-        status.ok("you are in this session already")
+        status.ok("you are already in this session")
         return
     await context.end_turn("/sessions")
     try:

@@ -1,4 +1,4 @@
-"""May this tool run? (``--no-yolo``) The whole of what would run can be read before anything is answered.
+"""May this tool run? (``--no-yolo``) Everything that would run can be read before answering.
 
 One question at a time, in the order they came; a confirmation stands above every other dialog. Keys typed in the
 first moments are ignored, so that typing does not approve; closing the question refuses the call.
@@ -99,7 +99,7 @@ class ConfirmDialog(Dialog[Answer]):
         return theme.selected(text, width) if number == self._selected else theme.paint("fg", cut(text, width))
 
     def _middle(self, theme: Theme, width: int) -> str:
-        """How much of the call is to be seen; nobody approves what is out of sight without being told."""
+        """How much of the call is visible: nobody approves what is out of sight without knowing it."""
         if self._pages.whole:
             return ""
         return theme.paint("warning", pad(f"  rows {self._pages.place} · page up/down shows the rest", width))

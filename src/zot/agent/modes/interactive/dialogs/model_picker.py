@@ -1,4 +1,4 @@
-"""Choose a model among those that can be used now, with window, price and what else there is to log in to."""
+"""Choose a model among those usable now, with window and price, and a hint at providers to log in to."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Pages:
         self.top = min(max(top, 0), max(self.count - self.height, 0))
 
     def reveal(self, row: int) -> None:
-        """Move only if the row is not to be seen."""
+        """Move only if the row is out of sight."""
         if not self.top <= row < self.top + self.height:
             self.go(row - self.height // 3)
 
@@ -48,7 +48,7 @@ class Pages:
 
     @property
     def whole(self) -> bool:
-        """Whether everything is to be seen at once."""
+        """Whether everything fits on one page."""
         return self.count <= self.height
 
     @property
@@ -95,7 +95,7 @@ class TextPrompt(Dialog[str]):
     ) -> None:
         super().__init__()
         self.title = title
-        self.hint = hint or "enter takes it · esc closes"
+        self.hint = hint or "enter accepts · esc closes"
         self.field = TextField(text, masked=masked)
         self._above = tuple(above)
 

@@ -112,7 +112,7 @@ class TurnViewer(Dialog[bool]):
             self._sought = self._field.text.strip().lower()
             self._field = None
             if self._sought:
-                self._pages.top -= 1  # what stands on the first row counts, too
+                self._pages.top -= 1  # a hit on the first row counts as well
                 self._find(1)
         else:
             self._field.key(key)

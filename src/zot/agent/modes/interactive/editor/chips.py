@@ -1,5 +1,5 @@
 """Chips stand in the text for something longer: a paste, a path, a file's content, an image. The cursor takes one as a
-single character, so that it is there as a whole or not at all; text that merely looks like one is text.
+single character, so it is kept or deleted as a whole; text that merely looks like a chip stays text.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class FileIndex:
 
     async def refresh(self) -> None:
         """List the tree; meanwhile an earlier list keeps answering."""
-        # Imported here: whoever never types @ does not pay for it.
+        # Imported here: those who never type @ do not pay for it.
         from zot.agent.tools.search import listing, run_search
         from zot.agent.tools.workspace import Workspace
 

@@ -1,4 +1,4 @@
-"""ctrl+r: find an earlier prompt by any part of it. Enter takes it into the editor; esc leaves all as it was."""
+"""ctrl+r: find an earlier prompt by any part of it. Enter puts it into the editor; esc changes nothing."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ async def edit_outside(editor: Editor) -> None:
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """``$VISUAL``, ``$EDITOR``, or an editor that is there; its first word an absolute path."""
+    """``$VISUAL``, ``$EDITOR``, or an editor that is installed; the first word is an absolute path."""
     for name in ("VISUAL", "EDITOR"):
         words = _words(name, environ.get(name, ""))
         if not words:

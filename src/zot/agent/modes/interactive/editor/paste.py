@@ -77,7 +77,7 @@ def _in_place(line: str, words: list[re.Match[str]], paths: list[str], chips: Ch
 
 
 def _existing(word: str) -> str:
-    """The path a word means, if it looks like one and is there; else an empty string."""
+    """The path a word means, if it looks like one and exists; otherwise an empty string."""
     path = _unescaped(word)
     if path.startswith("file://"):
         path = _of_address(path)

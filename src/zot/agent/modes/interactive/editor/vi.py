@@ -1,4 +1,4 @@
-"""vi keys, for those who switched them on: insert mode types, normal mode moves and changes by single letters.
+"""vi keys, for those who switched them on: insert mode types, normal mode moves and edits with single letters.
 
 Motions ``h j k l w b e 0 ^ $ gg G``, operators ``d c y`` with them or doubled for lines, ``x X D C s S r p P u``,
 ctrl+r, counts, and ``i a I A o O`` back to typing. Keys with modifiers, arrows and enter keep their usual meaning.

@@ -73,7 +73,7 @@ class Desk:
 
 
 class Tasks:
-    """Everything that runs beside the main loop. ``failed`` is told of a ZotError, ``bug`` of anything else."""
+    """Everything that runs beside the main loop. A ZotError goes to ``failed``, anything else to ``bug``."""
 
     def __init__(self, failed: Callable[[str], None], bug: Callable[[str], None]) -> None:
         self._failed = failed
@@ -108,7 +108,7 @@ class Tasks:
 
 
 def _write_bug(error: BaseException | None, what: str) -> Path:
-    """Append the traceback to a private file in zot's home; its path is told to the user."""
+    """Append the traceback to a private file in zot's home; the user is shown its path."""
     import contextlib
     import time
     import traceback
@@ -117,7 +117,7 @@ def _write_bug(error: BaseException | None, what: str) -> Path:
 
     path = zot_home() / "logs" / "bugs.log"
     lines = traceback.format_exception(error) if error is not None else [f"{what}\n"]
-    with contextlib.suppress(OSError):  # nowhere to write: the line on the screen has to do
+    with contextlib.suppress(OSError):  # nowhere to write: the line on the screen has to suffice
         make_private_dir(path.parent)
         mode = "w" if path.exists() and path.stat().st_size > _LARGEST_LOG else "a"
         with open(path, mode, encoding="utf-8", errors="replace") as log:

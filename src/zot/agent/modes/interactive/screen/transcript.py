@@ -1,7 +1,7 @@
 """The agent's events become rows: finished blocks are settled, what still changes is drawn live.
 
-``hear`` is the reader of the event stream and does little; ``advance`` is called once per frame and settles what is
-finished. A block keeps its place: text before the tools it called, results in the order of their calls.
+``hear`` reads the event stream and does little; ``advance`` is called once per frame and settles what is finished. A
+block keeps its place: text before the tools it called, results in the order of their calls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Transcript:
     # --- what the agent says
 
     def hear(self, event: events.AgentEvent) -> None:
-        """Reads the stream; quick, whatever arrives."""
+        """Reads the stream, quickly, whatever arrives."""
         match event:
             case events.TextDelta(delta):
                 self._text(delta)
