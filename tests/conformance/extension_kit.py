@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from zot.agent.extkit.kit import Report, check_extension
+from zot.agent.extkit.kit import check_extension
+from zot.agent.extkit.verdicts import Report
 
 HERE = Path(__file__).parent
 BROKEN = HERE / "broken"

@@ -17,7 +17,7 @@ from tests.conformance.extension_kit import (
     told,
 )
 from zot.agent.extkit.checks import ALL
-from zot.agent.extkit.kit import Report
+from zot.agent.extkit.verdicts import Report
 
 SCRIPTS = broken_scripts()
 

@@ -13,7 +13,7 @@ import pytest
 from tests import toolchains
 from tests.conformance.extension_kit import check_all, spotless, told
 from tests.unit.agent.skills.example_files import write_examples
-from zot.agent.extkit.kit import Report
+from zot.agent.extkit.verdicts import Report
 
 ROOT = Path(__file__).parents[2]
 SKILL_EXAMPLES = ("hello-python", "protect-env", "hello-typescript", "hello-go", "hello-shell")

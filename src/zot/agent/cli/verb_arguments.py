@@ -19,6 +19,16 @@ class Arguments(msgspec.Struct, frozen=True):
     def has(self, *switches: str) -> bool:
         return any(switch in self.values for switch in switches)
 
+    def seconds(self, switch: str, default: float) -> float:
+        typed = self.values.get(switch)
+        try:
+            seconds = default if typed is None else float(typed)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds <= 86_400:
+            raise UsageError(f'{switch} "{typed}": expected seconds above 0')
+        return seconds
+
 
 def parse(
     argv: list[str], options: Mapping[str, bool], *, least: int = 0, most: int | None = None, what: str = ""

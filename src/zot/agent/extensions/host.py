@@ -40,7 +40,7 @@ from zot.system.files import make_private_dir
 from zot.wire import frames, limits
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.trace import Direction, FrameTap
+    from zot.agent.recording.frame_trace import Direction, FrameTap
 
 
 class ReloadStats(msgspec.Struct, frozen=True):

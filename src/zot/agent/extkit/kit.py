@@ -8,53 +8,28 @@ twice: when a run cannot go on, what it would have shown is skipped, with the re
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-
-import msgspec
 
 from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extkit.checks import (
     ALL,
     call_tool,
-    commands,
+    calls,
     events,
     framing,
-    handshake,
     input,
-    interception,
     lifecycle,
-    manifest,
-    notes,
-    panels,
     registration,
-    tools,
+    screen,
+    start,
 )
 from zot.agent.extkit.run import Run, Times
 from zot.agent.extkit.script_host import Place, ScriptHost, started
 from zot.agent.extkit.transcript import Kind
-from zot.agent.extkit.verdicts import Result, Verdicts
+from zot.agent.extkit.verdicts import Report, Verdicts
 from zot.errors import ExtensionError, UsageError
-
-
-class Report(msgspec.Struct, frozen=True):
-    name: str
-    directory: Path
-    results: tuple[Result, ...]
-    log: str  # what it wrote to stderr
-
-    @property
-    def passed(self) -> bool:
-        return not self.failures
-
-    @property
-    def failures(self) -> list[Result]:
-        return [result for result in self.results if result.status == "fail"]
-
-    @property
-    def warnings(self) -> list[Result]:
-        return [result for result in self.results if result.status == "warn"]
 
 
 async def check_extension(
@@ -66,7 +41,7 @@ async def check_extension(
     """
     wanted = selected(only)
     verdicts = Verdicts(ALL)
-    declared = manifest.check(directory, verdicts)
+    declared = start.check_manifest(directory, verdicts)
     if declared is None:
         verdicts.skip_rest("the manifest cannot be used")
     elif not declared.has_process:
@@ -105,8 +80,8 @@ class _Checking:
             self._verdicts.failed("handshake.starts", str(error))
         for run in self._runs:
             framing.check(run)
-            notes.check(run)
-            handshake.check_once(run)
+            screen.check_notes(run)
+            start.check_hello_once(run)
             if not run.offers_call_tool:
                 call_tool.check_not_offered(run)
         if self._runs:
@@ -117,11 +92,8 @@ class _Checking:
     def _usable(self) -> bool:
         return bool(self._runs) and self._runs[0].usable
 
-    def _place(self, label: str) -> Place:
-        place = Place(self._scratch / label / "project", self._scratch / label / "data", self._scratch / f"{label}.log")
-        for folder in (place.cwd, place.data):
-            os.makedirs(folder, exist_ok=True)
-        return place
+    def _start(self, label: str) -> AbstractAsyncContextManager[ScriptHost]:
+        return started(self._manifest, Place.below(self._scratch / label), f"{label} run")
 
     def _run(self, host: ScriptHost) -> Run:
         run = Run(host, self._verdicts, self._times, self._silent)
@@ -129,25 +101,28 @@ class _Checking:
         return run
 
     async def _first(self) -> None:
-        async with started(self._manifest, self._place("first"), "first run") as host:
+        async with self._start("first") as host:
             run = self._run(host)
-            await handshake.check(run)
+            await start.check_handshake(run)
             if run.usable:
                 registration.check(run)
-                for group in (commands, tools, interception, panels, events):
-                    await group.check(run)
+                await calls.check_commands(run)
+                await calls.check_tools(run)
+                await events.check_interceptions(run)
+                await screen.check_panels(run)
+                await events.check_events(run)
                 await host.settle()
             await lifecycle.check_end(run, "lifecycle.shutdown")
 
     async def _again(self) -> None:
-        async with started(self._manifest, self._place("second"), "second run") as host:
+        async with self._start("second") as host:
             second = self._run(host)
             if not await lifecycle.check_start(second, self._runs[0], "lifecycle.restart", zot_future_key={"a": [1]}):
                 return
             await self._beside(second)
 
     async def _beside(self, second: Run) -> None:
-        async with started(self._manifest, self._place("third"), "third run") as host:
+        async with self._start("third") as host:
             third = self._run(host)
             third.offers_call_tool = True
             if await lifecycle.check_start(third, self._runs[0], "lifecycle.two-at-once", ("call_tool",)):
@@ -170,4 +145,4 @@ class _Checking:
 
 
 def _log(scratch: Path) -> str:
-    return "".join(path.read_text("utf-8", "replace") for path in sorted(scratch.glob("*.log")))
+    return "".join(path.read_text("utf-8", "replace") for path in sorted(scratch.glob("*/log")))

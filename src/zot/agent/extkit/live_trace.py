@@ -17,10 +17,10 @@ from pathlib import Path
 import msgspec
 
 from zot.agent.extensions.loading.manifest import Manifest
-from zot.agent.extensions.trace import FrameLog, TracedFrame
 from zot.agent.extkit.run import new_id
 from zot.agent.extkit.script_host import Place, ScriptHost, started
 from zot.agent.extkit.transcript import Asking, Line, kind_of
+from zot.agent.recording.frame_trace import FrameLog, TracedFrame
 from zot.errors import BadFrame, ExtensionError
 from zot.wire import limits
 from zot.wire.codec import decode_host, encode

@@ -8,14 +8,13 @@ itself may differ, and so may directories, dates, times of day and durations, un
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from zot.agent.extensions.loading.manifest import Manifest
-from zot.agent.extensions.trace import TracedFrame
 from zot.agent.extkit.script_host import Place, ScriptHost, started
+from zot.agent.recording.frame_trace import TracedFrame
 from zot.errors import ConfigError
 
 Recorded = tuple[int, TracedFrame]
@@ -226,11 +225,3 @@ def _text(line: bytes) -> str:
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def default_place(scratch: Path) -> Place:
-    """Directories of its own below ``scratch``."""
-    place = Place(scratch / "project", scratch / "data", scratch / "log")
-    place.cwd.mkdir()
-    place.data.mkdir()
-    return place

@@ -50,6 +50,14 @@ class Place(msgspec.Struct, frozen=True):
     data: Path
     log: Path
 
+    @classmethod
+    def below(cls, folder: Path) -> Place:
+        """Directories of its own, made below ``folder``."""
+        place = cls(folder / "project", folder / "data", folder / "log")
+        for directory in (place.cwd, place.data):
+            directory.mkdir(parents=True, exist_ok=True)
+        return place
+
 
 class ScriptHost:
     """One running child. ``listeners`` hear of each line, sent or received, as it passes."""

@@ -9,6 +9,7 @@ author does when it is broken.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -40,6 +41,27 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     more: int = 0  # further findings of the same check
 
 
+class Report(msgspec.Struct, frozen=True):
+    """Everything one check of an extension found out."""
+
+    name: str
+    directory: Path
+    results: tuple[Result, ...]
+    log: str  # what it wrote to stderr
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    @property
+    def failures(self) -> list[Result]:
+        return [result for result in self.results if result.status == "fail"]
+
+    @property
+    def warnings(self) -> list[Result]:
+        return [result for result in self.results if result.status == "warn"]
+
+
 class Verdicts:
     """Collects observations while the kit runs; ``results`` puts them in the order of the checks."""
 
@@ -58,6 +80,13 @@ class Verdicts:
 
     def warned(self, id: str, evidence: str, line: bytes = b"") -> None:
         _add(self._warned, Result(id, "warn", evidence, shown(line)))
+
+    def judged(self, id: str, problem: str, line: bytes = b"") -> None:
+        """Failed because of the problem; passed when it is empty."""
+        if problem:
+            self.failed(id, problem, line)
+        else:
+            self.passed(id)
 
     def skipped(self, id: str, why: str) -> None:
         self._skipped.setdefault(id, why)

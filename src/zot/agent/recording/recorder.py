@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 
 from zot import __version__
-from zot.agent.extensions.trace import Direction, FrameLog, TracedFrame
+from zot.agent.recording.frame_trace import Direction, FrameLog
 from zot.agent.recording.journal_file import JournalFile
 from zot.core.agent import Agent
 from zot.core.events import SHOWN, AgentEvent, TextDelta, ToolUseArgs
-from zot.errors import ConfigError, ProviderError
+from zot.errors import ProviderError
 from zot.provider.model_call import Client, Request, StreamEvent
 
 FORMAT = 1
@@ -125,34 +125,6 @@ def public_argv(argv: Sequence[str]) -> list[str]:
             word, hide = (f"{flag}=[removed]", False) if equals else (word, True)
         shown.append(_USER_INFO.sub("//", word))
     return shown
-
-
-def read_frames(path: Path) -> Iterator[tuple[int, TracedFrame]]:
-    """The extension frames of a recording or a trace, with their line numbers; ConfigError names a bad line."""
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from error
-    with file:
-        for number, line in enumerate(file, 1):
-            if (traced := _frame_of(path, number, line)) is not None:
-                yield number, traced
-
-
-def _frame_of(path: Path, number: int, line: bytes) -> TracedFrame | None:
-    """None for the other records of a recording, and for a last line that was cut."""
-    try:
-        if msgspec.json.decode(line, type=_Kind).type not in ("", "frame"):
-            return None
-        return msgspec.json.decode(line, type=TracedFrame)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        if not line.endswith(b"\n"):
-            return None
-        raise ConfigError(f"{path}: line {number} is neither of a trace nor of a recording: {error}") from error
-
-
-class _Kind(msgspec.Struct, frozen=True):
-    type: str = ""
 
 
 def _shared(before: Request | None, request: Request) -> int:

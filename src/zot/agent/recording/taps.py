@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from zot.agent.cli.flags import Flags
-from zot.agent.extensions.trace import TraceFile
+from zot.agent.recording.frame_trace import TraceFile
 from zot.agent.recording.journal_file import JournalFile
 from zot.agent.recording.recorder import Recorder
 from zot.agent.runtime import Runtime

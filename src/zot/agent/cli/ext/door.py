@@ -45,9 +45,9 @@ VERBS = {
     "untrust": "zot.agent.cli.ext.trust:untrust",
     "doctor": "zot.agent.cli.ext.doctor:run",
     "new": "zot.agent.cli.ext.new:run",
-    "check": "zot.agent.extkit.check_command:run",
-    "trace": "zot.agent.extkit.trace_command:run",
-    "replay": "zot.agent.extkit.replay_command:run",
+    "check": "zot.agent.cli.ext.check:run",
+    "trace": "zot.agent.cli.ext.trace:run",
+    "replay": "zot.agent.cli.ext.replay:run",
 }
 
 

@@ -23,7 +23,7 @@ from zot.wire import frames, limits
 from zot.wire.codec import UnknownFrame, decode_child, encode
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.trace import Direction
+    from zot.agent.recording.frame_trace import Direction
 
 State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
 ReadyHow = Literal["", "frame", "idle", "grace"]

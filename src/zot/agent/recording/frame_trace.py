@@ -1,4 +1,4 @@
-"""Every frame between the host and its extensions, with time, open questions and latency: as JSON lines and as text.
+"""Every frame between the host and its extensions, with time, open questions and latency: one JSON line each.
 
 A trace is a ``FrameTap``: the host calls it with the exact line each time one passes. Latency is the time from a
 question to its answer, both ways: commands, tools and interceptions of ours, ``call_tool`` of theirs.
@@ -7,7 +7,7 @@ question to its answer, both ways: commands, tools and interceptions of ours, ``
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,7 +25,6 @@ _ANSWERS: dict[tuple[Direction, str], tuple[Direction, str]] = {
 }
 _OPENERS = {answer: question for question, answer in _ANSWERS.items()}
 _LISTED = 32
-_SUMMARY = 96
 
 
 class TracedFrame(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -93,37 +92,3 @@ class TraceFile:
 
     def close(self) -> None:
         self._file.close()
-
-
-def shown(traced: TracedFrame) -> str:
-    """One readable line: time, extension, direction, type, id, latency, size and the beginning of the rest."""
-    line = traced.line
-    arrow = "←" if traced.direction == "in" else "→"
-    words = [f"{traced.t:9.3f}", traced.extension, arrow, *_summary(traced)]
-    if traced.latency is not None:
-        words.append(f"after {traced.latency * 1000:.1f} ms")
-    if traced.pending:
-        words.append(f"[{len(traced.pending)} open]")
-    return " ".join((*words, f"({_size(len(line))})"))
-
-
-def _summary(traced: TracedFrame) -> list[str]:
-    if traced.text or not bytes(traced.frame):
-        return ["NOT A FRAME", _cut(repr(traced.text))]
-    value: Any = _any(traced.frame)
-    if not isinstance(value, dict):
-        return ["NOT A FRAME", _cut(bytes(traced.frame).decode())]
-    fields = cast("dict[str, Any]", value)
-    rest = {key: item for key, item in fields.items() if key not in ("type", "id")}
-    words = [str(fields.get("type", "?"))]
-    if "id" in fields:
-        words.append(f"#{fields['id']}")
-    return [*words, _cut(msgspec.json.encode(rest).decode())] if rest else words
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SUMMARY else f"{text[: _SUMMARY - 1]}…"
-
-
-def _size(size: int) -> str:
-    return f"{size} B" if size < 10_000 else f"{size / 1024:.0f} KiB"

@@ -1,28 +1,61 @@
-"""What the kit found, for people and for programs.
+"""``zot ext check PATH``: the conformance kit on the command line. The report goes to stdout; exit 1 when it fails.
 
-The text form names, for each finding, what happened, the exact line, the place in the protocol, and the fix.
+It runs the extension for real: every command is invoked and every tool called, with a scratch directory for its state.
+The report says of each finding what happened, the exact line, the place in the protocol, and the fix.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from zot.agent.cli.verb_arguments import parse
 from zot.agent.extkit.checks import ALL
-from zot.agent.extkit.kit import Report
-from zot.agent.extkit.verdicts import Check, Result
+from zot.agent.extkit.kit import check_extension
+from zot.agent.extkit.verdicts import Check, Report, Result
 from zot.tui.sanitize import one_line
+from zot.wire.limits import TOOL_REPLY
 
 FORMAT = 1
+_OPTIONS = {"--json": False, "--only": True, "--timeout": True, "--list": False}
 _LOG_LINES = 12
 _SKIPS_NAMED = 30  # more than this means that nothing could be tried, and names would bury the failure
 _COUNTED = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped"}
 _BY_ID = {check.id: check for check in ALL}
 
 
-def text_lines(report: Report, seconds: float) -> Iterator[str]:
+def run(argv: list[str]) -> int:
+    typed = parse(argv, _OPTIONS, least=0 if "--list" in argv else 1, most=1, what="the extension's directory")
+    if typed.has("--list"):
+        _print("".join(f"{check.id:28} {_reference(check):18} {check.promise}\n" for check in ALL))
+        return 0
+    directory = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
+    timeout = typed.seconds("--timeout", TOOL_REPLY)
+    only = [name for name in typed.values.get("--only", "").split(",") if name]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="zot-check-") as scratch:
+        report = asyncio.run(check_extension(directory, Path(scratch), timeout=timeout, only=only))
+    if typed.has("--json"):
+        _print(_json(report))
+    else:
+        _print("".join(f"{line}\n" for line in _lines(report, time.monotonic() - began)))
+    return 0 if report.passed else 1
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _lines(report: Report, seconds: float) -> Iterator[str]:
     """The report as it is read."""
     yield f"{one_line(report.name)} ({one_line(str(report.directory))})"
     for result in report.results:
@@ -38,7 +71,7 @@ def text_lines(report: Report, seconds: float) -> Iterator[str]:
     yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
 
 
-def as_json(report: Report) -> bytes:
+def _json(report: Report) -> str:
     """One JSON object, for CI and editors."""
     checks = [_record(_BY_ID[result.id], result) for result in report.results]
     fields: dict[str, Any] = {
@@ -49,16 +82,10 @@ def as_json(report: Report) -> bytes:
         "checks": checks,
         "stderr": report.log[-20_000:],
     }
-    return msgspec.json.encode(fields) + b"\n"
+    return msgspec.json.encode(fields).decode() + "\n"
 
 
-def check_table() -> Iterator[str]:
-    """``--list``: every check with its promise."""
-    for check in ALL:
-        yield f"{check.id:28} {reference(check):18} {check.promise}"
-
-
-def reference(check: Check) -> str:
+def _reference(check: Check) -> str:
     """The place in the protocol and the lines of its checklist."""
     return f"§{check.section} {' '.join(f'ext-{number:03}' for number in check.lines)}"
 
@@ -73,7 +100,7 @@ def _result_lines(check: Check, result: Result) -> Iterator[str]:
     yield f"       {one_line(result.evidence)}{more}"
     if result.line:
         yield f"       line: {one_line(result.line)}"
-    yield f"       {'breaks' if result.status == 'fail' else 'zot takes it; see'} {reference(check)}"
+    yield f"       {'breaks' if result.status == 'fail' else 'zot takes it; see'} {_reference(check)}"
     yield f"       fix: {check.fix}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.agent.extkit.line_faults import read_line
+from zot.agent.extkit.transcript import read_line
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Panels it opened: keys, redrawing, closing."""
+"""What it puts on the screen: panels it opened, and what it says unasked, notes and prompts of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import time
 
 from zot.agent.extkit.run import Run
 from zot.agent.extkit.verdicts import Check
-from zot.wire.frames import CommandResponse, OpenPanel, PanelClose, PanelKey, PanelRender
+from zot.wire.frames import CommandResponse, Notify, OpenPanel, PanelClose, PanelKey, PanelRender, Submit, SubmitSlash
+
+LEVELS = ("info", "success", "warn", "error")
 
 CHECKS = (
     Check(
@@ -30,13 +32,27 @@ CHECKS = (
         "a panel the user closed is not redrawn any more",
         "stop timers and rendering when panel_close arrives",
     ),
+    Check(
+        "notes.level",
+        "12.1",
+        (86,),
+        "a note's level is one of the four and its message is not empty",
+        f"the levels are {', '.join(LEVELS)}; anything else is shown as info",
+    ),
+    Check(
+        "notes.submitted-text",
+        "22.2",
+        (119, 120),
+        "submitted text is not blank, and submitted commands begin with a slash",
+        "check the text before sending it",
+    ),
 )
 
 _KEYS = ("down", "up", "left", "right", "tab", "pagedown", "pageup", "home", "end", "unknown", "backspace", "delete")
 _AFTER_CLOSE = 0.4
 
 
-async def check(run: Run) -> None:
+async def check_panels(run: Run) -> None:
     for panel in _opened(run):
         if run.host.alive:
             await _play(run, panel)
@@ -87,3 +103,23 @@ def _judge_ids(run: Run) -> None:
             run.verdicts.failed("panels.ids", "a panel without an id", line.data)
     if known:
         run.verdicts.passed("panels.ids")
+
+
+def check_notes(run: Run) -> None:
+    """What it said unasked, in a run that is over."""
+    for line in run.host.transcript.received:
+        match line.frame:
+            case Notify(level=level, message=message) if level not in LEVELS or not message:
+                # Shown as info, or not at all: no harm to anybody but the note.
+                problem = "an empty message" if level in LEVELS else f"unknown level {level!r}"
+                run.verdicts.warned("notes.level", problem, line.data)
+            case Notify():
+                run.verdicts.passed("notes.level")
+            case Submit(text=text):
+                problem = "" if text.strip() else "blank text"
+                run.verdicts.judged("notes.submitted-text", problem, line.data)
+            case SubmitSlash(text=text):
+                problem = "" if text.strip().startswith("/") else "no slash at the beginning"
+                run.verdicts.judged("notes.submitted-text", problem, line.data)
+            case _:
+                pass
