@@ -162,7 +162,7 @@ async def _models(pool: HttpPool, target: Target) -> list[CachedModel]:
         if not after:
             break
     return [
-        CachedModel(provider=_owner(provider), **model._asdict())
+        CachedModel(provider=_owner(provider), **msgspec.structs.asdict(model))
         for model in models
         if not _NO_CHAT.search(model.id) and (not provider.live_prefixes or model.id.startswith(provider.live_prefixes))
     ]

@@ -7,7 +7,9 @@ The same image goes out with every request of a session, so a few results are ke
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from zot.provider.messages import ImageBlock
 
@@ -20,7 +22,7 @@ _kept: OrderedDict[tuple[bytes, str, Limit], ImageBlock] = OrderedDict()
 _MIME = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 
 
-class Limit(NamedTuple):
+class Limit(msgspec.Struct, frozen=True):
     """The longest side in pixels, and the size in raw bytes."""
 
     side: int

@@ -9,7 +9,7 @@ never a clean end.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -36,7 +36,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"Endpoint({self.provider}, {self.base_url})"  # a traceback must not show the key
 
 
-class ListedModel(NamedTuple):
+class ListedModel(msgspec.Struct, frozen=True):
     """One entry of a provider's model list; numbers the list does not tell are 0."""
 
     id: str

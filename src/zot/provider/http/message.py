@@ -8,7 +8,9 @@ so far in one piece, because one join is cheaper than many small deliveries; ``d
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 from zot.errors import BadRequest, TransportFailed
 from zot.provider.http.route import Proxy, Url, basic_auth
@@ -18,14 +20,14 @@ _MAX_CHUNK_LINE = 16 * 1024
 _TOKEN = "!#$%&'*+.^_`|~-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-class HttpRequest(NamedTuple):
+class HttpRequest(msgspec.Struct, frozen=True):
     method: str
     url: str
     headers: list[tuple[str, str]]
     body: bytes
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True):
     """A response's status line and headers; names are lower case, repeated ones joined by a comma."""
 
     version: bytes

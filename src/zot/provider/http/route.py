@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from zot.errors import BadRequest
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Url(NamedTuple):
+class Url(msgspec.Struct, frozen=True):
     scheme: str
     host: str  # lower case, IPv6 without brackets
     port: int
@@ -39,7 +41,7 @@ class Url(NamedTuple):
         return self.address
 
 
-class Proxy(NamedTuple):
+class Proxy(msgspec.Struct, frozen=True):
     url: Url
     authorization: str = ""
 
@@ -49,7 +51,7 @@ class Proxy(NamedTuple):
         return f"proxy {self.url.address}"
 
 
-class Route(NamedTuple):
+class Route(msgspec.Struct, frozen=True):
     """Two requests may share a connection when their routes are equal."""
 
     scheme: str
@@ -128,7 +130,8 @@ def proxy_for(url: Url, environ: Mapping[str, str], setting: str = "") -> Proxy 
     if not address.lower().startswith(("http://", "https://")):
         raise BadRequest(f"{redacted(address)}: only http and https proxies are supported; set HTTPS_PROXY to one")
     parts = parse_url(address)
-    return Proxy(parts._replace(userinfo="", target="/"), basic_auth(parts.userinfo) if parts.userinfo else "")
+    url = Url(parts.scheme, parts.host, parts.port, "/")
+    return Proxy(url, basic_auth(parts.userinfo) if parts.userinfo else "")
 
 
 def _variable(name: str, environ: Mapping[str, str]) -> str | None:

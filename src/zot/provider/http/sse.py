@@ -6,7 +6,7 @@ two common shapes is read line by line, so an event costs about a microsecond.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from zot.errors import TransportFailed
 
@@ -14,7 +14,7 @@ MAX_EVENT_BYTES = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
 
-class SseEvent(NamedTuple):
+class SseEvent(msgspec.Struct, frozen=True, gc=False):
     """One server-sent event. ``data`` stays bytes: the JSON decoder reads it without a copy."""
 
     event: str

@@ -16,7 +16,7 @@ from tests.fakes.http_server import CERTIFICATE, FakeHttpServer, read_request
 from zot.errors import BadRequest, TransportFailed
 from zot.provider.http.message import ChunkedBody, HttpRequest
 from zot.provider.http.pool import HttpPool
-from zot.provider.http.route import parse_url
+from zot.provider.http.route import Url, parse_url
 
 OK = b"HTTP/1.1 200 OK\r\n"
 SHORT = OK + b"content-length: 2\r\n\r\nok"
@@ -90,8 +90,8 @@ async def test_an_address_that_is_none_is_refused(pool: HttpPool, url: str) -> N
 
 
 def test_addresses_are_taken_apart() -> None:
-    assert parse_url("HTTPS://Host.Example") == ("https", "host.example", 443, "/", "")
-    assert parse_url("http://u:p@[::1]:8080/a/b?c#d") == ("http", "::1", 8080, "/a/b?c", "u:p")
+    assert parse_url("HTTPS://Host.Example") == Url("https", "host.example", 443, "/", "")
+    assert parse_url("http://u:p@[::1]:8080/a/b?c#d") == Url("http", "::1", 8080, "/a/b?c", "u:p")
     assert parse_url("http://[::1]/").authority == "[::1]"
     assert parse_url("http://a?q=ü").target == "/?q=%C3%BC"
 

@@ -21,17 +21,17 @@ def parse(*chunks: bytes) -> list[SseEvent]:
 
 def test_event_and_data_lines_make_one_event() -> None:
     """engine-001: an `event:` line, a `data:` line and a blank line yield one event with that name and data."""
-    assert parse(b'event: foo\ndata: {"a":1}\n\n') == [("foo", b'{"a":1}')]
+    assert parse(b'event: foo\ndata: {"a":1}\n\n') == [SseEvent("foo", b'{"a":1}')]
 
 
 def test_two_data_lines_join_with_a_newline() -> None:
     """engine-002: two `data:` lines of one event are joined by a newline."""
-    assert parse(b"data: one\ndata: two\n\n") == [("", b"one\ntwo")]
+    assert parse(b"data: one\ndata: two\n\n") == [SseEvent("", b"one\ntwo")]
 
 
 def test_data_lines_after_an_event_line_join_too() -> None:
     """engine-002: the same holds when an `event:` line comes first."""
-    assert parse(b"event: x\ndata: one\ndata: two\n\n") == [("x", b"one\ntwo")]
+    assert parse(b"event: x\ndata: one\ndata: two\n\n") == [SseEvent("x", b"one\ntwo")]
 
 
 @pytest.mark.parametrize("comment", [b": keep-alive\n\n", b":\n\n", b":data: no\n"])
@@ -42,7 +42,7 @@ def test_comments_make_no_event(comment: bytes) -> None:
 
 def test_a_comment_inside_an_event_is_dropped() -> None:
     """engine-003: a comment between the lines of an event does not end or change it."""
-    assert parse(b"event: a\n: note\ndata: b\n\n") == [("a", b"b")]
+    assert parse(b"event: a\n: note\ndata: b\n\n") == [SseEvent("a", b"b")]
 
 
 @pytest.mark.parametrize("tail", [b"", b"\n"])
@@ -50,43 +50,43 @@ def test_an_event_without_its_blank_line_comes_at_the_end_of_input(tail: bytes) 
     """engine-004: an event that no blank line follows is delivered when the input ends."""
     parser = SseParser()
     assert parser.feed(b"event: last\ndata: words" + tail) == []
-    assert parser.close() == [("last", b"words")]
+    assert parser.close() == [SseEvent("last", b"words")]
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r", b"\n"])
 def test_every_line_end_of_the_standard_parses_alike(end: bytes) -> None:
     """engine-005: `LF`, `CRLF` and `CR` line ends yield the same events."""
     text = b"event: a\ndata: 1\n\n: c\n\ndata: 2\ndata: 3\n\n"
-    assert parse(text.replace(b"\n", end)) == [("a", b"1"), ("", b"2\n3")]
+    assert parse(text.replace(b"\n", end)) == [SseEvent("a", b"1"), SseEvent("", b"2\n3")]
 
 
 def test_crlf_split_between_chunks_is_one_line_end() -> None:
     """engine-005: a `CRLF` that is split between two chunks counts as one line end."""
-    assert parse(b"data: 1\r", b"\ndata: 2\r", b"\n\r", b"\n") == [("", b"1\n2")]
+    assert parse(b"data: 1\r", b"\ndata: 2\r", b"\n\r", b"\n") == [SseEvent("", b"1\n2")]
 
 
 def test_a_character_split_between_chunks_stays_whole() -> None:
     """engine-006: a multi-byte character survives a cut at any of its bytes."""
     text = 'data: {"t":"é€😀"}\n\n'.encode()
     for cut in range(len(text)):
-        assert parse(text[:cut], text[cut:]) == [("", '{"t":"é€😀"}'.encode())]
+        assert parse(text[:cut], text[cut:]) == [SseEvent("", '{"t":"é€😀"}'.encode())]
 
 
 def test_only_one_space_after_the_colon_is_removed() -> None:
-    assert parse(b"data:  two\n\ndata:none\n\n") == [("", b" two"), ("", b"none")]
+    assert parse(b"data:  two\n\ndata:none\n\n") == [SseEvent("", b" two"), SseEvent("", b"none")]
 
 
 def test_other_fields_are_ignored() -> None:
-    assert parse(b"id: 7\nretry: 10\nunknown\ndata: x\n\n") == [("", b"x")]
+    assert parse(b"id: 7\nretry: 10\nunknown\ndata: x\n\n") == [SseEvent("", b"x")]
 
 
 def test_an_event_without_data_is_delivered_and_empty_data_alone_is_not() -> None:
-    assert parse(b"event: ping\n\ndata:\n\ndata: \n\n\n\n") == [("ping", b"")]
+    assert parse(b"event: ping\n\ndata:\n\ndata: \n\n\n\n") == [SseEvent("ping", b"")]
 
 
 def test_a_byte_order_mark_is_dropped_even_when_split() -> None:
-    assert parse(b"\xef", b"\xbb", b"\xbfdata: x\n\n") == [("", b"x")]
-    assert parse(b"\xef\xbb\xbfdata: x\n\n") == [("", b"x")]
+    assert parse(b"\xef", b"\xbb", b"\xbfdata: x\n\n") == [SseEvent("", b"x")]
+    assert parse(b"\xef\xbb\xbfdata: x\n\n") == [SseEvent("", b"x")]
 
 
 def test_an_endless_line_is_a_protocol_error_not_an_end() -> None:
