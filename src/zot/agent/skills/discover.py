@@ -21,9 +21,9 @@ BUILTIN_LABEL = "built-in"
 FILE_NAME = "SKILL.md"
 _HEAD_BYTES = 64 << 10
 _BODY_BYTES = 1 << 20
-_KEY = re.compile(r"([\w.-]+)[ \t]*:(?:[ \t]+(.*))?$")
-_BLOCK = re.compile(r"([>|])[+-]?[0-9]?[+-]?$")
-_ITEM = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,]+""")
+# Compiled where they are needed, which few skills do.
+_BLOCK = r"([>|])[+-]?[0-9]?[+-]?"
+_ITEM = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,]+"""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -192,13 +192,16 @@ def _entries(lines: Iterable[str]) -> list[_Entry]:
         if not line.strip() or line[0] in " \t-":
             if entries:
                 entries[-1].lines.append(line)
-        elif match := _KEY.match(line):
-            entries.append(_Entry(match[1], (match[2] or "").strip(), []))
+            continue
+        key, colon, value = line.partition(":")
+        key = key.rstrip(" \t")
+        if colon and value[:1] in ("", " ", "\t") and key and all(c.isalnum() or c in "_.-" for c in key):
+            entries.append(_Entry(key, value.strip(), []))
     return entries
 
 
 def _scalar(entry: _Entry) -> str:
-    if block := _BLOCK.match(entry.value):
+    if entry.value[:1] in (">", "|") and (block := re.fullmatch(_BLOCK, entry.value)):
         lines = _dedent(entry.lines)
         if block[1] == "|":
             return "\n".join(lines)
@@ -212,7 +215,7 @@ def _list(entry: _Entry) -> tuple[str, ...]:
     items = [line.strip()[1:] for line in entry.lines if line.strip().startswith("-")]
     if not items:
         inline = " ".join([entry.value, *(line.strip() for line in entry.lines)]).strip()
-        items = _ITEM.findall(inline.removeprefix("[").removesuffix("]"))
+        items = re.findall(_ITEM, inline.removeprefix("[").removesuffix("]")) if inline else []
     return tuple(text for item in items if (text := _unquoted(item.strip())))
 
 

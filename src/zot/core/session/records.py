@@ -7,6 +7,8 @@ read by the fields that are present.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, assert_never
 
 import msgspec
@@ -154,16 +156,30 @@ Row = KnownRow | UnknownRow
 
 _KNOWN = frozenset({"meta", "message", "usage", "rename", "compaction", "tool_intent", "tool_outcome"})
 _encoder = msgspec.json.Encoder()
-_decode_known = msgspec.json.Decoder(KnownRow).decode
-_decode_type = msgspec.json.Decoder(UnknownRow).decode
-_decode_hunks = msgspec.json.Decoder(Hunks).decode
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+# Decoders are made when they are first needed: a new session only writes, and should not wait for them.
+
+
+@cache
+def _known_row() -> Callable[[bytes], KnownRow]:
+    return msgspec.json.Decoder(KnownRow).decode
+
+
+@cache
+def _any_row() -> Callable[[bytes], UnknownRow]:
+    return msgspec.json.Decoder(UnknownRow).decode
+
+
+@cache
+def _hunk_list() -> Callable[[msgspec.Raw], Hunks]:
+    return msgspec.json.Decoder(Hunks).decode
 
 
 def decode_row(line: bytes) -> Row:
     """One line as a row; raises NotARecord."""
     try:
-        return _decode_known(line)
+        return _known_row()(line)
     except msgspec.ValidationError as error:
         if (unknown := _unknown(line)) is None:
             raise NotARecord(str(error)) from error
@@ -175,7 +191,7 @@ def decode_row(line: bytes) -> Row:
 def row_type(line: bytes) -> str:
     """The ``type`` of a line that is a JSON object, without reading the rest of it; else the empty string."""
     try:
-        return _decode_type(line).type
+        return _any_row()(line).type
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return ""
 
@@ -280,7 +296,7 @@ def _json_object(text: str) -> bytes | None:
     """The text as one line of JSON when it is an object. Outside strings a line break is only white space."""
     try:
         raw = text.encode()
-        _decode_object(raw)
+        msgspec.json.decode(raw, type=dict)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     return raw.replace(b"\n", b" ").replace(b"\r", b" ")
@@ -347,7 +363,7 @@ def _result_content(blocks: tuple[DiskBlock, ...] | None) -> tuple[ResultBlock, 
 
 def _hunks(raw: msgspec.Raw) -> Hunks:
     try:
-        return _decode_hunks(raw) if bytes(raw) else ()
+        return _hunk_list()(raw) if bytes(raw) else ()
     except msgspec.DecodeError:
         return ()
 

@@ -11,7 +11,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+import msgspec
 
 from zot.core.session.records import NotARecord, Row, decode_row
 from zot.errors import SessionError, SessionLocked
@@ -94,7 +96,7 @@ def lock(fd: int) -> bool:
 NO_ROW = -1  # in the place of an offset: nothing in the file stands for it
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, frozen=True):
     """``row`` is None when the line is not a record; ``offset`` identifies it within its file."""
 
     offset: int

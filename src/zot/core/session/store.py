@@ -9,7 +9,9 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from zot.core.session.records import Meta, row_type
 from zot.core.session.row_file import lock
@@ -26,7 +28,7 @@ _DAY_S = 86_400
 _EMPTY_MAX = 8_192  # a file without messages holds little more than its meta row
 
 
-class SessionFile(NamedTuple):
+class SessionFile(msgspec.Struct, frozen=True):
     """A file as the directory shows it; size and time tell whether an indexed summary is still true."""
 
     path: Path
