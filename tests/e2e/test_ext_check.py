@@ -31,7 +31,7 @@ def test_a_failure_shows_the_line_the_broken_rule_and_the_fix(zot: Zot, tmp_path
     told = ran.out[ran.out.index("FAIL framing.only-frames") :]
     assert "line: called with dict_keys(['text'])" in told
     assert "breaks §2.2 ext-006" in told
-    assert "fix: send logs and debug prints to stderr" in told
+    assert "fix: send logs and debug output to stderr" in told
 
 
 def test_what_a_host_takes_is_a_warning_and_fails_nothing(zot: Zot, tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_what_a_host_takes_is_a_warning_and_fails_nothing(zot: Zot, tmp_path: Pa
     ran = zot("ext", "check", str(odd), model=False)
     assert ran.code == 0 and ", 0 failed, 1 warned, " in ran.out.splitlines()[-1]
     told = ran.out[ran.out.index("WARN notes.level") :]
-    assert "unknown level 'warning'" in told and "zot takes it; see §12.1 ext-086" in told and "fix: " in told
+    assert "unknown level 'warning'" in told and "zot accepts it; see §12.1 ext-086" in told and "fix: " in told
     report = json.loads(zot("ext", "check", "--json", str(odd), "--only", "notes.level", model=False).out)
     assert report["passed"] is True
     [note] = report["checks"]

@@ -59,5 +59,5 @@ def test_doctor_names_a_mistyped_setting_and_no_foreign_one(zot: Zot) -> None:
     (zot.home / "zot").mkdir()
     (zot.home / "zot" / "config.json").write_text('{"provder": "openai", "telegram": {}}')
     ran = zot("doctor")
-    assert ran.code == 1 and "config.json: provder is no setting; did you mean provider?" in ran.out
+    assert ran.code == 1 and "config.json: provder is not a setting; did you mean provider?" in ran.out
     assert "telegram" not in ran.out

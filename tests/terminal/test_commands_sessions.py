@@ -113,7 +113,7 @@ def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: Op
     terminal.press("d")
     terminal.wait_for("Delete this session for good?")
     terminal.press("down", "enter")
-    terminal.wait_for("this is the session you are in")
+    terminal.wait_for("you are in this session")
     terminal.wait_for("r renames")
     terminal.press("down", "d")
     terminal.wait_for("Delete this session for good?")

@@ -169,7 +169,7 @@ def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
     (home / "auth.json").write_text(json.dumps({"openai": {"api_key": "a"}, "kimi": {"api_key": "b"}}))
     terminal = open_zot()
     terminal.submit("/logout")
-    terminal.wait_for("every one of them")
+    terminal.wait_for("all of them")
     listed = [line.split()[0] for line in terminal.screen.splitlines() if "API key" in line]
     assert listed == ["openai", "kimi"]
     terminal.press("enter")

@@ -22,7 +22,7 @@ def test_what_outlasts_its_retries_opens_the_picker_without_the_failed_model(
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("my prompt")
-    terminal.wait_for("go on elsewhere?")
+    terminal.wait_for("continue with another model?")
     assert "alpha/alpha-one failed: rate limited" in terminal.screen
     assert "try alpha-one again" in terminal.screen
     assert "beta/beta-one" in terminal.screen
@@ -37,7 +37,7 @@ def test_a_bad_request_never_opens_it(serve: Any, open_zot: OpenZot, zot: Zot) -
     terminal.submit("my prompt")
     terminal.wait_for("http 400")
     terminal.wait_idle()
-    assert "go on elsewhere?" not in terminal.screen
+    assert "continue with another model?" not in terminal.screen
 
 
 def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
@@ -47,8 +47,8 @@ def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, op
         bad = serve([Refuse(503, "down", NOW)], repeat=True)
         terminal = open_zot("--provider", "alpha", "--model", "alpha-one")
         terminal.submit("my prompt")
-        terminal.wait_for("go on elsewhere?")
-        assert "another model goes on without --api-key and --base-url" in terminal.screen
+        terminal.wait_for("continue with another model?")
+        assert "another model continues without --api-key and --base-url" in terminal.screen
         terminal.type("beta-one")
         terminal.wait_for("filter: beta-one")
         terminal.press("enter")
@@ -66,7 +66,7 @@ def test_the_same_model_can_be_tried_again(serve: Any, open_zot: OpenZot) -> Non
     server = serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("go on elsewhere?")
+    terminal.wait_for("continue with another model?")
     server.add(Say("now it works"))
     terminal.press("enter")
     terminal.wait_for("now it works")
@@ -77,7 +77,7 @@ def test_closing_it_puts_the_prompt_back(serve: Any, open_zot: OpenZot) -> None:
     serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("go on elsewhere?")
+    terminal.wait_for("continue with another model?")
     terminal.press("esc")
     terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
     assert "✖ " in terminal.everything
@@ -87,7 +87,7 @@ def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: 
     server = serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("go on elsewhere?")
+    terminal.wait_for("continue with another model?")
     terminal.press("esc")
     terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
     server.add(Say("now it works"))
@@ -105,7 +105,7 @@ def test_what_was_put_back_and_edited_replaces_what_failed_also_after_a_resume(
     terminal.submit("first prompt")
     terminal.wait_for("hello")
     terminal.submit("my prmpt")
-    terminal.wait_for("go on elsewhere?")
+    terminal.wait_for("continue with another model?")
     terminal.press("esc")
     terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prmpt"))
     server.add(Say("now it works"), Say("resumed"))
@@ -128,7 +128,7 @@ def test_what_replaced_a_failed_prompt_and_fails_too_is_replaced_in_its_turn(ser
     terminal = open_zot()
     for text, whole in (("one", "one"), (" two", "one two")):
         terminal.submit(text)
-        terminal.wait_for("go on elsewhere?")
+        terminal.wait_for("continue with another model?")
         terminal.press("esc")
         terminal.wait_until(lambda whole=whole: terminal.screen.rstrip().endswith(f"▌ {whole}"))
     server.add(Say("now it works"))
@@ -162,4 +162,4 @@ def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: Op
     serve([Refuse(status, "no", NOW)], repeat=True)
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("go on elsewhere?")
+    terminal.wait_for("continue with another model?")

@@ -72,11 +72,11 @@ def test_a_mistyped_key_is_named_with_what_was_meant_on_the_screen_and_by_the_do
     theme(home, "mine", acent=21, error=196)
     theme(home, "other", colors={"light": {"mutd": 8}})
     terminal = open_zot("--theme", "mine", columns=200)
-    terminal.wait_for("mine.json: acent is no key of a theme; did you mean accent?")
+    terminal.wait_for("mine.json: acent is not a theme key; did you mean accent?")
     assert "other.json" not in terminal.screen
     told = zot("doctor", model=False).out
-    assert "mine.json: acent is no key of a theme; did you mean accent?" in told
-    assert told.count("other.json: mutd is no key of a theme; did you mean muted?") == 1
+    assert "mine.json: acent is not a theme key; did you mean accent?" in told
+    assert told.count("other.json: mutd is not a theme key; did you mean muted?") == 1
 
 
 def test_editing_the_active_file_changes_the_colours_at_once(serve: Any, open_zot: OpenZot, home: Path) -> None:

@@ -143,7 +143,7 @@ class _Resolver:
         if remembered in self.providers:
             return self.providers[remembered], "remembered"
         if remembered:
-            self.notices.append(f'the session\'s provider "{remembered}" is unknown; the settings decide')
+            self.notices.append(f'the session\'s provider "{remembered}" is unknown; using the settings')
         named = canonical_id(self.settings.values.provider, self.providers)
         if not named:
             return self.providers[DEFAULT_PROVIDER], "default"

@@ -33,7 +33,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="How hard the model thinks: `off`, `minimum`, `low`, `medium`, `high`, `xhigh`, `max`."),
     ] = ""
     temperature: Annotated[
-        float | None, Meta(description="Sampling temperature, 0 to 2; absent leaves the choice to the provider.")
+        float | None, Meta(description="Sampling temperature, 0 to 2; if absent, the provider chooses.")
     ] = None
     tools: Annotated[
         tuple[str, ...], Meta(description="Tools switched on besides the default set, such as `glob` and `grep`.")
@@ -43,10 +43,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Percent of the context window at which the transcript is compacted; `off` or 0 for never."),
     ] = 85
     bash_timeout_s: Annotated[
-        _Seconds, Meta(description="Seconds a bash command may take when the model names none.")
+        _Seconds, Meta(description="Seconds a bash command may take unless the model asks for another limit.")
     ] = 120
     bash_timeout_max_s: Annotated[
-        _Seconds, Meta(description="The most seconds a model may ask for a bash command.")
+        _Seconds, Meta(description="The most seconds a model may ask for when it runs a bash command.")
     ] = 600
     env_passthrough: Annotated[
         tuple[str, ...],
@@ -63,7 +63,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         _Seconds | dict[str, _Seconds] | None,
         Meta(
             description="Seconds without an event after which an answer counts as lost: one number, or one per "
-            "provider id. Absent: 300, on this machine 900."
+            "provider id. If absent: 300, and 900 for servers on this machine."
         ),
     ] = None
     http_proxy: Annotated[
@@ -81,19 +81,19 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     keymap: Annotated[
         dict[str, str],
         Meta(
-            description='Keys of your own, each for a slash command: `{"alt+m": "/model"}`. A key has ctrl, alt, shift '
+            description='Your own keys, each for a slash command: `{"alt+m": "/model"}`. A key has ctrl, alt, shift '
             "or cmd; `ctrl+c`, `ctrl+d` and `esc` keep their meaning."
         ),
     ] = {}
     vi_mode: Annotated[bool, Meta(description="Edit the prompt with vi keys; it begins in insert mode.")] = False
     theme: Annotated[str, Meta(description="Colour theme of the interactive mode.")] = ""
     inline_images_enabled: Annotated[
-        bool | None, Meta(description="Show images in the terminal; absent decides by the terminal.")
+        bool | None, Meta(description="Show images in the terminal; if absent, it depends on the terminal.")
     ] = None
     terminal_title: Annotated[bool, Meta(description="Name the terminal's window after the project.")] = True
     notify_after_s: Annotated[
         Annotated[float, Meta(ge=0)],
-        Meta(description="Ring the terminal's bell when a turn that took at least so many seconds ends; 0 for never."),
+        Meta(description="Ring the bell at the end of a turn that took at least this many seconds; 0 for never."),
     ] = 15
     update_url: Annotated[
         str, Meta(description="Address of a release feed; without it zot never looks for updates.")
@@ -145,7 +145,7 @@ class Settings:
         except ConfigError:
             return []  # among the problems
         close = {key: nearest(key, known, likeness=0.8) for key in unknown}
-        return [f"{self.path}: {key} is no setting; did you mean {meant}?" for key, meant in close.items() if meant]
+        return [f"{self.path}: {key} is not a setting; did you mean {meant}?" for key, meant in close.items() if meant]
 
     def _read(self) -> dict[str, Any]:
         data = read_bytes(self.path)

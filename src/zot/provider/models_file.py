@@ -75,7 +75,7 @@ def read_models_file(path: Path) -> ModelsFile:
         data = read_bytes(path)
         providers: Any = decode_object(path, data).get("providers", {}) if data is not None else {}
     except ConfigError as error:
-        found.problems.append(f"{error}; nothing of this file is used until it is fixed")
+        found.problems.append(f"{error}; none of this file is used until it is fixed")
         return found
     if not isinstance(providers, dict):
         found.problems.append(f'{path}: "providers" must be an object of provider entries')

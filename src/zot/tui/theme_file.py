@@ -55,7 +55,7 @@ def read(path: Path) -> ThemeFile:
         with open(path, "rb") as file:
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
-            return ThemeFile(path, problem=f"{path}: a theme may have at most {LARGEST // 1024} KiB")
+            return ThemeFile(path, problem=f"{path}: a theme may be at most {LARGEST // 1024} KiB")
         parsed: Any = msgspec.json.decode(data)
     except OSError as error:
         return ThemeFile(path, problem=f"{path}: {error.strerror or error}")
@@ -146,7 +146,7 @@ class _Application:
         spellings = {_bare(name): name for name in known}
         close = nearest(_bare(key), spellings)
         meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
-        self._problems.append(f"{self._file.path}: {place} is no key of a theme; {meant}")
+        self._problems.append(f"{self._file.path}: {place} is not a theme key; {meant}")
 
     def _colour(self, key: str, role: str, value: Any) -> None:
         parsed = colour.parse(value, self._variables)

@@ -101,12 +101,12 @@ def test_a_key_nobody_knows_is_named_with_the_nearest_one() -> None:
     told = [problem.partition(": ")[2] for problem in problems]
     assert sorted(told) == sorted(
         [
-            "acent is no key of a theme; did you mean accent?",
-            "Colours is no key of a theme; did you mean colors?",
-            "qqqq is no key of a theme; `zot docs themes` lists them",
-            "syntax.keywrd is no key of a theme; did you mean keyword?",
-            "spinner.frame is no key of a theme; did you mean frames?",
-            "user-buble-bg is no key of a theme; did you mean user_bubble_bg?",
+            "acent is not a theme key; did you mean accent?",
+            "Colours is not a theme key; did you mean colors?",
+            "qqqq is not a theme key; `zot docs themes` lists them",
+            "syntax.keywrd is not a theme key; did you mean keyword?",
+            "spinner.frame is not a theme key; did you mean frames?",
+            "user-buble-bg is not a theme key; did you mean user_bubble_bg?",
         ]
     )
 

@@ -54,7 +54,7 @@ def report(home: Path, cwd: Path) -> Report:
 
 def _facts(home: Path) -> Iterator[tuple[str, str]]:
     yield "zot", f"{__version__}, Python {sys.version.split()[0]}"
-    yield "home", f"{home}{'' if home.is_dir() else ' (not there yet)'}"
+    yield "home", f"{home}{'' if home.is_dir() else ' (not created yet)'}"
     yield "docs", str(index_path())
     yield "shell", shutil.which("bash") or shutil.which("sh") or "none: the bash tool cannot work"
     yield "search", shutil.which("rg") or "built-in (ripgrep is not on PATH)"

@@ -20,18 +20,18 @@ VERBS = (
     ("zot sessions", "list, export, import, fork and prune sessions"),
     ("zot docs [TOPIC]", "read the documentation offline"),
     ("zot doctor", "check this installation and say what is wrong"),
-    ("zot update [--check]", "what is newer and how to install it (asks only a feed you configured)"),
+    ("zot update [--check]", "whether there is a newer zot and how to install it (asks only a feed you configured)"),
 )
 
 EXTENSIONS = (
     ("zot ext install PATH|URL", "install an extension"),
-    ("zot ext new NAME --lang LANG", "write one: a working starter"),
-    ("zot ext doctor", "why is an extension not there"),
+    ("zot ext new NAME --lang LANG", "create one from a working starter"),
+    ("zot ext doctor", "find out why an extension is missing"),
     ("zot --ext PATH", "load an extension for one run"),
 )
 
 FIRST_MINUTE = (
-    ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, or any provider of --list-models"),
+    ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, or the key of any provider in --list-models"),
     ("zot --provider ollama --model M", "a local server; also lmstudio, llama.cpp, vllm"),
     ("zot --provider script --script F", "no model at all: scripted answers"),
 )

@@ -27,11 +27,11 @@ Usage: zot sessions [command] [options]
   tree                          which was forked from which
   fork [SESSION] [--at N]       a new session with its first N messages (default: all of them)
   export [SESSION] [DEST]       write a .zotsession file (default: ~/Downloads); --scrub replaces paths
-  import FILE                   take a .zotsession file into this directory
+  import FILE                   bring a .zotsession file into this directory
   prune [--older-than AGE] [--cwd PATH] [--dry-run] [--all] [--yes]
                                 delete sessions of directories that are gone, or by age (30d, 6mo) and directory
 
-SESSION is a number of the list, the beginning of an id, or a path; without it the newest is meant.
+SESSION is a number from the list, the beginning of an id, or a path; without it, the newest session is used.
 --cwd PATH looks at another directory's sessions.
 """
 
@@ -63,7 +63,7 @@ def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[s
     write(f"resume which one (1-{len(summaries)})? ")
     answer = read_line().strip()
     if not answer.isdecimal() or not 1 <= int(answer) <= len(summaries):
-        raise UsageError(f'"{plain(answer)}" is none of the sessions 1 to {len(summaries)}')
+        raise UsageError(f'"{plain(answer)}" is not one of the sessions 1 to {len(summaries)}')
     return Path(summaries[int(answer) - 1].path)
 
 
@@ -127,7 +127,7 @@ def _export(store: SessionStore, arguments: Arguments) -> int:
     destination = arguments.word(1) or default_destination()
     print(export_session(_session(store, arguments.word(0)), destination, scrub=scrub))
     left = "" if scrub else "paths (--scrub replaces them) and "
-    sys.stderr.write(f"note: prompts and tool output in it may still hold {left}secrets; look before you share it\n")
+    sys.stderr.write(f"note: prompts and tool output in it may still contain {left}secrets; look before you share it\n")
     return 0
 
 
@@ -187,7 +187,7 @@ def _by_id(store: SessionStore, text: str) -> str:
     if not found:
         raise SessionError(f'there is no session "{text}"; `zot sessions list --all` shows every one')
     if len(found) > 1:
-        raise UsageError(f'"{text}" may be {len(found)} sessions; give more of the id')
+        raise UsageError(f'"{text}" matches {len(found)} sessions; give more of the id')
     return found[0].path
 
 

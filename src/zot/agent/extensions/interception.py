@@ -100,7 +100,7 @@ class Interception:
                 answer = await _verdict(child, EventIntercept(id=new_id(), event="assistant_message", text=text))
                 text = answer.replace_text or text
         except Blocked as blocked:
-            self._warn(blocked.extension, blocked.reason or "an answer of the model was withheld")
+            self._warn(blocked.extension, blocked.reason or "an answer from the model was withheld")
             return TextVerdict(False, blocked.reason)
         return TextVerdict(replace_text="" if text == original else text)
 

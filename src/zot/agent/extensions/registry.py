@@ -71,7 +71,7 @@ class Registry:
         if not frame.name:
             child.fault("bad command", "registered a command without a name; it was dropped")
         elif len(child.commands) >= MOST_NAMES:
-            child.fault("too many commands", f"registered more than {MOST_NAMES} commands; the rest is dropped")
+            child.fault("too many commands", f"registered more than {MOST_NAMES} commands; the rest were dropped")
         elif key not in child.commands:
             child.commands[key] = frame
             if self._open:
@@ -90,7 +90,7 @@ class Registry:
             child.fault("repeated tool", f"tool {frame.name} was registered twice; the first one stays")
             return False
         if len(child.tools) >= MOST_NAMES:
-            child.fault("too many tools", f"registered more than {MOST_NAMES} tools; the rest is dropped")
+            child.fault("too many tools", f"registered more than {MOST_NAMES} tools; the rest were dropped")
             return False
         child.tools[frame.name] = frame
         return self._open and self._claim_tool(child, frame.name)

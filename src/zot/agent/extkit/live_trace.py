@@ -46,7 +46,7 @@ class LiveTrace:
             took = await host.end()
         self._tell_log()
         if greeted is None:
-            raise ExtensionError(f"{self._manifest.name} said no hello")
+            raise ExtensionError(f"{self._manifest.name} did not say hello")
         return 0 if took is not None else 1
 
     def _passed(self, host: ScriptHost, line: Line) -> None:

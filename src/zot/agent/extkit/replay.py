@@ -215,7 +215,7 @@ def _key(line: bytes) -> tuple[str, str]:
 def _name(line: bytes) -> str:
     frame = _fields(line)
     if frame is None:
-        return "a line that is no frame"
+        return "a line that is not a frame"
     return " ".join(str(frame[key]) for key in ("type", "id") if frame.get(key))
 
 

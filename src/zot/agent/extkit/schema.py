@@ -56,7 +56,7 @@ def _plain_problems(keywords: dict[str, Any], at: str) -> Iterator[str]:
 def _list_problems(keywords: dict[str, Any], at: str) -> Iterator[str]:
     if "type" in keywords:
         named = cast("list[Any]", keywords["type"] if isinstance(keywords["type"], list) else [keywords["type"]])
-        yield from (f"{at}.type: {name!r} is no JSON type" for name in named if name not in TYPES)
+        yield from (f"{at}.type: {name!r} is not a JSON type" for name in named if name not in TYPES)
     if "enum" in keywords and not (isinstance(keywords["enum"], list) and keywords["enum"]):
         yield f"{at}.enum is not a list with at least one value"
     if "required" in keywords and not _are_names(keywords["required"]):

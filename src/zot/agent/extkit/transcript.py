@@ -123,7 +123,7 @@ class Transcript:
         question = self.questions.get((kind, frame.id))
         fault = None
         if question is None:
-            fault = Fault("answers.known-ids", f"nobody asked with the id {frame.id!r}")
+            fault = Fault("answers.known-ids", f"no question had the id {frame.id!r}")
             question = self._only_open(kind)
             if question is None:
                 return fault

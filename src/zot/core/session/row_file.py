@@ -78,7 +78,7 @@ def _claim(fd: int, path: Path) -> None:
         raise SessionError(f"cannot open session {path}: it is not a file")
     if not lock(fd):
         raise SessionLocked(
-            f"session {path} is in use by another zot; end that one, or go on in a branch: `zot sessions fork {path}`"
+            f"session {path} is in use by another zot; end that one or continue in a branch: `zot sessions fork {path}`"
         )
     # Whoever deletes a session does so under the lock: a name that is gone now would swallow what we write.
     if os.fstat(fd).st_nlink == 0:

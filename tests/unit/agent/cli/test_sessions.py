@@ -171,7 +171,7 @@ def test_export_and_import_go_round(store: SessionStore, tmp_path: Path, capsys:
     captured = capsys.readouterr()
     target = Path(captured.out.strip())
     assert target.parent == tmp_path / "Downloads" and target.name.endswith("-hello-there.zotsession")
-    assert "may still hold paths" in captured.err
+    assert "may still contain paths" in captured.err
     assert run(["import", str(target)]) == 0
     assert texts(reopened(store, Path(out(capsys).strip()))) == ["hello there"]
 
@@ -251,7 +251,7 @@ class TestChoose:
     @pytest.mark.parametrize("answer", ["", "0\n", "3\n", "x\n", "-1\n"])
     def test_anything_else_is_an_error(self, store: SessionStore, answer: str) -> None:
         saved(store, user("a"))
-        with pytest.raises(UsageError, match="none of the sessions"):
+        with pytest.raises(UsageError, match="not one of the sessions"):
             choose(store, lambda: answer, lambda text: None)
 
     def test_without_sessions_it_says_so_and_starts_anew(self, store: SessionStore) -> None:

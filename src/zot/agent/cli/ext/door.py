@@ -26,7 +26,7 @@ For authors:
   new NAME --lang LANG          a working starter: python, typescript, go, bash or node
       [--dir DIR] [--guard]     where to put it (default: ./NAME); one that guards tool calls
   check PATH                    play the host against it and report every broken rule
-  trace NAME                    watch its frames, both ways
+  trace NAME                    watch its frames, in both directions
   replay FILE PATH              play a recorded host against it and report the first difference
 
 NAME is the manifest's name or the directory's. `zot --ext PATH` loads one for a single run.

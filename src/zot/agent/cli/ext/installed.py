@@ -48,7 +48,7 @@ def find(name: str) -> Installed:
     if len(matches) > 1:
         for item in matches:
             tell(f"  {item.scope}  {item.directory}")
-        raise ZotError(f'"{name}" means {len(matches)} installations, listed above; nothing was changed')
+        raise ZotError(f'"{name}" matches {len(matches)} installations, listed above; nothing was changed')
     return matches[0]
 
 

@@ -40,7 +40,7 @@ def run(argv: list[str]) -> int:
     language = _checked_language(arguments.values.get("--lang", ""))
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
     create(directory, name, language, guard=arguments.has("--guard"))
-    tell(f"made {directory}; in it, try")
+    tell(f"created {directory}; in it, try")
     if language == "typescript":
         sys.stderr.write("  npm install             only for Node older than 22.18, unless tsx is on PATH\n")
     sys.stderr.write(f"  {_TRY[language]:24}its tests\n")
@@ -76,7 +76,7 @@ def render(text: str, name: str, *, guard: bool) -> str:
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} cannot be a name: small letters, digits, - and _, beginning with a letter, up to 40"
+            f"{name!r} cannot be a name: lower-case letters, digits, - and _, beginning with a letter, at most 40"
         )
     return name
 

@@ -244,7 +244,7 @@ def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
     for entry in entries:
         name = entry.manifest.name
         if entry.scope == "project" and name in own and _keeps_its_name(own[name], entry.manifest):
-            result.notes.append(f"project extension {name} was skipped: your own extension of that name stays")
+            result.notes.append(f"project extension {name} was skipped: your own extension of that name wins")
         elif name in winners:
             _report_duplicate(entry.manifest, winners[name].manifest, result)
         else:

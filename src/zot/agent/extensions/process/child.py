@@ -330,9 +330,9 @@ class Child:
     def give_up_waiting(self) -> None:
         """The start goes on without its ``ready``; one that has not said hello may join late."""
         if self.state == "starting":
-            self.fault("late", "has not said hello in time; zot goes on without it, and it may join later")
+            self.fault("late", "has not said hello in time; zot continues without it, and it may join later")
         elif self.state == "greeting":
-            self.log.write("not ready in time; zot goes on without waiting")
+            self.log.write("not ready in time; zot continues without waiting")
         self.make_ready("grace")
 
     def _hello_overdue(self) -> None:

@@ -29,7 +29,7 @@ CHECKS = (
         "tool-cancel.accepted",
         "22.6",
         (111,),
-        "a tool_cancel, also one that comes before the work began, ends that call alone",
+        "a tool_cancel, even one that comes before the work begins, ends only that call",
         "announce tool_cancel only if you handle it; ignore one for a call that is over",
     ),
 )

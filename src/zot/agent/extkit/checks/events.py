@@ -16,7 +16,7 @@ CHECKS = (
         "events.survived",
         "9",
         (67, 69),
-        "it takes every event it subscribed to, with all their keys, and lives on",
+        "it accepts every event it subscribed to, with all its keys, and keeps running",
         "read the keys you need and ignore the rest; a key may be absent (a message without text has none)",
     ),
     Check(
@@ -24,7 +24,7 @@ CHECKS = (
         "9",
         (72, 133),
         "it reads a burst of 200 events and still answers",
-        "do slow work elsewhere than in the loop that reads stdin: 256 waiting frames disconnect an extension",
+        "do slow work outside the loop that reads stdin: 256 waiting frames disconnect an extension",
     ),
     Check(
         "interception.answered",

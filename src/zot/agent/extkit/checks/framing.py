@@ -12,7 +12,7 @@ CHECKS = (
         "2.2",
         (6,),
         "stdout carries frames and nothing else",
-        "send logs and debug prints to stderr; also those of libraries and of programs you start",
+        "send logs and debug output to stderr, including that of libraries and of programs you start",
     ),
     Check(
         "framing.one-line",
@@ -48,7 +48,7 @@ CHECKS = (
         "2.2",
         (6,),
         "no NaN, no duplicate keys, no lone surrogates, integers of 64 bits, at most 64 levels",
-        "encode with a JSON library, and keep numbers that are none out of frames",
+        "encode with a JSON library, and keep NaN and infinities out of frames",
     ),
     Check(
         "framing.size",

@@ -22,7 +22,7 @@ CHECKS = (
         "panels.keys",
         "12.3",
         (90,),
-        "it takes every key name, the unknown ones too, and lives on",
+        "it accepts every key name, including unknown ones, and keeps running",
         'text is there for "rune" alone; ignore keys you do not use',
     ),
     Check(

@@ -147,7 +147,7 @@ def _first_line(run: Run) -> None:
     if isinstance(received[0].frame, Hello):
         run.verdicts.passed("handshake.hello-first")
     else:
-        run.verdicts.failed("handshake.hello-first", "the first line is no hello", received[0].data)
+        run.verdicts.failed("handshake.hello-first", "the first line is not a hello", received[0].data)
 
 
 async def _no_hello(run: Run) -> None:

@@ -144,12 +144,12 @@ class Keymap:
         if exit_arm.armed or not self.turns.ready:
             self._actions.leave()
         elif self.turns.busy:
-            exit_arm.arm("ctrl+c again leaves zot; esc cancels the turn")
+            exit_arm.arm("ctrl+c again quits zot; esc cancels the turn")
         else:
             self.turns.give_back()
             self._editor.set_aside()  # in the history, in case it was a habit
             self._editor.clear()
-            exit_arm.arm("ctrl+c again leaves zot")
+            exit_arm.arm("ctrl+c again quits zot")
 
     def end_of_input(self) -> None:
         if not self._editor.empty:
@@ -182,12 +182,12 @@ class Binding(msgspec.Struct, frozen=True):
 
 BINDINGS: tuple[Binding, ...] = (
     Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor", Keymap.escape),
-    Binding(("ctrl+c",), "clear the editor; twice: leave", Keymap.interrupt),
-    Binding(("ctrl+d",), "leave when idle and the editor is empty", Keymap.end_of_input),
-    Binding(("ctrl+s",), "steer: join the running turn with what is typed", Keymap.steer),
+    Binding(("ctrl+c",), "clear the editor; twice: quit", Keymap.interrupt),
+    Binding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
+    Binding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
     Binding(("alt+up",), "take the newest queued prompt back into the editor", Keymap.take_back),
     Binding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
-    Binding(("ctrl+l",), "draw the bottom of the screen again", Keymap.repaint),
+    Binding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
     Binding(("ctrl+z",), "suspend zot", Keymap.suspend),
 )
 

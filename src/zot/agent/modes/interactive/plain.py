@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
     from zot.agent.runtime import Runtime
 
-_GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cancels, ctrl+d leaves"
+_GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cancels, ctrl+d quits"
 
 
 def run_plain(flags: Flags) -> int:

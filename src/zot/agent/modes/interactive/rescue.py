@@ -39,7 +39,7 @@ async def rescue(context: Context, outcome: Outcome) -> None:
         context.launch.forget()
         await use_model(context, provider, model)
         if dropped:
-            context.transcript.remark(f"going on with {provider}/{model}, without {dropped}")
+            context.transcript.remark(f"continuing with {provider}/{model}, without {dropped}")
         turns.proceed()
 
 
@@ -57,9 +57,9 @@ class RescuePicker(Picker):
         others = [model_row(model) for model in models if value_of(model) != value_of(failed)]
         above = [f"{one_line(failed.provider)}/{one_line(failed.id)} failed: {one_line(reason)}"]
         if dropped and others:
-            above.append(f"another model goes on without {dropped}")
+            above.append(f"another model continues without {dropped}")
         if not others:
             above.append("no other model can be reached: /login adds a provider")
         rows = [Choice(AGAIN, f"  try {one_line(failed.id)} again"), *others]
-        hint = "type to filter · enter goes on with the prompt · esc gives it back to edit"
-        super().__init__("go on elsewhere?", rows, above=above, hint=hint, most=_ROWS, match=by_text)
+        hint = "type to filter · enter sends the prompt again · esc gives it back to edit"
+        super().__init__("continue with another model?", rows, above=above, hint=hint, most=_ROWS, match=by_text)

@@ -72,7 +72,7 @@ def test_a_global_guard_wins_over_a_project_entry_of_its_name(places: Places) ->
     places.own("x", name="guard", guard=True)
     places.project("y", name="guard")
     assert places.names() == [("global", "guard")]
-    assert any("your own extension of that name stays" in note for note in places.discover().notes)
+    assert any("your own extension of that name wins" in note for note in places.discover().notes)
 
 
 def test_a_broken_global_guard_is_not_hidden_either_and_fails_closed(places: Places) -> None:

@@ -94,7 +94,7 @@ async def _key(context: Context, provider: Provider) -> str | None:
     from zot.agent.modes.interactive.dialogs.text_dialogs import TextPrompt
 
     above = [
-        f"Paste the key for {provider.name}. It is tried once and then stored in auth.json, readable by you alone."
+        f"Paste the key for {provider.name}. It is tried once and then stored in auth.json, which only you can read."
     ]
     return await context.dialogs.ask(TextPrompt(f"API key for {provider.name}", masked=True, above=above))
 

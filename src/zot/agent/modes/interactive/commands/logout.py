@@ -44,7 +44,7 @@ async def _choose(context: Context) -> str | None:
 
     rows = complete(context, "")
     if len(rows) > 1:
-        rows.append(Choice("all", "all", "every one of them"))
+        rows.append(Choice("all", "all", "all of them"))
     return await context.dialogs.ask(Picker("log out of", rows))
 
 
@@ -74,4 +74,4 @@ async def _drop_agent(context: Context) -> None:
 def _still_set(conversation: Runtime, providers: list[str]) -> str:
     table = conversation.catalog.providers()
     names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
-    return f"; {', '.join(names)} in the environment still gives a key" if names else ""
+    return f"; {', '.join(names)} in the environment still provides a key" if names else ""

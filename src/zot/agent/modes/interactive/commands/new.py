@@ -12,4 +12,4 @@ def run(context: Context, arguments: str) -> None:
     if context.conversation.session is None:
         raise ZotError("/new needs sessions, and zot was started with --no-session; /clear starts over without one")
     new_session(context.conversation)
-    begin(context, "a new session begins; the one before is in /sessions")
+    begin(context, "a new session begins; the previous one is in /sessions")

@@ -65,7 +65,7 @@ class Commands:
 
     async def _run(self, command: Command, arguments: str, typed: bool) -> None:
         if self.turns.busy and command.when_busy == "refuse":
-            raise ZotError(f"/{command.name} has to wait until the turn is over; esc cancels it")
+            raise ZotError(f"/{command.name} has to wait until the turn is over; esc cancels the turn")
         if self.turns.busy and command.when_busy == "cancel" and not await self.turns.stop():
             raise ZotError(f"/{command.name}: the turn could not be cancelled in time; try again")
         # Loaded here: two dozen modules are not to be read before the first key.

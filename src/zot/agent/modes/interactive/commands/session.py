@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OPERATIONS = {
     "export": "write it to a .zotsession file",
-    "import": "bring a .zotsession file in and switch to it",
+    "import": "import a .zotsession file and switch to it",
     "fork": "branch off before an earlier prompt",
     "tree": "see the branches and switch",
     "rename": "give it a title",
@@ -55,7 +55,7 @@ def _saved(conversation: Runtime, what: str) -> Session:
         raise ZotError(f"/session {what}: there is no session (--no-session)")
     session.flush()
     if not session.path.exists():
-        raise ZotError(f"/session {what}: nothing was said yet, so there is no session file")
+        raise ZotError(f"/session {what}: nothing has been said yet, so there is no session file")
     return session
 
 

@@ -71,7 +71,7 @@ async def _rename(conversation: Runtime, path: Path, title: str) -> None:
 async def _delete(conversation: Runtime, path: Path) -> None:
     """Under its lock, so that nobody loses what they are writing."""
     if conversation.session is not None and conversation.session.path == path:
-        raise ZotError("this is the session you are in; /new begins another one, then it can be deleted")
+        raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
     session = await conversation.sessions.load(path)
     try:
         path.unlink(missing_ok=True)
@@ -109,7 +109,7 @@ async def _branch_instead(context: Context, path: Path) -> None:
     from zot.agent.modes.interactive.dialogs.picker import YesNo
     from zot.core.session.copies import fork_at
 
-    question = "Another zot has this session open.\nGo on in a branch of it? The session itself stays as it is."
+    question = "Another zot has this session open.\nContinue in a branch of it? The session itself stays as it is."
     if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
         branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
         await switch_session(context, branch)
@@ -128,7 +128,7 @@ async def _restore_model(context: Context, session: Session) -> None:
     except ZotError as error:
         current = conversation.agent.model.id
         context.transcript.diagnose(
-            f"the session's model {'/'.join(wanted)} cannot be used ({error}); going on with {current}"
+            f"the session's model {'/'.join(wanted)} cannot be used ({error}); continuing with {current}"
         )
 
 

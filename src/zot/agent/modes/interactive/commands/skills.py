@@ -37,7 +37,7 @@ async def run(context: Context, arguments: str) -> None:
         await _read(context, skill)
 
 
-_NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extension skill shows how they look"
+_NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extension skill shows what they look like"
 
 
 def found_skills(conversation: Runtime) -> Skills:

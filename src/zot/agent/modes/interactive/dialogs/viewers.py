@@ -134,7 +134,7 @@ class TurnViewer(Dialog[bool]):
             self._number = (self._number + step) % len(self._turns)
             first = 0 if step > 0 else len(self._body(self._page().columns))
         self._number = number
-        self._told = f'"{self._sought}" is nowhere in this conversation'
+        self._told = f'"{self._sought}" does not occur in this conversation'
 
     def _copy(self) -> None:
         """Through the terminal, which may be on another machine; the text is ours, not the model's sequence."""

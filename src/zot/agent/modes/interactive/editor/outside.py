@@ -28,7 +28,7 @@ async def edit_outside(editor: Editor) -> None:
         await _run(editor, [*command, str(path)])
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise ZotError(f"the draft could not be edited outside: {error.strerror or error}") from error
+        raise ZotError(f"the draft could not be edited in another program: {error.strerror or error}") from error
     finally:
         with suppress(OSError):
             path.unlink()

@@ -55,7 +55,7 @@ def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
 def _attachments(chips: Sequence[Chip]) -> tuple[list[str], list[ImageBlock]]:
     paths = list(dict.fromkeys(chip.content for chip in chips if chip.content is not None))
     if len(paths) > MAX_FILES:
-        raise ZotError(f"{len(paths)} files are attached with !@, at most {MAX_FILES} can be; remove some")
+        raise ZotError(f"{len(paths)} files are attached with !@, but at most {MAX_FILES} are allowed; remove some")
     texts: list[str] = []
     images: list[ImageBlock] = []
     room = MAX_BYTES
@@ -76,7 +76,7 @@ def _read(path: Path, room: int) -> bytes:
     except OSError as error:
         raise ZotError(f"{path}: cannot be attached: {error.strerror or error}") from error
     if len(data) > room:
-        raise ZotError(f"{path}: attached files may have 1 MiB together; attach the path with @ instead")
+        raise ZotError(f"{path}: attached files may be 1 MiB in total; attach the path with @ instead")
     return data
 
 
