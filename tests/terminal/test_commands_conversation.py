@@ -229,8 +229,8 @@ def test_help_lists_commands_and_the_true_keys(serve: Any, open_zot: OpenZot) ->
     terminal = open_zot(rows=90)
     terminal.submit("/help")
     terminal.wait_for("what was spent, by model and by turn")
-    terminal.wait_for("clear the editor; twice: leave")
-    terminal.wait_for("steer: join the running turn")
+    terminal.wait_for("clear the editor; twice: quit")
+    terminal.wait_for("steer: send what is typed")
     terminal.press("esc")
     terminal.wait_gone("what was spent")
 

@@ -100,7 +100,7 @@ def _result_lines(check: Check, result: Result) -> Iterator[str]:
     yield f"       {one_line(result.evidence)}{more}"
     if result.line:
         yield f"       line: {one_line(result.line)}"
-    yield f"       {'breaks' if result.status == 'fail' else 'zot takes it; see'} {_reference(check)}"
+    yield f"       {'breaks' if result.status == 'fail' else 'zot accepts it; see'} {_reference(check)}"
     yield f"       fix: {check.fix}"
 
 

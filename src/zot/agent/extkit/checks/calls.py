@@ -15,7 +15,7 @@ CHECKS = (
         "7.1",
         (48, 56),
         "each command is answered within 30 s, with and without arguments",
-        "send a command_response for every command_invoked, also when there is nothing to say (action noop); "
+        "send a command_response for every command_invoked, even when there is nothing to say (action noop); "
         "without arguments the key args is absent",
     ),
     Check(
@@ -137,7 +137,7 @@ def _block_problem(block: Content) -> tuple[str, str]:
 
 def _image_block_problem(block: Content) -> str:
     if not block.mime_type.startswith("image/"):
-        return f"mime_type {block.mime_type!r} is no image's"
+        return f"mime_type {block.mime_type!r} is not an image's"
     try:
         data = b64decode(block.data, validate=True)
     except (binascii.Error, ValueError) as error:
