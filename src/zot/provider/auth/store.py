@@ -159,7 +159,7 @@ class AuthStore:
             return
         try:
             self.path.chmod(0o600)
-            notice = f"{self.path} was readable by others (mode {mode:03o}); it is 600 now"
+            notice = f"{self.path} was readable by others (mode {mode:03o}); its mode is 600 now"
         except OSError:
             notice = f"{self.path} is readable by others (mode {mode:03o}); run chmod 600 on it"
         if notice not in self.notices:

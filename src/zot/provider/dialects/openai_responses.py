@@ -104,7 +104,7 @@ def _limits(request: Request) -> Item:
 
 
 def _tools(tools: Sequence[ToolSpec]) -> list[Item]:
-    """``strict`` is said aloud: left out, the API makes every optional argument a required one."""
+    """``strict`` is sent explicitly: without it the API makes every optional argument a required one."""
     return [
         {
             "type": "function",
