@@ -192,6 +192,8 @@ MEANINGS: dict[str, str] = {
     "error": "What went wrong, for people.",
     "summary": "What the model wrote.",
     "Error.message": "What went wrong, for people.",
+    "SessionFault.message": "Which session, and why it cannot be saved.",
+    "lost": "True at the end, when records are still not on disk and nobody will try again.",
     "code": "What went wrong, for programs; absent when there is no name for it.",
     "level": "info, success, warn or error; others pass unchanged.",
     "ExtNotify.message": "The note.",

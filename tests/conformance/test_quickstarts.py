@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Zot, zot
+from zot.agent.conversation import Present
 from zot.agent.extensions.commands import Prompt
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.trust import TrustStore
@@ -39,14 +40,13 @@ async def test_a_published_quick_start_installs_starts_and_prompts(
         cwd=zot.project,
         surface=SilentSurface(),
         zot_version="0",
-        provider="p",
-        model="m",
+        present=lambda: Present("p", "m", "", "", "", str(zot.project)),
+        on_fault=print,
         environment=lambda: dict(os.environ),
         removed_credentials=(),
         explicit=(),
         scan=True,
         trust=TrustStore(home),
-        session_id=str,
     )
     try:
         await host.start()

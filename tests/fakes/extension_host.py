@@ -7,14 +7,16 @@ import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tests.fakes.client import FakeClient
 from tests.fakes.extensions import write_extension
 from tests.fakes.surface import FakeSurface
+from zot.agent.conversation import Present
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.core.agent import Agent
+from zot.core.events import SessionEnded, SessionStarted
 from zot.core.tool import Tool
 from zot.provider.messages import TextBlock
 from zot.provider.model import Model
@@ -38,6 +40,7 @@ class Kit:
         self.home = root / "home"
         self.cwd = root / "project"
         self.surface = surface
+        self.session_id = "s1"
         self.directories: list[Path] = []
         self._options = options
         for directory in (self.home, self.cwd):
@@ -59,20 +62,26 @@ class Kit:
             "cwd": self.cwd,
             "surface": self.surface,
             "zot_version": "9.9",
-            "provider": "fake",
-            "model": "fake-1",
+            "present": lambda: Present("fake", "fake-1", "", self.session_id, "", str(self.cwd)),
+            "on_fault": self.surface.faults.append,
             "environment": lambda: dict(os.environ),
             "removed_credentials": (),
             "explicit": self.directories,
             "scan": False,
             "trust": TrustStore(self.home),
-            "session_id": lambda: "s1",
         }
         self.host = ExtensionHost(**(defaults | self._options))
         return self.host
 
+    def session_started(self) -> None:
+        """As a conversation tells it when it becomes the active one."""
+        self.host.observe(SessionStarted(self.session_id))
+
+    def session_ended(self, reason: Literal["shutdown", "session_switch"]) -> None:
+        self.host.observe(SessionEnded(self.session_id, reason))
+
     def agent(self, *answers: Any, tools: Sequence[Tool] = (), **options: Any) -> tuple[Agent, FakeClient]:
-        """An agent joined to the host the way ``Runtime`` joins them."""
+        """An agent joined to the host the way ``Conversation`` joins them."""
         client = FakeClient(*answers)
         agent = Agent(client=client, model=MODEL, system=lambda specs: "base prompt", tools=tools, **options)
         host = self.host

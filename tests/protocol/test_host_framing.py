@@ -29,7 +29,7 @@ serve(event_intercept=answer, tool_call=lambda f: text(f["id"], "sunny"),
 """,
     )
     host = await kit.start()
-    host.session_started()
+    kit.session_started()
     agent, _ = kit.agent(calls(("weather", {"city": "a b"}), text="look: here, now"), says("done"))
     await agent.prompt("go")
     await host.run_command("c", "x y")

@@ -122,8 +122,8 @@ def _pid(kit: Kit) -> int:
 async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
     """ext-029, ext-030, ext-110: `hello_ack` is the first frame, arrives once and has all its keys."""
     directory = kit.add("ack", 'hello("call_tool"); subscribe(["session_start"]); ready(); serve()')
-    host = await kit.start()
-    host.session_started()
+    await kit.start()
+    kit.session_started()
     await until(lambda: len(seen(directory)) == 2)
     (ack,) = seen_of(directory, "hello_ack")
     assert seen(directory)[0] == ack and ack == {

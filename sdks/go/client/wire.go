@@ -264,6 +264,16 @@ type CompactDoneEvent struct {
 // EventType is "compact_done".
 func (CompactDoneEvent) EventType() string { return "compact_done" }
 
+// SessionFaultEvent: The session cannot be saved; the conversation goes on. With `lost` the run is over and records are missing.
+type SessionFaultEvent struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Lost    bool   `json:"lost,omitempty"`
+}
+
+// EventType is "session_fault".
+func (SessionFaultEvent) EventType() string { return "session_fault" }
+
 // ErrorEvent: A prompt or compaction failed; `done` follows. Never after an abort.
 type ErrorEvent struct {
 	Type    string `json:"type"`
@@ -491,6 +501,8 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ToolResultEvent](line)
 	case "compact_done":
 		return decodeAs[CompactDoneEvent](line)
+	case "session_fault":
+		return decodeAs[SessionFaultEvent](line)
 	case "error":
 		return decodeAs[ErrorEvent](line)
 	case "done":

@@ -370,6 +370,13 @@ export interface CompactDoneEvent {
   summary: string;
 }
 
+/** The session cannot be saved; the conversation goes on. With `lost` the run is over and records are missing. */
+export interface SessionFaultEvent {
+  type: "session_fault";
+  message: string;
+  lost?: boolean;
+}
+
 /** A prompt or compaction failed; `done` follows. Never after an abort. */
 export interface ErrorEvent {
   type: "error";
@@ -445,6 +452,7 @@ export type Event =
   | ToolProgressEvent
   | ToolResultEvent
   | CompactDoneEvent
+  | SessionFaultEvent
   | ErrorEvent
   | DoneEvent
   | ExtNotifyEvent

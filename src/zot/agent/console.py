@@ -29,10 +29,15 @@ class Interrupted(BaseException):
 
 def say(text: str) -> None:
     """One line on stderr, prefixed with our name."""
+    print_line(f"zot: {text}")
+
+
+def print_line(text: str) -> None:
+    """One line on stderr, made safe for a terminal."""
     from zot.tui.sanitize import one_line
 
     try:
-        sys.stderr.write(f"zot: {one_line(text)}\n")
+        sys.stderr.write(f"{one_line(text)}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass  # nobody reads stderr: there is nobody to tell

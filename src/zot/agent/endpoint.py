@@ -1,14 +1,16 @@
-"""Where requests go and how they are signed, once provider, model and credential are known."""
+"""Where requests go and how they are signed, once provider, model and credential are known; or that nobody is there
+to answer them yet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 from zot.agent.settings import Values
-from zot.errors import ConfigError
+from zot.errors import ConfigError, NotLoggedIn
 from zot.provider.auth.lookup import Credential
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
+from zot.provider.model_call import Request, StreamEvent
 from zot.provider.providers import Api, Provider, base_url_of, builtin_providers, is_loopback, is_url
 
 _SILENCE_S = 300.0
@@ -57,3 +59,18 @@ def _provider_url(provider: Provider, credential: Credential, environ: Mapping[s
     if credential.method == "oauth" and provider.oauth_base_url and not provider.user_endpoint:
         return provider.oauth_base_url
     return base_url_of(provider, environ)
+
+
+class LoggedOut:
+    """Stands where a client will be after the login: it says what to do instead of answering."""
+
+    def __init__(self, provider: str, missing: str) -> None:
+        self.name = provider
+        self._missing = missing or f"no credential for {provider}"
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        raise NotLoggedIn(self._missing)
+        yield  # an async generator that gives nothing
+
+    async def aclose(self) -> None:
+        """Holds nothing."""

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 from zot.core.events import AgentEvent, AssistantStart
 
 if TYPE_CHECKING:
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
 
 
 class ModelRefresh:
     """Owns at most one task; ``aclose`` ends it. An address typed by hand is not the provider's: not asked."""
 
-    def __init__(self, runtime: Runtime, *, api_key: str = "", enabled: bool = True) -> None:
-        self._runtime = runtime
-        self._api_key = api_key
-        self._enabled = enabled and runtime.resolved.endpoint is not None
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._enabled = not conversation.resources.config.base_url and conversation.resolved.endpoint is not None
         self._task: asyncio.Task[None] | None = None
 
     def watch(self, event: AgentEvent) -> None:
@@ -33,12 +32,12 @@ class ModelRefresh:
     async def _refresh(self) -> None:
         from zot.provider.discovery import refresh, targets
 
-        runtime = self._runtime
-        provider = runtime.resolved.provider
-        asked = targets([provider], runtime.auth, os.environ, in_use=provider.id, api_key=self._api_key)
-        models = await refresh(runtime.pool, asked, runtime.home)
+        resources, provider = self._conversation.resources, self._conversation.resolved.provider
+        key = resources.config.api_key
+        asked = targets([provider], resources.auth, os.environ, in_use=provider.id, api_key=key)
+        models = await refresh(resources.pool, asked, resources.home)
         if models is not None:
-            runtime.catalog.learn(models)
+            resources.catalog.learn(models)
 
     async def aclose(self) -> None:
         if self._task is not None:

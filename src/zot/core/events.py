@@ -14,8 +14,8 @@ Most readers want what is *shown*. Its order within a prompt::
     [Error]                         not after an abort nor after a refused turn
     Done                            always, exactly once, last
 
-``Notice`` and ``SessionFault`` may stand anywhere, also while nothing runs. A failure before the model answered has no
-AssistantStart. The tags are the wire names; ``zot.wire.events`` makes the JSON of ``--json`` and ``zot rpc`` of them.
+``Notice``, ``Diagnostic`` and ``SessionFault`` may stand anywhere, also while nothing runs. A failure before the model
+answered has no AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of the events.
 
 What is *recorded* is for the session alone, which is the first reader: ``MessageAppended`` comes before the event that
 shows the message, so whatever a reader has seen is on disk. What *happened* (``LifecycleEvent``) is for those who watch
@@ -132,10 +132,20 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     pass
 
 
-class SessionFault(msgspec.Struct, frozen=True, tag="session_fault"):
-    """The conversation cannot be saved: told once when saving stops working, and once more if records are lost."""
+class SessionFault(msgspec.Struct, frozen=True, tag="session_fault", omit_defaults=True):
+    """The conversation cannot be saved: told when saving stops working, and once more, as ``lost``, when the session is
+    closed and something is still not on disk."""
 
     message: str
+    lost: bool = False
+
+
+class Diagnostic(msgspec.Struct, frozen=True, tag="diagnostic"):
+    """Something is not as it was asked for and the run goes on all the same: a setting, a fallback, a repaired session
+    or, ``of_extension``, an extension's fault."""
+
+    text: str
+    of_extension: bool = False
 
 
 ShownEvent = (
@@ -156,6 +166,7 @@ ShownEvent = (
     | CompactDone
     | Notice
     | SessionFault
+    | Diagnostic
     | Error
     | Done
 )

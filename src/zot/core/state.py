@@ -123,9 +123,13 @@ class AgentState:
     def spend(self, usage: Usage) -> Usage:
         """Count one model call, priced by the current model unless the provider named the cost itself."""
         priced = usage if usage.cost_usd else self.model.priced(usage)
+        self.count(priced)
+        return priced
+
+    def count(self, priced: Usage) -> None:
+        """Add what was spent, here or by a conversation beside this one."""
         self.cost = self.cost + priced
         self.emit(UsageCounted(priced, self.cost))
-        return priced
 
     # --- the system prompt, which an editor may change once per conversation, model and tool set
 
@@ -145,7 +149,8 @@ class AgentState:
     def _system_is_settled(self) -> bool:
         return self._edited_system is not None and self._edited_system[0] == self.system(self.specs)
 
-    def _system_text(self) -> str:
+    def system_text(self) -> str:
+        """The prompt as the next model call will carry it."""
         base = self.system(self.specs)
         edited = self._edited_system
         return edited[1] if edited is not None and edited[0] == base else base
@@ -154,7 +159,7 @@ class AgentState:
         """The next model call: everything as it stands now."""
         return Request(
             model=self.model,
-            system=self._system_text(),
+            system=self.system_text(),
             messages=self.messages,
             tools=self.specs,
             temperature=self.temperature,

@@ -152,6 +152,18 @@ class Usage(msgspec.Struct, frozen=True):
             sum(reasoning) if reasoning else None,
         )
 
+    def __sub__(self, earlier: Usage) -> Usage:
+        """What was used since."""
+        reasoning = self.reasoning_tokens
+        return Usage(
+            self.input_tokens - earlier.input_tokens,
+            self.output_tokens - earlier.output_tokens,
+            self.cache_read_tokens - earlier.cache_read_tokens,
+            self.cache_write_tokens - earlier.cache_write_tokens,
+            self.cost_usd - earlier.cost_usd,
+            None if reasoning is None else reasoning - (earlier.reasoning_tokens or 0),
+        )
+
     @property
     def context_tokens(self) -> int:
         """What the prompt took of the window."""

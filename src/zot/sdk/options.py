@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, get_args
 
-from zot.agent.cli.flags import Flags
-from zot.agent.embedding import Embedding
+from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.extensions.surface import Surface
+from zot.core.events import Diagnostic, SessionFault
 from zot.core.interceptors import Interceptor
+from zot.core.readers import Reader
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
@@ -74,51 +76,50 @@ def check(options: Options) -> None:
         raise UsageError(f'reasoning "{level}": expected one of {", ".join(filter(None, get_args(Reasoning)))}')
 
 
-def flags_of(options: Options) -> Flags:
-    """The command line that would say the same."""
-    flags = Flags()
-    flags.provider = options.get("provider", "")
-    flags.model = options.get("model", "")
-    flags.api_key = options.get("api_key", "")
-    flags.base_url = options.get("base_url", "")
-    flags.insecure = options.get("insecure", False)
-    flags.script = os.fspath(options.get("script", ""))
-    flags.reasoning = options.get("reasoning", "")
-    flags.temperature = options.get("temperature")
-    flags.cwd = os.fspath(options.get("cwd", ""))
-    flags.system_prompt = options.get("system_prompt")
-    flags.append_system_prompt = tuple(options.get("append_system_prompt", ()))
-    flags.no_context_files = not options.get("context_files", True)
-    flags.no_skills = not options.get("skills", True)
-    flags.tools = None if (names := options.get("allowed_tools")) is None else tuple(names)
-    flags.no_yolo = options.get("approve") is not None
-    flags.max_steps = options.get("max_steps", 0) or MAX_STEPS
-    flags.max_cost = options.get("max_cost_usd", 0.0)
-    _persistence(flags, options)
-    return flags
-
-
-def _persistence(flags: Flags, options: Options) -> None:
-    flags.ext = tuple(os.fspath(path) for path in options.get("extensions", ()))
-    flags.no_ext = not options.get("installed_extensions", False)
+def config_of(options: Options) -> RunConfig:
+    """The run these options ask for."""
     sessions, session = options.get("sessions"), options.get("session")
-    flags.no_session = not sessions and not session
-    flags.session = os.fspath(session or "")
-    flags.continue_ = options.get("continue_session", False)
-    if flags.continue_ and not sessions:
+    if options.get("continue_session") and not sessions:
         raise UsageError("continue_session needs a directory: sessions=…")
-
-
-def embedding_of(options: Options) -> Embedding:
-    """What a command line cannot say."""
-    approve = options.get("approve")
-    return Embedding(
+    return RunConfig(
+        provider=options.get("provider", ""),
+        model=options.get("model", ""),
+        api_key=options.get("api_key", ""),
+        base_url=options.get("base_url", ""),
+        insecure=options.get("insecure", False),
+        script=os.fspath(options.get("script", "")),
+        reasoning=options.get("reasoning", ""),
+        temperature=options.get("temperature"),
+        max_steps=options.get("max_steps", 0) or MAX_STEPS,
+        max_cost=options.get("max_cost_usd", 0.0),
+        cwd=os.fspath(options.get("cwd", "")),
         home=_path(options.get("home")),
         environ=options.get("environ"),
+        system_prompt=options.get("system_prompt"),
+        append_system_prompt=tuple(options.get("append_system_prompt", ())),
+        context_files=options.get("context_files", True),
+        skills=options.get("skills", True),
+        tools=None if (names := options.get("allowed_tools")) is None else tuple(names),
+        confirm=options.get("approve") is not None,
+        ext=tuple(os.fspath(path) for path in options.get("extensions", ())),
+        installed_extensions=options.get("installed_extensions", False),
+        keep_session=bool(sessions or session),
+        session=os.fspath(session or ""),
+        continue_session=options.get("continue_session", False),
+        sessions=_path(sessions),
+    )
+
+
+def front_end_of(options: Options, reader: Reader, surface: Surface) -> FrontEnd:
+    """What works with the agent from your side."""
+    approve = options.get("approve")
+    return FrontEnd(
+        reader=reader,
+        kinds=(Diagnostic, SessionFault),
         tools=tuple(map(as_tool, options.get("tools", ()))),
         interceptors=tuple(map(as_interceptor, options.get("interceptors", ()))),
         confirmer=confirmer(approve) if approve else None,
-        sessions=_path(options.get("sessions")),
+        surface=surface,
     )
 
 

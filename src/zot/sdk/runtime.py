@@ -7,22 +7,19 @@ What belongs to a Runtime (connections, extensions, the session) is opened and c
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self, Unpack, cast
 
-import msgspec
-
-from zot.agent import runtime as agent_runtime
 from zot.agent.build import build
-from zot.agent.model_switch import switch_model
+from zot.agent.conversation import Conversation
+from zot.core.events import AgentEvent, Diagnostic, SessionFault
 from zot.core.loop import Outcome
 from zot.errors import AgentBusy, RuntimeClosed, UsageError, ZotError
 from zot.provider.messages import ImageBlock
-from zot.provider.model import REASONING_LEVELS, Reasoning
+from zot.provider.model import Reasoning
 from zot.sdk.history import transcript_of
-from zot.sdk.options import Options, check, embedding_of, flags_of
+from zot.sdk.options import Options, check, config_of, front_end_of
 from zot.sdk.stream import EventStream, Job, Work
 from zot.sdk.surface import EventSurface
 from zot.wire import rpc_frames
@@ -39,10 +36,11 @@ class Runtime:
 
     def __init__(self, **options: Unpack[Options]) -> None:
         check(options)
-        self._flags = flags_of(options)
+        self._config = config_of(options)
         self._surface = EventSurface(self._deliver)
-        self._embedding = msgspec.structs.replace(embedding_of(options), surface=self._surface)
-        self._built: agent_runtime.Runtime | None = None
+        self._front_end = front_end_of(options, self._note, self._surface)
+        self._notices: list[str] = []
+        self._built: Conversation | None = None
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._work: Work | None = None
@@ -53,7 +51,7 @@ class Runtime:
         if self._owner is not None:
             raise UsageError("a Runtime is entered once; make another one")
         loop = asyncio.get_running_loop()
-        ready: asyncio.Future[agent_runtime.Runtime] = loop.create_future()
+        ready: asyncio.Future[Conversation] = loop.create_future()
         self._owner = loop.create_task(self._live(ready))
         try:
             self._built = await ready
@@ -68,9 +66,9 @@ class Runtime:
     ) -> None:
         await self.close()
 
-    async def _live(self, ready: asyncio.Future[agent_runtime.Runtime]) -> None:
+    async def _live(self, ready: asyncio.Future[Conversation]) -> None:
         try:
-            async with build(self._flags, self._embedding) as built:
+            async with build(self._config, self._front_end) as built:
                 ready.set_result(built)
                 await self._closing.wait()
         except Exception as error:
@@ -92,14 +90,14 @@ class Runtime:
     def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> EventStream:
         """Say something; the work begins at once. Raises AgentBusy while another prompt or compaction runs."""
         blocks = tuple(map(image_block, images))
-        agent = self._open().agent
-        return EventStream(self._begin(lambda emit: agent.prompt(text, blocks, emit)))
+        conversation = self._open()
+        return EventStream(self._begin(lambda: conversation.say(text, blocks)))
 
     async def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
         """Say something and wait; the text of the last message. What ends a prompt early is raised as its ZotError."""
         blocks: tuple[ImageBlock, ...] = tuple(map(image_block, images))
-        agent = self._open().agent
-        work = self._begin(lambda emit: agent.prompt(text, blocks, emit))
+        conversation = self._open()
+        work = self._begin(lambda: conversation.say(text, blocks))
         stream, answer = EventStream(work), ""
         async for event in stream:
             if isinstance(event, rpc_frames.AssistantMessage):
@@ -113,7 +111,7 @@ class Runtime:
 
     async def compact(self) -> str:
         """Replace the transcript by a summary, and return it. Raises CompactionFailed; nothing changed then."""
-        work = self._begin(self._open().agent.compact)
+        work = self._begin(self._open().compact)
         async for _ in EventStream(work):
             pass
         return str(work.result())
@@ -128,7 +126,7 @@ class Runtime:
         before = self._work
         if before is not None and before.running and not before.over:
             raise AgentBusy("runtime is busy")
-        self._work = Work(job, self._abort, before)
+        self._work = Work(job, self._open().read, self._abort, before)
         self._surface.release()
         return self._work
 
@@ -140,10 +138,9 @@ class Runtime:
 
     def _abort(self) -> bool:
         """Whether something was running that an abort can end."""
-        agent = self._built.agent if self._built else None
-        if agent is None or not agent.busy:
+        if self._built is None or not self._built.busy:
             return False
-        agent.abort()
+        self._built.abort()
         return True
 
     # --- changing; these need an idle runtime
@@ -151,23 +148,18 @@ class Runtime:
     async def set_model(self, model: str) -> None:
         """Another model of the same provider, from the next prompt on."""
         await self._settle()
-        await switch_model(self._open(), self._flags, model, self._embedding.environ)
+        await self._open().use_model(model)
 
     async def set_reasoning(self, level: Reasoning) -> None:
         """How hard the model thinks, from the next prompt on."""
         await self._settle()
-        if level not in REASONING_LEVELS:
-            raise UsageError(f'reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
-        self._open().agent.reasoning = level
+        self._open().set_reasoning(level)
 
     async def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
         """Another transcript, none by default; the cost stays, and so does a session: the next one begins."""
         transcript = transcript_of(messages)
         await self._settle()
-        runtime = self._open()
-        runtime.start_over()
-        for message in transcript:
-            runtime.agent.append(message)
+        self._open().clear(transcript)
 
     async def _settle(self) -> None:
         """Wait for work whose last event was read already; AgentBusy for other work."""
@@ -184,65 +176,54 @@ class Runtime:
 
     @property
     def provider(self) -> str:
-        return self._entered().resolved.provider.id
+        return self._entered().present.provider
 
     @property
     def model(self) -> str:
-        return self._entered().agent.model.id
+        return self._entered().present.model
 
     @property
     def reasoning(self) -> Reasoning:
         """How hard the model thinks; empty for the model's own way."""
-        return self._entered().agent.reasoning
+        return self._entered().present.reasoning
 
     @property
     def cwd(self) -> str:
-        return os.fspath(self._entered().workspace.cwd)
+        return self._entered().present.directory
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What zot has to say about settings, skills, extensions and the session; one line each."""
-        return (*self._entered().notices, *self._surface.diagnosed)
+        self._entered()
+        return tuple(self._notices)
 
     def state(self) -> rpc_frames.State:
-        agent = self._entered().agent
-        return rpc_frames.State(
-            provider=self.provider,
-            model=self.model,
-            cwd=self.cwd,
-            message_count=len(agent.messages),
-            busy=self.busy,
-            usage=self.cost(),
-        )
+        return self._entered().state(busy=self.busy)
 
     def messages(self) -> tuple[rpc_frames.Message, ...]:
         """The transcript as it is now."""
-        return tuple(map(message_of, self._entered().agent.messages))
+        return tuple(map(message_of, self._entered().messages))
 
     def cost(self) -> rpc_frames.UsageTotals:
         """Tokens and money of everything so far."""
-        return totals_of(self._entered().agent.cost)
+        return totals_of(self._entered().cost)
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The models of the current provider."""
-        rows = [row for row in self._entered().catalog.rows() if row.provider == self.provider]
-        return tuple(
-            rpc_frames.ModelInfo(
-                id=row.id,
-                provider=row.provider,
-                context_window=row.context_window,
-                max_output=row.max_output,
-                reasoning=row.reasoning,
-            )
-            for row in rows
-        )
+        return self._entered().models()
 
-    def _entered(self) -> agent_runtime.Runtime:
+    def _note(self, event: AgentEvent) -> None:
+        if isinstance(event, Diagnostic):
+            self._notices.append(event.text)
+        elif isinstance(event, SessionFault):
+            self._notices.append(event.message)
+
+    def _entered(self) -> Conversation:
         if self._built is None:
             raise UsageError("enter the Runtime first: async with Runtime(…) as zot")
         return self._built
 
-    def _open(self) -> agent_runtime.Runtime:
+    def _open(self) -> Conversation:
         if self._closing.is_set():
             raise RuntimeClosed("runtime is closed")
         return self._entered()

@@ -18,15 +18,17 @@ from zot.wire import rpc_frames
 from zot.wire.events import of
 from zot.wire.rpc_frames import Event
 
-Job = Callable[[Reader], Coroutine[Any, Any, Any]]
+Job = Callable[[], Coroutine[Any, Any, Any]]
+Read = Callable[[Reader], Callable[[], None]]
 
 
 class Work:
     """``over`` once its last event was read or nobody reads any more: the next work may queue behind it."""
 
-    def __init__(self, job: Job, abort: Callable[[], bool], after: Work | None) -> None:
+    def __init__(self, job: Job, read: Read, abort: Callable[[], bool], after: Work | None) -> None:
         self._events: deque[Event] = deque()
         self._arrived = asyncio.Event()
+        self._read = read
         self._abort = abort
         self._begun = False
         self.over = False
@@ -42,9 +44,13 @@ class Work:
         if after is not None:
             await asyncio.wait([after.task])
         self._begun = True
-        return await job(self._emit)
+        leave = self._read(self._hear)
+        try:
+            return await job()
+        finally:
+            leave()
 
-    def _emit(self, event: AgentEvent) -> None:
+    def _hear(self, event: AgentEvent) -> None:
         seen = of(event)
         if seen is not None:
             self.push(seen)

@@ -12,12 +12,11 @@ _HELD = 256  # notes of an idle runtime; the oldest give way
 
 
 class EventSurface(SilentSurface):
-    """``deliver`` says whether somebody took the event; ``diagnosed`` are lines about faults of extensions."""
+    """``deliver`` says whether somebody took the event."""
 
     def __init__(self, deliver: Callable[[ExtensionEvent], bool]) -> None:
         self._deliver = deliver
         self._held: deque[ExtensionEvent] = deque(maxlen=_HELD)
-        self.diagnosed: list[str] = []
 
     def notify(self, extension: str, level: str, message: str) -> None:
         self._show(ExtNotify(extension=extension, level=level, message=message))
@@ -27,9 +26,6 @@ class EventSurface(SilentSurface):
 
     def clear_notes(self, extension: str) -> None:
         self._show(ExtClearNotes(extension=extension))
-
-    def diagnose(self, text: str) -> None:
-        self.diagnosed.append(text)
 
     def release(self) -> None:
         """A prompt began: what waited is its first events."""

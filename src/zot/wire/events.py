@@ -184,6 +184,13 @@ class CompactDone(msgspec.Struct, frozen=True, kw_only=True, tag="compact_done")
     summary: str
 
 
+class SessionFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="session_fault"):
+    """The session cannot be saved; the conversation goes on. With ``lost`` the run is over and records are missing."""
+
+    message: str
+    lost: bool = False
+
+
 class Error(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="error"):
     """A prompt or compaction failed; ``done`` follows. Never after an abort."""
 
@@ -210,6 +217,7 @@ WireEvent = (
     | ToolProgress
     | ToolResult
     | CompactDone
+    | SessionFault
     | Error
     | Done
 )
@@ -228,6 +236,7 @@ _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
     ev.AssistantStart: AssistantStart,
     ev.ToolUseStart: ToolUseStart,
     ev.ToolUseEnd: ToolUseEnd,
+    ev.SessionFault: SessionFault,
     ev.Error: Error,
     ev.Done: Done,
 }

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from zot.agent.config import RunConfig
+
 REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
 
 class Flags:
-    """What was typed. Attributes are the ``dest`` names of the table; absent ones hold their default."""
+    """What was typed, never written again. Attributes are the ``dest`` names of the table; absent ones hold their
+    default."""
 
     mode: str = ""  # "print", "json", "stream", "rpc"; empty means interactive, or print with piped stdin
     help: bool = False
@@ -32,6 +35,7 @@ class Flags:
     no_session: bool = False
     provider: str = ""
     model: str = ""
+    fallback_model: str = ""
     api_key: str = ""
     base_url: str = ""
     system_prompt: str | None = None
@@ -57,9 +61,49 @@ class Flags:
     theme: str = ""
     words: tuple[str, ...] = ()
 
+    def __init__(self, typed: dict[str, Any]) -> None:
+        self.__dict__.update(typed)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"flags are parsed once and stay as they were typed; {name} was to be changed")
+
     @property
     def prompt(self) -> str:
         return " ".join(self.words)
+
+    def config(self, **otherwise: Any) -> RunConfig:
+        """The run these flags ask for; ``otherwise`` is what the mode decides differently."""
+        from zot.agent.config import RunConfig  # `--version` and `--help` need none
+
+        asked: dict[str, Any] = {
+            "provider": self.provider,
+            "model": self.model,
+            "api_key": self.api_key,
+            "base_url": self.base_url,
+            "insecure": self.insecure,
+            "script": self.script,
+            "reasoning": self.reasoning,
+            "temperature": self.temperature,
+            "fallback_model": self.fallback_model,
+            "max_steps": self.max_steps,
+            "max_cost": self.max_cost,
+            "cwd": self.cwd,
+            "system_prompt": self.system_prompt,
+            "append_system_prompt": self.append_system_prompt,
+            "context_files": not self.no_context_files,
+            "skills": not self.no_skills,
+            "tools": () if self.no_tools else self.tools,
+            "confirm": self.no_yolo,
+            "ext": self.ext,
+            "installed_extensions": not self.no_ext,
+            "trust_project": self.trust_project,
+            "ext_trace": self.ext_trace,
+            "record": self.record,
+            "keep_session": not self.no_session,
+            "session": self.session,
+            "continue_session": self.continue_,
+        }
+        return RunConfig(**(asked | otherwise))
 
 
 class Flag:
@@ -207,7 +251,7 @@ _BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
 
 def parse(argv: Sequence[str]) -> Flags:
     """Read a command line; UsageError names the flag that is wrong."""
-    flags = Flags()
+    typed: dict[str, Any] = {}
     words: list[str] = []
     rest = iter(argv)
     for argument in rest:
@@ -216,13 +260,13 @@ def parse(argv: Sequence[str]) -> Flags:
         elif argument == "-" or not argument.startswith("-"):
             words.append(argument)
         elif argument not in IGNORED:
-            _take(flags, argument, rest)
-    flags.words = tuple(words)
-    _check(flags)
-    return flags
+            _take(typed, argument, rest)
+    if typed.get("stats") and typed.get("mode") != "print":
+        raise UsageError("--stats works with -p only")
+    return Flags({**typed, "words": tuple(words)})
 
 
-def _take(flags: Flags, argument: str, rest: Any) -> None:
+def _take(typed: dict[str, Any], argument: str, rest: Any) -> None:
     name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
     flag = _BY_NAME.get(name)
     if flag is None:
@@ -230,13 +274,13 @@ def _take(flags: Flags, argument: str, rest: Any) -> None:
     if flag.read is None:
         if equals:
             raise UsageError(f"{name} takes no value")
-        setattr(flags, flag.dest, flag.store)
+        typed[flag.dest] = flag.store
         return
     value = inline if equals else next(rest, None)
     if value is None:
         raise UsageError(f"{name} needs a value: {name} {flag.value}")
     parsed = flag.read(name, value)
-    setattr(flags, flag.dest, (*getattr(flags, flag.dest), parsed) if flag.repeat else parsed)
+    typed[flag.dest] = (*typed.get(flag.dest, ()), parsed) if flag.repeat else parsed
 
 
 def _meant(name: str) -> str:
@@ -244,8 +288,3 @@ def _meant(name: str) -> str:
 
     close = nearest(name, _BY_NAME) if name.startswith("--") else ""
     return f"; did you mean {close}?" if close else ""
-
-
-def _check(flags: Flags) -> None:
-    if flags.stats and flags.mode != "print":
-        raise UsageError("--stats works with -p only")

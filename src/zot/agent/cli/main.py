@@ -87,12 +87,11 @@ def _mode(flags: Flags) -> int:
         return _rpc(flags)
     from zot.agent.cli import stdin
 
-    if not flags.mode and stdin.is_piped():
-        flags.mode = "print"
-    if flags.mode in ("print", "json", "stream"):
+    mode = flags.mode or ("print" if stdin.is_piped() else "")
+    if mode:
         from zot.agent.modes.headless import run_headless
 
-        leave(run_headless(flags))
+        leave(run_headless(flags, mode))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
     from zot.agent.modes.interactive.lifecycle import run as run_interactive

@@ -6,7 +6,7 @@ Queuing never waits and keeps each child's order. Text deltas, progress and usag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zot.agent.extensions.process.child import Child
 from zot.agent.extensions.tools import wire_blocks
@@ -15,14 +15,16 @@ from zot.provider.messages import TextBlock, ToolCallBlock
 from zot.wire.codec import encode
 from zot.wire.frames import Event, ResultView
 
+if TYPE_CHECKING:
+    from zot.agent.conversation import Present
+
 _Fields = dict[str, Any]
 
 
 class Fanout:
-    def __init__(self, children: Iterable[Child], session_id: Callable[[], str], cwd: str) -> None:
+    def __init__(self, children: Iterable[Child], present: Callable[[], Present]) -> None:
         self._children = children
-        self._session_id = session_id
-        self._cwd = cwd
+        self._present = present
         self._sequence = 0
 
     def observe(self, event: events.AgentEvent) -> None:
@@ -30,14 +32,15 @@ class Fanout:
         translate = _TRANSLATIONS.get(type(event))
         if translate is not None:
             name, fields = translate
-            self.emit(name, lambda: fields(event))
+            self._send(name, lambda: fields(event))
 
-    def emit(self, name: str, fields: Callable[[], _Fields] = dict) -> None:
+    def _send(self, name: str, fields: Callable[[], _Fields]) -> None:
         self._sequence += 1
         listening = [child for child in self._children if name in child.events and child.alive]
         if not listening:
             return
-        common: _Fields = {"session_id": self._session_id(), "cwd": self._cwd, "sequence": self._sequence}
+        present = self._present()
+        common: _Fields = {"session_id": present.session_id, "cwd": present.directory, "sequence": self._sequence}
         line = encode(Event(event=name, **{**common, **fields()}))
         for child in listening:
             child.send_line(line)
@@ -97,6 +100,10 @@ def _compacted(event: events.CompactionEnded) -> _Fields:
     return {**_compaction(event.started), "status": event.status, "error": event.error}
 
 
+def _session_end(event: events.SessionEnded) -> _Fields:
+    return {"reason": event.reason, "session_id": event.session_id}
+
+
 _TRANSLATIONS: dict[type[Any], tuple[str, Callable[[Any], _Fields]]] = {
     events.TurnStart: ("turn_start", lambda event: {"step": event.step}),
     events.AssistantMessage: ("assistant_message", _assistant_message),
@@ -108,6 +115,8 @@ _TRANSLATIONS: dict[type[Any], tuple[str, Callable[[Any], _Fields]]] = {
     events.PermissionDecided: ("permission_decision", _permission),
     events.CompactionStarted: ("pre_compact", _compaction),
     events.CompactionEnded: ("post_compact", _compacted),
+    events.SessionStarted: ("session_start", lambda event: {}),
+    events.SessionEnded: ("session_end", _session_end),
 }
 
 OBSERVED: tuple[type[events.AgentEvent], ...] = tuple(_TRANSLATIONS)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -40,6 +40,7 @@ from zot.system.files import make_private_dir
 from zot.wire import frames, limits
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Present
     from zot.agent.recording.frame_trace import Direction, FrameTap
 
 
@@ -54,7 +55,7 @@ def _nobody_cares() -> None: ...
 
 
 class ExtensionHost:
-    """``provider``, ``model`` and ``session_id()`` are what children are told; whoever switches one sets it.
+    """``present()`` is what children are told of model, session and directory; ``on_fault`` hears of each fault once.
 
     ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
     ``remember_guards``: keep in mind which global extensions guard, so that a damaged one is missed next time.
@@ -68,8 +69,8 @@ class ExtensionHost:
         cwd: Path,
         surface: Surface,
         zot_version: str,
-        provider: str,
-        model: str,
+        present: Callable[[], Present],
+        on_fault: Callable[[str], None],
         environment: Callable[[], dict[str, str]],
         removed_credentials: Sequence[str],
         explicit: Sequence[Path],
@@ -77,7 +78,6 @@ class ExtensionHost:
         trust: TrustStore,
         trust_project: bool = False,
         tool_timeout_s: float = limits.TOOL_REPLY,
-        session_id: Callable[[], str],
         trace: FrameTap | None = None,
         explicit_grace_s: float = 0,
         remember_guards: bool = True,
@@ -85,12 +85,11 @@ class ExtensionHost:
     ) -> None:
         self.home = home
         self.cwd = cwd
-        self.provider = provider
-        self.model = model
+        self.present = present
         self.tool_timeout_s = tool_timeout_s
         self.on_tools_changed: Callable[[], None] = _nobody_cares
         self.traces: list[FrameTap] = [trace] if trace else []
-        self.diagnostics = Diagnostics(surface.diagnose)
+        self.diagnostics = Diagnostics(on_fault)
         self.discovery: Discovery | None = None
         self._surface = surface
         self._zot_version = zot_version
@@ -100,14 +99,12 @@ class ExtensionHost:
         self._scan = scan
         self._trust = trust
         self._trust_project = trust_project
-        self.session_id = session_id
         self._explicit_grace_s = explicit_grace_s
         self._remember_guards = remember_guards
         self._missing_guards: list[LoadProblem] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
         self._tools_stale = False
-        self._open_session: str | None = None
         self._tasks = BackgroundTasks(self._on_bug)
         self._children = Children(self, self._tasks)
         self._registry = Registry(builtin_commands)
@@ -115,7 +112,7 @@ class ExtensionHost:
         self._nested = NestedCalls(self._tasks)
         self._commands = Commands(self._registry, self._panels)
         self._requests = ChildRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
-        self._fanout = Fanout(self._children, lambda: self.session_id(), str(cwd))
+        self._fanout = Fanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
         self.interceptor = Interception(self._children, lambda: self._missing_guards, self._warn)
 
@@ -151,7 +148,6 @@ class ExtensionHost:
 
     async def stop(self) -> None:
         """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; no process and no task is left."""
-        self.session_ended("shutdown")
         await self._children.stop()
         await self._tasks.aclose()
 
@@ -173,18 +169,6 @@ class ExtensionHost:
             len(ready) + len(bundles),
             tuple(self.diagnostics.load_errors),
         )
-
-    def session_started(self) -> None:
-        """A conversation becomes the active one."""
-        if self._open_session is None:
-            self._open_session = self.session_id()
-            self._fanout.emit("session_start")
-
-    def session_ended(self, reason: Literal["shutdown", "session_switch", "cwd_change"]) -> None:
-        """The conversation that was started last is over, whichever is the current one by now."""
-        ended, self._open_session = self._open_session, None
-        if ended is not None:
-            self._fanout.emit("session_end", lambda: {"reason": reason, "session_id": ended})
 
     # --- for the agent
 
@@ -212,11 +196,11 @@ class ExtensionHost:
         question = frames.EventIntercept(
             id="",
             event="before_agent_start",
-            session_id=self.session_id(),
+            session_id=self.present().session_id,
             agent_run_id=os.urandom(8).hex(),
             cwd=str(self.cwd),
-            provider=self.provider,
-            model=self.model,
+            provider=self.present().provider,
+            model=self.present().model,
             system_prompt=text,
         )
         return await self.interceptor.edit_system_prompt(question)
@@ -271,8 +255,8 @@ class ExtensionHost:
             protocol_version=frames.PROTOCOL_VERSION,
             capabilities=("call_tool",),
             zot_version=self._zot_version,
-            provider=self.provider,
-            model=self.model,
+            provider=self.present().provider,
+            model=self.present().model,
             cwd=str(self.cwd),
             extension_dir=str(entry.manifest.directory),
             data_dir=str(entry.data_dir),

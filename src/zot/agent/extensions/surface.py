@@ -6,7 +6,6 @@ slash command answers does not pass here: it is a value, and ``commands`` has it
 
 from __future__ import annotations
 
-import sys
 from typing import Protocol
 
 from zot.wire.frames import Panel
@@ -42,10 +41,6 @@ class Surface(Protocol):
 
     def close_panel(self, extension: str, panel_id: str) -> None: ...
 
-    def diagnose(self, text: str) -> None:
-        """One visible line about a fault: a load error, a shadowed name, a dropped frame, a dead extension."""
-        ...
-
 
 class SilentSurface:
     """Shows nothing; the base for modes that show a part."""
@@ -66,20 +61,11 @@ class SilentSurface:
 
     def close_panel(self, extension: str, panel_id: str) -> None: ...
 
-    def diagnose(self, text: str) -> None: ...
-
 
 class HeadlessSurface(SilentSurface):
-    """Where there is no screen: notes and faults are lines on stderr."""
+    """Where there is no screen: notes are lines on stderr."""
 
     def notify(self, extension: str, level: str, message: str) -> None:
-        self.diagnose(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
+        from zot.agent.console import print_line  # only when something is shown
 
-    def diagnose(self, text: str) -> None:
-        from zot.tui.sanitize import one_line  # only when something is shown
-
-        try:
-            sys.stderr.write(one_line(text) + "\n")
-            sys.stderr.flush()
-        except (OSError, ValueError):
-            pass  # nobody reads stderr: there is nobody to tell
+        print_line(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")

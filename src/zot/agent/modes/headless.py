@@ -6,17 +6,20 @@ Set up, run, close: the session is on disk and every child process gone before t
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import Protocol
 
-from zot.agent.build import build, choose_session
+from zot import __version__
+from zot.agent.build import build, working_directory
 from zot.agent.cli import stdin
 from zot.agent.cli.flags import Flags
-from zot.agent.console import Interrupted, Stdout, StdoutClosed, say
-from zot.agent.runtime import Runtime
+from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.console import Interrupted, Stdout, StdoutClosed, print_line, say
+from zot.agent.conversation import Conversation
 from zot.agent.signals import REASONS, Signals
 from zot.core.agent import Outcome
-from zot.core.events import AgentEvent, Notice
+from zot.core.events import AgentEvent, Diagnostic, Notice, SessionFault
 from zot.errors import CostLimitReached, StepLimitReached, UsageError
 from zot.system.collector import wake
 
@@ -27,18 +30,18 @@ class Mode(Protocol):
     def finish(self, reason: str, exit_code: int) -> None: ...
 
 
-def run_headless(flags: Flags) -> int:
+def run_headless(flags: Flags, name: str) -> int:
     """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
-    if flags.resume:
-        choose_session(flags)
+    session = _chosen_session(flags) if flags.resume else flags.session
     prompt = stdin.join_prompt(stdin.read_piped() if stdin.is_piped() else "", flags.prompt)
     if not prompt:
-        raise UsageError(f"{flags.mode} mode requires a prompt (argument or stdin)")
+        raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
     stdout = Stdout()
     signals = Signals(stdout)
+    run = _Run(flags.config(session=session, patient_with_ext=True), name, flags.stats, _mode(name, stdout), signals)
     try:
         with signals.installed():
-            return asyncio.run(_run(flags, prompt, _mode(flags.mode, stdout), signals))
+            return asyncio.run(run.answer(prompt))
     except StdoutClosed:
         return 141
     except Interrupted as interrupted:
@@ -61,64 +64,76 @@ def _mode(name: str, stdout: Stdout) -> Mode:
             return PrintMode(stdout)
 
 
-async def _run(flags: Flags, prompt: str, mode: Mode, signals: Signals) -> int:
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-    signals.on_signal = lambda: loop.call_soon_threadsafe(task.cancel) and None
-    try:
-        return await _answer(flags, prompt, mode, signals)
-    except asyncio.CancelledError:
-        if signals.exit_code:  # while extensions were starting
-            return signals.exit_code
-        raise
+class _Run:
+    """One prompt from the first diagnostic to the exit code."""
 
+    def __init__(self, config: RunConfig, name: str, stats: str, mode: Mode, signals: Signals) -> None:
+        self._config = config
+        self._name = name
+        self._stats = stats
+        self._mode = mode
+        self._signals = signals
+        self._unsaved = False
 
-async def _answer(flags: Flags, prompt: str, mode: Mode, signals: Signals) -> int:
-    async with build(flags) as runtime:
-        wake()
-        if flags.no_yolo:
+    async def answer(self, prompt: str) -> int:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._signals.on_signal = lambda: loop.call_soon_threadsafe(task.cancel) and None
+        try:
+            return await self._answer(prompt)
+        except asyncio.CancelledError:
+            if self._signals.exit_code:  # while extensions were starting
+                return self._signals.exit_code
+            raise
+
+    async def _answer(self, prompt: str) -> int:
+        if self._config.confirm:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
-        for notice in runtime.notices:
-            say(notice)
-        runtime.notices.clear()
-        loop = asyncio.get_running_loop()
-        signals.on_signal = lambda: loop.call_soon_threadsafe(runtime.agent.abort) and None
-        if signals.exit_code:
-            return signals.exit_code
-        started = time.monotonic()
-        outcome = await runtime.agent.prompt(prompt, (), _emitter(mode))
-        elapsed_ms = int((time.monotonic() - started) * 1000)
-        reason, exit_code = _verdict(outcome, signals.exit_code, flags.mode)
-        if exit_code == 0 and flags.stats:
-            write_stats(flags.stats, runtime, elapsed_ms)
-    _report(outcome, exit_code)
-    mode.finish(reason, exit_code)
-    return exit_code
+        async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
+            wake()
+            loop = asyncio.get_running_loop()
+            self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
+            if self._signals.exit_code:
+                return self._signals.exit_code
+            started = time.monotonic()
+            outcome = await conversation.say(prompt)
+            elapsed_ms = int((time.monotonic() - started) * 1000)
+            if self._stats and self._verdict(outcome)[1] == 0:
+                write_stats(self._stats, conversation, elapsed_ms)
+        reason, exit_code = self._verdict(outcome)  # closing may have found that the session cannot be saved
+        _report(outcome, exit_code)
+        self._mode.finish(reason, exit_code)
+        return exit_code
 
+    def _hear(self, event: AgentEvent) -> None:
+        match event:
+            case Notice(text):
+                say(text)
+            case Diagnostic(text, of_extension):
+                print_line(text) if of_extension else say(text)
+            case SessionFault(message, lost):
+                self._unsaved = self._unsaved or lost
+                say(message)
+                self._mode.emit(event)
+            case _:
+                self._mode.emit(event)
 
-def _emitter(mode: Mode):
-    def emit(event: AgentEvent) -> None:
-        if isinstance(event, Notice):
-            say(event.text)
-        else:
-            mode.emit(event)
-
-    return emit
-
-
-def _verdict(outcome: Outcome, signalled: int, mode: str) -> tuple[str, int]:
-    """Why it ended, for programs, and the exit code."""
-    if signalled:
-        return REASONS[signalled], signalled
-    if outcome.refused:
-        return "blocked", 0 if mode == "json" else 1
-    if outcome.error is None:
-        return ("end_turn" if outcome.stop == "end" else outcome.stop), 0
-    if isinstance(outcome.error, StepLimitReached):
-        return "step_limit", 1
-    if isinstance(outcome.error, CostLimitReached):
-        return "cost_limit", 1
-    return "error", 1
+    def _verdict(self, outcome: Outcome) -> tuple[str, int]:
+        """Why it ended, for programs, and the exit code."""
+        signalled = self._signals.exit_code
+        if signalled:
+            return REASONS[signalled], signalled
+        if outcome.refused:
+            return "blocked", 0 if self._name == "json" else 1
+        if outcome.error is None and self._unsaved:
+            return "session_fault", 1
+        if outcome.error is None:
+            return ("end_turn" if outcome.stop == "end" else outcome.stop), 0
+        if isinstance(outcome.error, StepLimitReached):
+            return "step_limit", 1
+        if isinstance(outcome.error, CostLimitReached):
+            return "cost_limit", 1
+        return "error", 1
 
 
 def _report(outcome: Outcome, exit_code: int) -> None:
@@ -130,15 +145,15 @@ def _report(outcome: Outcome, exit_code: int) -> None:
         say("the answer was cut at the model's output limit")
 
 
-def write_stats(path: str, runtime: Runtime, elapsed_ms: int) -> None:
+def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> None:
     """``--stats``: one indented JSON object about the run."""
     import json
     from pathlib import Path
 
-    usage = runtime.spent()
+    usage = conversation.spent()
     fields = {
-        "provider": runtime.agent.model.provider,
-        "model": runtime.agent.model.id,
+        "provider": conversation.present.provider,
+        "model": conversation.present.model,
         "prompt_tokens": usage.context_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
         "generated_output_tokens": max(0, usage.output_tokens - (usage.reasoning_tokens or 0)),
@@ -148,3 +163,26 @@ def write_stats(path: str, runtime: Runtime, elapsed_ms: int) -> None:
         Path(path).write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         say(f"--stats {path}: {error.strerror or error}")
+
+
+def _chosen_session(flags: Flags) -> str:
+    """``--resume`` without a screen: ask on stderr, read a number from stdin; what to go on with."""
+    import sys
+
+    from zot.agent.cli.sessions import choose
+    from zot.core.session.store import SessionStore
+    from zot.system.files import zot_home
+
+    if flags.no_session or flags.session or flags.continue_:
+        return flags.session
+    store = SessionStore(zot_home(), working_directory(flags.cwd), __version__)
+    path = choose(store, _read_line, sys.stderr.write)
+    return str(path) if path is not None else ""
+
+
+def _read_line() -> str:
+    """One line of raw stdin: what follows it is left for the prompt."""
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line.decode("utf-8", "replace")

@@ -13,7 +13,8 @@ from zot.wire.events import encode
 
 
 class DoneLine(msgspec.Struct, frozen=True, tag="done"):
-    """``reason``: end_turn, length, blocked, error, step_limit, cost_limit, interrupted, terminated or hangup."""
+    """``reason``: end_turn, length, blocked, error, step_limit, cost_limit, interrupted, terminated, hangup or
+    session_fault (answered, but the session could not be saved)."""
 
     reason: str
     exit_code: int

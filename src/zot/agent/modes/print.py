@@ -18,6 +18,7 @@ class PrintMode:
             self._text = text
 
     def finish(self, reason: str, exit_code: int) -> None:
-        if exit_code == 0 and self._text:
+        # An answer that could not be saved is an answer all the same.
+        if (exit_code == 0 or reason == "session_fault") and self._text:
             self._output.write(self._text.rstrip("\n") + "\n")
             self._output.close()

@@ -4,47 +4,42 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from zot.agent.cli.flags import Flags
+from zot.agent.conversation import Conversation
 from zot.agent.recording.frame_trace import TraceFile
 from zot.agent.recording.journal_file import JournalFile
 from zot.agent.recording.recorder import Recorder
-from zot.agent.runtime import Runtime
+from zot.core.events import Diagnostic
 from zot.provider.providers import credential_variables
 
 
-def attach(flags: Flags, runtime: Runtime) -> Callable[[], None]:
-    """Opens the files and begins to listen; call what comes back when everything else is closed."""
-    with ExitStack() as files:  # all of them or none
-        _join(flags, runtime, files)
-        return files.pop_all().close
-
-
-def _join(flags: Flags, runtime: Runtime, files: ExitStack) -> None:
-    traces = runtime.extensions.traces if runtime.extensions else []
-    if flags.ext_trace:
-        trace = TraceFile(_file(flags.ext_trace, "--ext-trace", flags, runtime))
-        traces.append(trace)
+def attach(conversation: Conversation, files: ExitStack) -> None:
+    """Opens the files and begins to listen; ``files`` closes them, after everything else is closed."""
+    config, host = conversation.resources.config, conversation.extensions
+    traces = host.traces if host is not None else []
+    if config.ext_trace:
+        trace = TraceFile(_file(config.ext_trace, "--ext-trace", conversation))
         files.callback(trace.close)
-    if flags.record:
-        recorder = Recorder(_file(flags.record, "--record", flags, runtime), sys.argv[1:], runtime.workspace.cwd)
-        traces.append(recorder.frame)
-        recorder.join(runtime.agent)
+        traces.append(trace)
+    if config.record:
+        cwd = conversation.resources.workspace.cwd
+        recorder = Recorder(_file(config.record, "--record", conversation), sys.argv[1:], cwd)
         files.callback(recorder.close)
+        traces.append(recorder.frame)
+        recorder.join(conversation.agent)
 
 
-def _file(path: str, flag: str, flags: Flags, runtime: Runtime) -> JournalFile:
+def _file(path: str, flag: str, conversation: Conversation) -> JournalFile:
     place = Path(os.path.abspath(os.path.expanduser(path)))
-    return JournalFile(place, flag, runtime.notices.append, _secrets(flags, runtime))
+    return JournalFile(place, flag, lambda text: conversation.emit(Diagnostic(text)), _secrets(conversation))
 
 
-def _secrets(flags: Flags, runtime: Runtime) -> set[str]:
+def _secrets(conversation: Conversation) -> set[str]:
     """Every credential this run can know."""
-    names = credential_variables(runtime.catalog.providers().values())
-    found = {os.environ.get(name, "") for name in names} | {flags.api_key}
-    if runtime.resolved.endpoint is not None:
-        found.add(runtime.resolved.endpoint.api_key)
+    names = credential_variables(conversation.resources.catalog.providers().values())
+    found = {os.environ.get(name, "") for name in names} | {conversation.resources.config.api_key}
+    if conversation.resolved.endpoint is not None:
+        found.add(conversation.resolved.endpoint.api_key)
     return {value for value in found if value}

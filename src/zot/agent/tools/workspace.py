@@ -7,7 +7,7 @@ plus the variables that tell a program it runs under an agent.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from zot.errors import ToolError
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Present
     from zot.agent.tools.registry import Spec
     from zot.system.processes import ProcessTree
 
@@ -30,7 +31,7 @@ SESSION_VARIABLES = frozenset(
 class Workspace:
     """``credentials`` are the variables children must not see, ``passthrough`` the exceptions a user named.
 
-    ``exported`` holds the values of SESSION_VARIABLES now; whoever switches model or session changes it.
+    ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set.
     ``left_running`` are the commands whose children live on; they end with the agent.
     """
 
@@ -40,10 +41,9 @@ class Workspace:
         *,
         credentials: Collection[str] = (),
         passthrough: Collection[str] = (),
-        exported: Mapping[str, str] | None = None,
     ) -> None:
         self.cwd = Path(os.path.abspath(cwd))
-        self.exported = dict(exported or {})
+        self.present: Callable[[], Present] | None = None
         self.left_running: list[ProcessTree] = []
         self._dropped = (OWN_SECRETS | frozenset(credentials)) - frozenset(passthrough)
 
@@ -72,9 +72,22 @@ class Workspace:
         """What a command started by a tool gets."""
         hidden = self._dropped | SESSION_VARIABLES
         environment = {name: value for name, value in os.environ.items() if name not in hidden}
-        environment.update(self.exported)
+        environment.update(self._session_variables())
         environment.update(AI_AGENT="zot", ZOT_AGENT="1", ZOT_CHILD_SESSION="1", PWD=str(self.cwd))
         return environment
+
+    def _session_variables(self) -> dict[str, str]:
+        if self.present is None:
+            return {}
+        present = self.present()
+        values = {
+            "ZOT_PROVIDER": present.provider,
+            "ZOT_MODEL": present.model,
+            "ZOT_REASONING_LEVEL": present.reasoning,
+        }
+        if present.session_file:
+            values |= {"ZOT_SESSION_ID": present.session_id, "ZOT_SESSION_FILE": present.session_file}
+        return {name: value for name, value in values.items() if value}
 
     def start(self, argv: list[str], cwd: Path, failure: str) -> tuple[ProcessTree, int]:
         """A child, and where to read what it writes to stdout and stderr; ToolError begins with ``failure``."""

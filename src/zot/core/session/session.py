@@ -70,7 +70,7 @@ class Session:
         self.messages: tuple[Message, ...] = tuple(loaded.messages) if loaded else ()
         self.cumulative = loaded.cumulative if loaded else Usage()
         self.repairs: list[str] = []
-        self.on_failure: Callable[[str], None] | None = None
+        self.on_failure: Callable[[str, bool], None] | None = None
         self._writer = writer
         self._begun = writer is not None
         self._live = list(map(_Entry, loaded.messages, loaded.rows)) if loaded else []
@@ -161,8 +161,9 @@ class Session:
         """Flush and give the lock back; an unused session leaves no file."""
         try:
             self.flush()
-            if self._begun and self._waiting:
-                self._tell(f"{len(self._waiting)} records of session {self.path} could not be saved and are lost")
+            if self._begun and (self._waiting or self._failing):
+                what = f"{len(self._waiting)} records" if self._waiting else "the last records"
+                self._tell(f"{what} of session {self.path} could not be saved and are lost", lost=True)
         finally:
             if self._writer is not None:
                 self._writer.close()
@@ -202,10 +203,10 @@ class Session:
             "zot keeps the conversation in memory and tries again with each message"
         )
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, *, lost: bool = False) -> None:
         if self.on_failure is None:
             raise SessionError(text)
-        self.on_failure(text)
+        self.on_failure(text, lost)
 
 
 def open_session(path: Path) -> Session:

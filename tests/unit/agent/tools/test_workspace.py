@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from zot.agent.conversation import Present
 from zot.agent.tools.workspace import SESSION_VARIABLES, Workspace
 from zot.errors import ToolError
 
@@ -34,8 +35,10 @@ def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPat
     """interfaces 1.3: an absent value is removed, even one inherited from an outer zot."""
     for name in SESSION_VARIABLES:
         monkeypatch.setenv(name, "outer")
-    workspace = Workspace(Path("/w"), exported={"ZOT_SESSION_ID": "s1", "ZOT_MODEL": "m"})
-    workspace.exported["ZOT_MODEL"] = "m2"
+    workspace = Workspace(Path("/w"))
+    model = "m"
+    workspace.present = lambda: Present("p", model, "", "s1", "/s1.jsonl", "/w")
+    model = "m2"
     environment = workspace.child_environment()
     told = {name: environment.get(name) for name in [*SESSION_VARIABLES, "AI_AGENT", "ZOT_AGENT", "ZOT_CHILD_SESSION"]}
     assert told == {
@@ -44,8 +47,8 @@ def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPat
         "ZOT_CHILD_SESSION": "1",
         "ZOT_SESSION_ID": "s1",
         "ZOT_MODEL": "m2",
-        "ZOT_SESSION_FILE": None,
-        "ZOT_PROVIDER": None,
+        "ZOT_SESSION_FILE": "/s1.jsonl",
+        "ZOT_PROVIDER": "p",
         "ZOT_REASONING_LEVEL": None,
     }
     assert environment["PWD"] == "/w"

@@ -183,7 +183,7 @@ class TestDiskFull:
 
     def test_the_failure_is_told_once_and_nothing_is_lost_when_there_is_room_again(self, store, session, full) -> None:
         told: list[str] = []
-        session.on_failure = told.append
+        session.on_failure = lambda text, lost: told.append(text)
         full(20)
         say(session, assistant("one"), assistant("two"), user("three"))
         assert len(told) == 1 and "cannot be saved: File too large" in told[0]
@@ -194,7 +194,7 @@ class TestDiskFull:
         assert texts(again) == ["before", "one", "two", "three", "four"]
 
     def test_a_torn_row_is_followed_by_a_line_of_its_own(self, store, session, full) -> None:
-        session.on_failure = lambda text: None
+        session.on_failure = lambda text, lost: None
         full(20)
         session.appended(assistant("one"))
         full.empty()
@@ -212,7 +212,7 @@ class TestDiskFull:
 
     def test_rows_lost_at_the_end_are_told(self, session, full) -> None:
         told: list[str] = []
-        session.on_failure = told.append
+        session.on_failure = lambda text, lost: told.append(text)
         full(0)
         session.appended(assistant("one"))
         session.close()

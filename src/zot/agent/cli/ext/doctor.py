@@ -16,6 +16,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.conversation import Present
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.discover import STAGING, Discovery, Entry, global_dir
 from zot.agent.extensions.loading.trust import TrustStore, Untrusted, undecided
@@ -64,14 +65,13 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         cwd=cwd,
         surface=SilentSurface(),  # all it would say is in the findings
         zot_version=__version__,
-        provider=settings.values.provider,
-        model=settings.values.model,
+        present=lambda: Present(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
+        on_fault=lambda text: None,
         environment=workspace.child_environment,
         removed_credentials=workspace.removed_credentials(),
         explicit=explicit,
         scan=True,
         trust=trust,
-        session_id=str,
         explicit_grace_s=_EXPLICIT_GRACE_S,
         remember_guards=False,
     )

@@ -34,11 +34,13 @@ from zot.agent.modes.interactive.screen.status import Activity, AgentBar, Attent
 from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.modes.interactive.surface import InteractiveSurface, Panels, Typing
 from zot.agent.modes.interactive.turns import EarlyTurns, Speaking, Turns
+from zot.core.events import Diagnostic, SessionFault
 
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
+    from zot.core.events import AgentEvent
     from zot.provider.messages import ImageBlock
     from zot.tui.terminal import Terminal
 
@@ -50,6 +52,8 @@ class App:
         self._flags = flags
         self.exit_code = 0
         self.leaving = asyncio.Event()
+        self.lost: list[str] = []  # what to say about the session when the terminal is given back
+        self._early: list[str] | None = []
         directory = Path(flags.cwd or os.getcwd()).absolute()
         keeps_sessions = not flags.no_session
 
@@ -110,7 +114,6 @@ class App:
             desk,
             self._notes,
             self._panels,
-            self._transcript,
             Typing(submit=self._say, run_command=partial(self._commands.run, typed=False)),
         )
 
@@ -140,9 +143,20 @@ class App:
         self.exit_code = self.exit_code or exit_code
         self.leaving.set()
 
+    # --- what the agent says
+
+    def hear(self, event: AgentEvent) -> None:
+        """The reader of the conversation, from its first diagnostic on; what was said before is shown first."""
+        if isinstance(event, SessionFault) and event.lost:
+            self.lost.append(event.message)
+        if self._early is not None and isinstance(event, Diagnostic) and not event.of_extension:
+            self._early.append(event.text)
+        else:
+            self._transcript.hear(event)
+
     # --- once the agent is there
 
-    def arrive(self, conversation: Runtime) -> None:
+    def arrive(self, conversation: Conversation) -> None:
         """Make what needs the agent, show what was said before, say what was typed meanwhile."""
         # Loaded here, after the first frame and the first keys.
         from zot.agent.modes.interactive.greeting import greet
@@ -160,7 +174,7 @@ class App:
             self.turns.submit(text, images)
         self.desk.redraw()
 
-    def _read_settings(self, conversation: Runtime) -> None:
+    def _read_settings(self, conversation: Conversation) -> None:
         settings = conversation.settings
         self._around.agent_arrived(conversation)
         self._join_extensions(conversation)
@@ -169,13 +183,12 @@ class App:
         self._keymap.custom = CustomKeys(settings.values.keymap)
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
 
-    def _join_extensions(self, conversation: Runtime) -> None:
+    def _join_extensions(self, conversation: Conversation) -> None:
         if conversation.extensions is not None:
             self._panels.owner = conversation.extensions
 
-    def _make_context(self, conversation: Runtime) -> Context:
+    def _make_context(self, conversation: Conversation) -> Context:
         from zot.agent.modes.interactive.dialogs.confirm import Confirmations
-        from zot.agent.modes.interactive.launch_flags import LaunchFlags
 
         desk = self.desk
         attention = Attention(desk.terminal, conversation.settings, conversation.workspace.cwd)
@@ -188,7 +201,7 @@ class App:
             self._activity,
             on_end=attention.turn_ended,
         )
-        confirmations = Confirmations(desk, self._dialogs, conversation.agent.gate, turns.cancel)
+        confirmations = Confirmations(desk, self._dialogs, conversation.gate, turns.cancel)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,
@@ -201,7 +214,6 @@ class App:
             **msgspec.structs.asdict(self._commands.early),
             conversation=conversation,
             flags=self._flags,
-            launch=LaunchFlags(self._flags, conversation.resolved.provider.id),
             turns=turns,
             transcript=self._transcript,
             editor=self._editor,
@@ -213,33 +225,30 @@ class App:
         turns.on_failure = lambda outcome: desk.spawn(_rescue(context, outcome))
         return context
 
-    async def _find_extensions(self, conversation: Runtime) -> bool:
-        from zot.agent.build import find_extensions
-        from zot.agent.embedding import Embedding
-
-        found = await find_extensions(conversation, self._flags, Embedding(surface=self.surface))
+    async def _find_extensions(self, conversation: Conversation) -> bool:
+        found = await conversation.find_extensions()
         self._join_extensions(conversation)
         return found
 
-    def _show(self, conversation: Runtime) -> None:
+    def _show(self, conversation: Conversation) -> None:
         """What was said before, and the notices of the start."""
-        transcript, messages = self._transcript, conversation.agent.messages
-        transcript.owner_of = lambda tool: str(getattr(conversation.agent.toolbox.get(tool), "extension", "") or "")
+        transcript, messages = self._transcript, conversation.messages
+        transcript.owner_of = conversation.extension_of
         self._show_in_full = lambda: self.desk.spawn(self._view_in_full(conversation))
         if messages:
             from zot.agent.modes.interactive.editor.history import prompts_in
 
             transcript.show(messages)
             self._editor.history.begin_with(prompts_in(messages))
-        for notice in (*conversation.notices, *self._keymap.custom.problems):
-            transcript.diagnose(notice)
-        conversation.notices.clear()
+        early, self._early = self._early, None
+        for text in (*(early or ()), *self._keymap.custom.problems):
+            transcript.diagnose(text)
         self.screen.holding = False
 
-    async def _view_in_full(self, conversation: Runtime) -> None:
+    async def _view_in_full(self, conversation: Conversation) -> None:
         from zot.agent.modes.interactive.dialogs.viewers import ExpandedViewer
 
-        if messages := conversation.agent.messages:
+        if messages := conversation.messages:
             await self._dialogs.ask(ExpandedViewer(messages, self._transcript.page))
 
 

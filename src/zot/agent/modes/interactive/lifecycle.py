@@ -35,7 +35,11 @@ def run(flags: Flags) -> int:
 
     with terminal.raw():
         terminal.write(ASK_BACKGROUND)
-        exit_code, session = asyncio.run(_main(flags, terminal, App))
+        exit_code, session, lost = asyncio.run(_main(flags, terminal, App))
+    for text in lost:
+        from zot.agent.console import say
+
+        say(text)
     if not terminal.closed and session is not None and session.exists():
         from shlex import quote
 
@@ -43,8 +47,8 @@ def run(flags: Flags) -> int:
     return exit_code
 
 
-async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, Path | None]:
-    """The exit code, and the file of the session to go on with."""
+async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, Path | None, list[str]]:
+    """The exit code, the file of the session to go on with, and what of it was lost."""
     app = make(flags, terminal)
     loop = asyncio.get_running_loop()
     terminal.attach(loop)
@@ -59,7 +63,7 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int,
     app.screen.paint()
     try:
         session = await _live(app, flags)
-        return app.exit_code, session
+        return app.exit_code, session, app.lost
     finally:
         app.keyboard.detach()
         await app.tasks.end()
@@ -69,10 +73,10 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int,
 async def _live(app: App, flags: Flags) -> Path | None:
     """Until it is over; the file of the session there was last."""
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
-    build, embedding = await asyncio.to_thread(_import_build, app)
-    async with build(flags, embedding) as conversation:
+    build, front_end = await asyncio.to_thread(_import_build, app)
+    async with build(flags.config(), front_end) as conversation:
         await app.looks.answered()
-        await _ready_to_show(conversation.agent.messages)
+        await _ready_to_show(conversation.messages)
         app.arrive(conversation)
         app.desk.spawn(_warm_up())
         wake()
@@ -83,9 +87,9 @@ async def _live(app: App, flags: Flags) -> Path | None:
 
 def _import_build(app: App) -> tuple[Any, Any]:
     from zot.agent.build import build
-    from zot.agent.embedding import Embedding
+    from zot.agent.config import FrontEnd
 
-    return build, Embedding(surface=app.surface, may_log_in=True)
+    return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True)
 
 
 async def _ready_to_show(messages: Sequence[Message]) -> None:

@@ -17,7 +17,7 @@ from zot.tui.width import visible
 
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
 
 _GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cancels, ctrl+d quits"
 
@@ -29,20 +29,18 @@ def run_plain(flags: Flags) -> int:
 
 async def _main(flags: Flags) -> int:
     from zot.agent.build import build
+    from zot.agent.config import FrontEnd
 
-    async with build(flags) as runtime:
+    async with build(flags.config(), FrontEnd(reader=_Reader(Stdout()).hear)) as conversation:
         wake()
-        for notice in runtime.notices:
-            say(notice)
-        runtime.notices.clear()
-        print(_GREETING)
+        print(_GREETING, flush=True)
         if flags.prompt:
-            await _answer(runtime, flags.prompt)
+            await _answer(conversation, flags.prompt)
         while (line := await asyncio.to_thread(_ask)) is not None:
             if line in ("/exit", "/quit"):
                 break
             if line:
-                await _answer(runtime, line)
+                await _answer(conversation, line)
     return 0
 
 
@@ -57,12 +55,11 @@ def _ask() -> str | None:
     return line.strip()
 
 
-async def _answer(runtime: Runtime, prompt: str) -> None:
+async def _answer(conversation: Conversation, prompt: str) -> None:
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, runtime.agent.abort)
-    reader = _Reader(Stdout())
+    loop.add_signal_handler(signal.SIGINT, conversation.abort)
     try:
-        outcome = await runtime.agent.prompt(prompt, (), reader.hear)
+        outcome = await conversation.say(prompt)
     finally:
         loop.remove_signal_handler(signal.SIGINT)
     if outcome.refused:
@@ -88,6 +85,8 @@ class _Reader:
                 self._write(f"[error] {one_line(' '.join(getattr(b, 'text', '') for b in content))[:200]}\n")
             case events.Error(message):
                 self._write(f"error: {one_line(in_words(message))}\n")
+            case events.Diagnostic(text) | events.SessionFault(text):
+                say(text)
             case events.Notice(text):
                 self._write(f"{one_line(in_words(text))}\n")
             case _:

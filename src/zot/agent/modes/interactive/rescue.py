@@ -27,8 +27,8 @@ async def rescue(context: Context, outcome: Outcome) -> None:
     if error is None or rescue_category(error) in ("", "too_large"):
         return
     await turns.over()
-    dropped = context.launch.in_force
-    picker = RescuePicker(conversation.agent.model, _reason(error), usable_models(conversation), dropped=dropped)
+    dropped = conversation.launch.in_force
+    picker = RescuePicker(conversation.model, _reason(error), usable_models(conversation), dropped=dropped)
     chosen = await context.dialogs.ask(picker)
     if chosen is None:
         turns.give_failed_back()
@@ -36,7 +36,7 @@ async def rescue(context: Context, outcome: Outcome) -> None:
         turns.proceed()
     else:
         provider, _, model = chosen.partition("\n")
-        context.launch.forget()
+        conversation.launch.forget()
         await use_model(context, provider, model)
         if dropped:
             context.transcript.remark(f"continuing with {provider}/{model}, without {dropped}")

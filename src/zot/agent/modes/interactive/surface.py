@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
     from zot.agent.modes.interactive.screen.desk import Desk
     from zot.agent.modes.interactive.screen.notes import Notes
-    from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.wire.frames import Panel
 
 _NAMED = frozenset(
@@ -45,14 +44,13 @@ class InteractiveSurface:
 
     interactive = True
 
-    def __init__(self, desk: Desk, notes: Notes, panels: Panels, transcript: Transcript, typing: Typing) -> None:
+    def __init__(self, desk: Desk, notes: Notes, panels: Panels, typing: Typing) -> None:
         self._desk = desk
         self._notes = notes
         self._typing = typing
         self.open_panel = panels.open
         self.render_panel = panels.render
         self.close_panel = panels.close
-        self.diagnose = transcript.diagnose
 
     def notify(self, extension: str, level: str, message: str) -> None:
         self._notes.add(extension, level, message)

@@ -11,15 +11,15 @@ from zot.tui.widgets.select_list import Choice
 
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
+    from zot.agent.conversation import Conversation
     from zot.agent.extensions.loading.trust import Untrusted
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
-    from zot.agent.runtime import Runtime
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
 _SHOWN = 6
 
 
-async def ask_about_trust(conversation: Runtime, flags: Flags, dialogs: Dialogs) -> bool:
+async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
     """Ask if there is something to ask; whether something may run now that could not before."""
     host = conversation.extensions
     if host is None or flags.no_ext or flags.trust_project:

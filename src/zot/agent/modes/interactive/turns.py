@@ -16,12 +16,12 @@ from zot.tui.theme import Theme
 from zot.tui.width import cut, visible
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.editor.editor import Editor
     from zot.agent.modes.interactive.screen.asides import Asides
     from zot.agent.modes.interactive.screen.desk import Desk
     from zot.agent.modes.interactive.screen.status import Activity
     from zot.agent.modes.interactive.screen.transcript import Transcript
-    from zot.agent.runtime import Runtime
     from zot.core.agent import FirstCall, Outcome
     from zot.provider.messages import ImageBlock, Message
 
@@ -107,7 +107,7 @@ class Turns:
 
     def __init__(
         self,
-        conversation: Runtime,
+        conversation: Conversation,
         desk: Desk,
         editor: Editor,
         transcript: Transcript,
@@ -141,11 +141,11 @@ class Turns:
             self._status.error(conversation.resolved.missing)
             self._editor.give_back([(text, images)])
         elif self.busy:
-            conversation.agent.enqueue(text, images)
+            conversation.queue(text, images)
         else:
             self._asides.turn_begins()
             again = first_call is None and self._unanswered(text, images)
-            instead = not again and self._given_back is not None and self._given_back is conversation.agent.unanswered
+            instead = not again and self._given_back is not None and self._given_back is conversation.unanswered
             self._given_back = None
             if again or instead:
                 self._transcript.remark("trying again" if again else "in place of the prompt that failed")
@@ -155,12 +155,12 @@ class Turns:
 
     def _unanswered(self, text: str, images: Sequence[ImageBlock]) -> bool:
         """Whether exactly this is the last word of the transcript: its turn failed, and it is not to be said twice."""
-        last = self._conversation.agent.unanswered
+        last = self._conversation.unanswered
         return last is not None and last.text() == text and _images_of(last) == list(images)
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         if self.busy:
-            self._conversation.agent.steer(text, images)
+            self._conversation.steer(text, images)
             self._desk.redraw()
         else:
             self.submit(text, images)
@@ -203,14 +203,14 @@ class Turns:
         queued: bool = False,
         instead: bool = False,
     ) -> None:
-        agent, hear = self._conversation.agent, self._transcript.hear
+        conversation = self._conversation
         if text is None:
-            outcome = await agent.proceed(hear)
+            outcome = await conversation.proceed()
         else:
-            outcome = await agent.prompt(text, images, hear, queued=queued, first_call=first, instead=instead)
-        while self._concluded(outcome) and (following := agent.take_queued()) is not None:
+            outcome = await conversation.say(text, images, queued=queued, first_call=first, instead=instead)
+        while self._concluded(outcome) and (following := conversation.take_queued()) is not None:
             self._asides.turn_begins()
-            outcome = await agent.prompt(following.text, following.images, hear, queued=True)
+            outcome = await conversation.say(following.text, following.images, queued=True)
 
     def _concluded(self, outcome: Outcome) -> bool:
         """Say how it ended; return whether queued prompts may follow."""
@@ -231,8 +231,8 @@ class Turns:
     # --- ending
 
     def cancel(self) -> None:
-        if self._conversation.agent.busy:
-            self._conversation.agent.abort()
+        if self._conversation.busy:
+            self._conversation.abort()
         elif self._task is not None:
             self._task.cancel()
 
@@ -251,7 +251,7 @@ class Turns:
 
     def go_on(self) -> None:
         """Say the oldest queued prompt, if nothing runs."""
-        if self.busy or (prompt := self._conversation.agent.take_queued()) is None:
+        if self.busy or (prompt := self._conversation.take_queued()) is None:
             return
         self._asides.turn_begins()
         self._start(lambda: self._converse(prompt.text, prompt.images, queued=True))
@@ -259,25 +259,23 @@ class Turns:
     # --- the queue
 
     def give_back(self) -> None:
-        inputs = self._conversation.agent.inputs
-        inputs.requeue_steering()
-        self._editor.give_back([(prompt.text, prompt.images) for prompt in inputs.take_all()])
+        self._editor.give_back([(prompt.text, prompt.images) for prompt in self._conversation.take_all()])
 
     def give_failed_back(self) -> None:
         """A prompt nobody answered returns to an empty editor: what is said next takes its place."""
-        failed = self._conversation.agent.unanswered
+        failed = self._conversation.unanswered
         if failed is not None and self._editor.empty:
             self._given_back = failed
             self._editor.give_back([(failed.text(), _images_of(failed))])
 
     def take_back(self) -> None:
-        if (prompt := self._conversation.agent.inputs.take_back()) is not None:
+        if (prompt := self._conversation.take_back()) is not None:
             self._editor.give_back([(prompt.text, prompt.images)])
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
-        inputs = self._conversation.agent.inputs
-        rows = [_waiting_row("steering in:", prompt.text, theme, width) for prompt in inputs.steering]
-        return rows + [_waiting_row("sliding in:", prompt.text, theme, width) for prompt in inputs.queued]
+        steering, queued = self._conversation.steering, self._conversation.queued
+        rows = [_waiting_row("steering in:", prompt.text, theme, width) for prompt in steering]
+        return rows + [_waiting_row("sliding in:", prompt.text, theme, width) for prompt in queued]
 
 
 def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:

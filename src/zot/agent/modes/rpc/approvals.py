@@ -10,7 +10,6 @@ import asyncio
 
 from zot.agent.console import say
 from zot.agent.modes.rpc.writer import Writer
-from zot.core.agent import Agent
 from zot.core.confirm import Answer, ConfirmGate, Question
 from zot.errors import UsageError
 from zot.wire.rpc_frames import ApprovalRequest, Approve
@@ -21,8 +20,8 @@ GONE = "refused: the client closed its input, so nobody can be asked"
 class Approvals:
     """Does nothing without ``--no-yolo``."""
 
-    def __init__(self, agent: Agent, writer: Writer) -> None:
-        self._gate = agent.gate if isinstance(agent.gate, ConfirmGate) else None
+    def __init__(self, gate: ConfirmGate | None, writer: Writer) -> None:
+        self._gate = gate
         self._writer = writer
         self._asked: dict[str, asyncio.Future[Answer]] = {}
         self._count = 0

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from zot import __version__
-from zot.agent.cli.flags import Flags
-from zot.agent.model_switch import exchange_model
+from zot.agent.conversation import Conversation
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.queue import Work, WorkQueue
 from zot.agent.modes.rpc.reply import Reply
 from zot.agent.modes.rpc.surface import RpcSurface
-from zot.agent.runtime import Runtime
 from zot.errors import AgentBusy, UsageError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.provider.model import Reasoning
-from zot.wire import events
 from zot.wire import rpc_frames as wire
+from zot.wire.events import message_of
 
 if TYPE_CHECKING:
     from zot.agent.modes.rpc.extension_commands import ExtensionCommands
@@ -36,21 +33,19 @@ LATER: Any = object()  # the data of a command that answers by itself
 class Commands:
     def __init__(
         self,
-        runtime: Runtime,
-        flags: Flags,
+        conversation: Conversation,
         queue: WorkQueue,
         approvals: Approvals,
         announced: set[str],
         surface: RpcSurface,
         tasks: asyncio.TaskGroup,
     ) -> None:
-        self._runtime = runtime
-        self._flags = flags
+        self._conversation = conversation
         self._queue = queue
         self._approvals = approvals
         self._announced = announced
         self._tasks = tasks
-        self._extensions = _extension_commands(runtime, queue, surface, tasks)
+        self._extensions = _extension_commands(conversation, queue, surface, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
@@ -89,12 +84,12 @@ class Commands:
         self._announced.clear()
         self._announced.update(accepted)
         self._approvals.announce("approvals" in accepted)
-        model = self._runtime.agent.model
+        present = self._conversation.present
         return wire.HelloData(
             protocol_version=wire.PROTOCOL_VERSION,
             version=__version__,
-            provider=model.provider,
-            model=model.id,
+            provider=present.provider,
+            model=present.model,
             capabilities=accepted if command.capabilities else msgspec.UNSET,
         )
 
@@ -103,34 +98,13 @@ class Commands:
         return msgspec.UNSET
 
     def _get_state(self, command: wire.GetState, reply: Reply) -> wire.State:
-        agent = self._runtime.agent
-        return wire.State(
-            provider=agent.model.provider,
-            model=agent.model.id,
-            cwd=str(self._runtime.workspace.cwd),
-            message_count=len(agent.messages),
-            busy=self._queue.busy,
-            usage=events.totals_of(agent.cost),
-        )
+        return self._conversation.state(busy=self._queue.busy)
 
     def _get_messages(self, command: wire.GetMessages, reply: Reply) -> wire.Messages:
-        return wire.Messages(messages=tuple(map(events.message_of, self._runtime.agent.messages)))
+        return wire.Messages(messages=tuple(map(message_of, self._conversation.messages)))
 
     def _get_models(self, command: wire.GetModels, reply: Reply) -> wire.Models:
-        provider = self._runtime.resolved.provider
-        rows = [row for row in self._runtime.catalog.rows() if row.provider == (provider.rows_of or provider.id)]
-        return wire.Models(
-            models=tuple(
-                wire.ModelInfo(
-                    id=row.id,
-                    provider=provider.id,
-                    context_window=row.context_window,
-                    max_output=row.max_output,
-                    reasoning=bool(row.reasoning),
-                )
-                for row in rows
-            )
-        )
+        return wire.Models(models=self._conversation.models())
 
     def _approve(self, command: wire.Approve, reply: Reply) -> Any:
         self._must_be_announced("approvals")
@@ -141,21 +115,17 @@ class Commands:
 
     def _clear(self, command: wire.Clear, reply: Reply) -> Any:
         self._must_be_idle()
-        self._runtime.start_over()
+        self._conversation.clear()
         return msgspec.UNSET
 
     def _set_model(self, command: wire.SetModel, reply: Reply) -> wire.ModelSet:
         self._must_be_idle()
-        before = exchange_model(self._runtime, self._flags, command.model)
-        self._tasks.create_task(before.aclose())
+        self._conversation.use_model_at_once(command.model)
         return wire.ModelSet(model=command.model)
 
     def _set_reasoning(self, command: wire.SetReasoning, reply: Reply) -> wire.ReasoningSet:
-        if command.reasoning not in wire.REASONING:
-            raise UsageError(f'unknown reasoning "{command.reasoning}": expected one of {", ".join(wire.REASONING)}')
         self._must_be_idle()
-        self._runtime.agent.reasoning = cast("Reasoning", command.reasoning)
-        self._runtime.workspace.exported["ZOT_REASONING_LEVEL"] = command.reasoning
+        self._conversation.set_reasoning(command.reasoning)
         return wire.ReasoningSet(reasoning=command.reasoning)
 
     # --- in their turn
@@ -185,20 +155,20 @@ class Commands:
 
     def _panel_key(self, command: wire.PanelKey, reply: Reply) -> Any:
         self._must_be_announced("panels")
-        if self._runtime.extensions is not None:
-            self._runtime.extensions.panel_key(command.extension, command.panel_id, command.key, command.text)
+        if self._conversation.extensions is not None:
+            self._conversation.extensions.panel_key(command.extension, command.panel_id, command.key, command.text)
         return msgspec.UNSET
 
     def _panel_close(self, command: wire.PanelClose, reply: Reply) -> Any:
         self._must_be_announced("panels")
-        if self._runtime.extensions is not None:
-            self._runtime.extensions.panel_closed(command.extension, command.panel_id)
+        if self._conversation.extensions is not None:
+            self._conversation.extensions.panel_closed(command.extension, command.panel_id)
         return msgspec.UNSET
 
     # --- conditions
 
     def _must_be_idle(self) -> None:
-        if self._queue.busy or self._runtime.agent.busy:
+        if self._queue.busy or self._conversation.busy:
             raise AgentBusy("agent is busy")
 
     def _must_be_announced(self, capability: Literal["approvals", "commands", "panels"]) -> None:
@@ -207,14 +177,14 @@ class Commands:
 
 
 def _extension_commands(
-    runtime: Runtime, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup
+    conversation: Conversation, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup
 ) -> ExtensionCommands | None:
     """Imported only where extensions run: most servers have none."""
-    if runtime.extensions is None:
+    if conversation.extensions is None:
         return None
     from zot.agent.modes.rpc.extension_commands import ExtensionCommands
 
-    return ExtensionCommands(runtime.extensions, queue, surface, tasks)
+    return ExtensionCommands(conversation.extensions, queue, surface, tasks)
 
 
 _PONG = wire.Pong()

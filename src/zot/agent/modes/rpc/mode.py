@@ -10,8 +10,7 @@ import asyncio
 
 from zot.agent.build import build
 from zot.agent.cli.flags import Flags
-from zot.agent.console import say
-from zot.agent.embedding import Embedding
+from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.commands import Commands
 from zot.agent.modes.rpc.early import EarlyDoor
@@ -20,7 +19,6 @@ from zot.agent.modes.rpc.queue import WorkQueue
 from zot.agent.modes.rpc.server import Server
 from zot.agent.modes.rpc.surface import RpcSurface
 from zot.agent.modes.rpc.writer import Writer
-from zot.agent.runtime import Runtime
 from zot.agent.signals import EXIT_CODES
 from zot.system.collector import wake
 
@@ -29,17 +27,17 @@ _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
 
 def run_rpc(flags: Flags, door: EarlyDoor) -> int:
     """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
-    flags.no_session = flags.no_session or not (flags.session or flags.continue_)
-    return asyncio.run(_run(flags, door))
+    keep = not flags.no_session and bool(flags.session or flags.continue_)
+    return asyncio.run(_run(flags.config(keep_session=keep), door))
 
 
-async def _run(flags: Flags, door: EarlyDoor) -> int:
+async def _run(config: RunConfig, door: EarlyDoor) -> int:
     task = asyncio.current_task()
     assert task is not None
     stopped = _Stopped(task)
     writer = Writer()
     try:
-        code = await _serve(flags, door, writer, stopped)
+        code = await _serve(config, door, writer, stopped)
         await _say_last_words(writer, code)
         return code
     except asyncio.CancelledError:
@@ -50,14 +48,14 @@ async def _run(flags: Flags, door: EarlyDoor) -> int:
         writer.close()
 
 
-async def _serve(flags: Flags, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
+async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
-    surface = RpcSurface(writer, announced)
-    async with build(flags, Embedding(surface=surface)) as runtime, asyncio.TaskGroup() as tasks:
-        _tell_notices(runtime)
-        runtime.agent.interceptors.insert(0, Pace(writer))
-        queue, approvals = WorkQueue(runtime.agent, writer), Approvals(runtime.agent, writer)
-        commands = Commands(runtime, flags, queue, approvals, announced, surface, tasks)
+    surface, queue = RpcSurface(writer, announced), WorkQueue(writer)
+    front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface)
+    async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
+        queue.conversation = conversation
+        approvals = Approvals(conversation.gate, writer)
+        commands = Commands(conversation, queue, approvals, announced, surface, tasks)
         server = Server(
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
         )
@@ -65,14 +63,6 @@ async def _serve(flags: Flags, door: EarlyDoor, writer: Writer, stopped: _Stoppe
         wake()
         stopped.watch(server)
         return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
-
-
-def _tell_notices(runtime: Runtime) -> None:
-    for notice in runtime.notices:
-        say(notice)
-    runtime.notices.clear()
-    if runtime.session is not None:
-        runtime.session.on_failure = say
 
 
 async def _say_last_words(writer: Writer, code: int) -> None:

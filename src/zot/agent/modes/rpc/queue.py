@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from zot.agent.console import say
+from zot.agent.conversation import Conversation
 from zot.agent.modes.rpc.writer import Writer
-from zot.core.agent import Agent, FirstCall
-from zot.core.events import AgentEvent, CompactDone, Done, Notice
+from zot.core.agent import FirstCall
+from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
 from zot.errors import ZotError
 from zot.provider.messages import ImageBlock
 
@@ -31,8 +32,11 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class WorkQueue:
-    def __init__(self, agent: Agent, writer: Writer) -> None:
-        self._agent = agent
+    """``hear`` reads the conversation for the client, from before it is built; ``conversation`` is set once it is."""
+
+    conversation: Conversation
+
+    def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._waiting: deque[Work] = deque()
         self._running: Work | None = None
@@ -61,8 +65,8 @@ class WorkQueue:
 
     def abort(self) -> None:
         """End what runs; what waits stays."""
-        if self._agent.busy:
-            self._agent.abort()
+        if self.conversation.busy:
+            self.conversation.abort()
         elif self._running is not None:
             self._abort_at_start = True
 
@@ -97,23 +101,25 @@ class WorkQueue:
     async def _perform(self, work: Work) -> None:
         try:
             if work.compact:
-                await self._agent.compact(self._emit)
+                await self.conversation.compact()
             else:
-                await self._agent.prompt(work.text, work.images, self._emit, first_call=work.first_call)
+                await self.conversation.say(work.text, work.images, first_call=work.first_call)
         except ZotError:
             pass  # the events have told it
         except Exception as error:  # a bug; the events have told it, and the process stays usable
             say(f"internal error: {type(error).__name__}: {error}")
 
-    def _emit(self, event: AgentEvent) -> None:
-        if self._abort_at_start:
+    def hear(self, event: AgentEvent) -> None:
+        if self._abort_at_start and self.conversation.busy:
             self._abort_at_start = False
-            self._agent.abort()
-        if isinstance(event, Notice):
+            self.conversation.abort()
+        if isinstance(event, Notice | Diagnostic):
             say(event.text)
         elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
             self._last = event
         else:
+            if isinstance(event, SessionFault):
+                say(event.message)
             self._writer.emit(event)
 
     def _finish(self) -> None:

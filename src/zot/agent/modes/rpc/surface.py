@@ -66,9 +66,6 @@ class RpcSurface(SilentSurface):
         self._titles.pop((extension, panel_id), None)
         self._tell(ExtPanelClose(extension=extension, panel_id=panel_id))
 
-    def diagnose(self, text: str) -> None:
-        say(text)
-
     def _tell(self, event: ExtensionEvent) -> None:
         if self._waiting is None:
             self._writer.tell(event)

@@ -9,9 +9,9 @@ from zot.errors import ZotError
 async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.side_chat import SideChat
 
-    if context.conversation.resolved.missing:
-        raise ZotError(context.conversation.resolved.missing)
-    chat = SideChat(context.desk, context.conversation.agent)
+    if context.conversation.missing:
+        raise ZotError(context.conversation.missing)
+    chat = SideChat(context.desk, context.conversation)
     if arguments:
         chat.ask(arguments)
     await context.dialogs.ask(chat)

@@ -6,7 +6,7 @@ from zot.agent.modes.interactive.commands.context import Context
 
 
 def run(context: Context, arguments: str) -> None:
-    context.conversation.start_over()
+    context.conversation.clear()
     begin(context, "cleared: a new conversation begins")
 
 

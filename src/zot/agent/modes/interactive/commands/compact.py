@@ -8,14 +8,14 @@ from zot.tui.widgets.status_bar import tokens
 
 
 async def run(context: Context, arguments: str) -> None:
-    agent, turns, status = context.conversation.agent, context.turns, context.desk.status
-    if not agent.messages:
+    conversation, turns, status = context.conversation, context.turns, context.desk.status
+    if not conversation.messages:
         raise ZotError("there is nothing to compact yet")
-    before = agent.last_context_tokens
+    before = conversation.context_tokens
 
     async def work() -> None:
         try:
-            await agent.compact(context.transcript.hear)
+            await conversation.compact()
             used = f"; it was {tokens(before)} tokens before" if before else ""
             status.ok(f"compacted: the conversation is now one summary{used}")
         except CompactionAborted:

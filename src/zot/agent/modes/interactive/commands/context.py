@@ -14,18 +14,17 @@ from zot.errors import ZotError
 
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.commands.runner import Commands
     from zot.agent.modes.interactive.dialogs.confirm import Confirmations
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
     from zot.agent.modes.interactive.editor.editor import Editor
-    from zot.agent.modes.interactive.launch_flags import LaunchFlags
     from zot.agent.modes.interactive.screen.asides import Asides
     from zot.agent.modes.interactive.screen.desk import Desk
     from zot.agent.modes.interactive.screen.looks import Looks
     from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.agent.modes.interactive.surface import InteractiveSurface
     from zot.agent.modes.interactive.turns import Turns
-    from zot.agent.runtime import Runtime
 
 
 class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +42,8 @@ class Context(EarlyContext, frozen=True, kw_only=True):
     """``typed`` is False when an extension runs the command in a person's place; ``find_extensions`` looks for some
     where there were none when zot started."""
 
-    conversation: Runtime
+    conversation: Conversation
     flags: Flags
-    launch: LaunchFlags
     turns: Turns
     transcript: Transcript
     editor: Editor

@@ -21,7 +21,7 @@ async def run(context: Context, arguments: str) -> None:
     if conversation.session is not None and conversation.session.path.exists():
         conversation.session.flush()
         report = await asyncio.to_thread(cost_of, conversation.session.path)
-    total = conversation.agent.cost
+    total = conversation.cost
     await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width)))
 
 

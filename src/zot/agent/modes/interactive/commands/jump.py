@@ -9,7 +9,7 @@ from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ZotError
 
 if TYPE_CHECKING:
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
     from zot.core.session.history import Turn
 
 
@@ -30,12 +30,12 @@ async def run(context: Context, arguments: str) -> None:
         await context.dialogs.ask(TurnViewer(turns, number, context.transcript.page, context.desk.terminal.write))
 
 
-async def _turns(conversation: Runtime) -> list[Turn]:
+async def _turns(conversation: Conversation) -> list[Turn]:
     """From the file, which also knows what compaction and resuming left out; without one, from memory."""
     from zot.core.session.history import turns_in, turns_of
 
     session = conversation.session
     if session is None or not session.path.exists():
-        return turns_in(list(enumerate(conversation.agent.messages)))
+        return turns_in(list(enumerate(conversation.messages)))
     session.flush()
     return await asyncio.to_thread(turns_of, session.path)

@@ -12,8 +12,8 @@ from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ProviderError, ZotError
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.dialogs.picker import Picker
-    from zot.agent.runtime import Runtime
     from zot.provider.dialects.dialect import Endpoint
     from zot.provider.providers import Provider
 
@@ -51,14 +51,14 @@ async def _provider(context: Context, typed: str) -> Provider | None:
     return providers[chosen] if chosen else None
 
 
-def _with_keys(conversation: Runtime) -> dict[str, Provider]:
+def _with_keys(conversation: Conversation) -> dict[str, Provider]:
     """The providers that take a key, the best known first."""
     table = {name: p for name, p in conversation.catalog.providers().items() if p.needs_key and not p.rows_of}
     ordered = [name for name in _FIRST if name in table] + [name for name in table if name not in _FIRST]
     return {name: table[name] for name in ordered}
 
 
-def _logins(conversation: Runtime, providers: dict[str, Provider]) -> dict[str, str]:
+def _logins(conversation: Conversation, providers: dict[str, Provider]) -> dict[str, str]:
     """How each provider is logged in; providers without a login are left out."""
     found = {name: METHODS.get(method, method) for name, method in conversation.auth.stored().items()}
     for name, provider in providers.items():
@@ -108,7 +108,7 @@ async def _log_in(context: Context, provider: Provider, key: str) -> None:
 
     conversation, status = context.conversation, context.desk.status
     same = provider.id == conversation.resolved.provider.id
-    model = conversation.agent.model.id if same else provider.default_model or _first_model(conversation, provider)
+    model = conversation.model.id if same else provider.default_model or _first_model(conversation, provider)
     status.ok(f"asking {provider.name} about the key …")
     try:
         await probe_key(conversation.pool, provider, _endpoint(context, provider, model, key))
@@ -116,12 +116,12 @@ async def _log_in(context: Context, provider: Provider, key: str) -> None:
         raise ZotError(f"nothing was stored: {refusal(error)}") from error
     await context.end_turn("/login")
     conversation.auth.set_api_key(provider.id, key)
-    context.launch.forget_key(provider.id)
+    context.conversation.launch.forget_key(provider.id)
     if not model:
         status.ok(f"logged in to {provider.name}; choose a model with /model")
         return
     await use_model(context, provider.id, model)
-    status.ok(f"logged in to {provider.name}: {conversation.agent.model.id}")
+    status.ok(f"logged in to {provider.name}: {conversation.model.id}")
 
 
 def _endpoint(context: Context, provider: Provider, model: str, key: str) -> Endpoint:
@@ -131,7 +131,7 @@ def _endpoint(context: Context, provider: Provider, model: str, key: str) -> End
     from zot.provider.model import Model
 
     conversation = context.conversation
-    query = context.launch.query(provider.id, model)
+    query = context.conversation.launch.query(provider.id, model)
     known = conversation.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
     return endpoint_for(
         provider,
@@ -144,6 +144,6 @@ def _endpoint(context: Context, provider: Provider, model: str, key: str) -> End
     )
 
 
-def _first_model(conversation: Runtime, provider: Provider) -> str:
+def _first_model(conversation: Conversation, provider: Provider) -> str:
     """A provider of the user's own has no default: the first of its models will do; empty when none is known."""
     return min((model.id for model in conversation.catalog.rows() if model.provider == provider.id), default="")

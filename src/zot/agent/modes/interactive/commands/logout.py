@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from zot.agent.modes.interactive.commands.login import METHODS
 from zot.errors import UsageError
 
 if TYPE_CHECKING:
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
     from zot.tui.widgets.select_list import Choice
 
 
@@ -60,18 +59,11 @@ async def _forget(context: Context, providers: list[str]) -> None:
 
 async def _drop_agent(context: Context) -> None:
     """Without a credential nothing can be sent until the next login; with one from elsewhere all goes on."""
-    from zot.agent.model_switch import adopt
-    from zot.agent.resolve import resolve
-
-    conversation = context.conversation
-    query = context.launch.query(conversation.resolved.provider.id, conversation.agent.model.id)
-    resolved = await asyncio.to_thread(
-        resolve, query, conversation.settings, conversation.catalog, conversation.auth, os.environ
-    )
-    await adopt(conversation, resolved).aclose()
+    conversation, present = context.conversation, context.conversation.present
+    await conversation.use_model(present.model, present.provider, logged_out=True)
 
 
-def _still_set(conversation: Runtime, providers: list[str]) -> str:
+def _still_set(conversation: Conversation, providers: list[str]) -> str:
     table = conversation.catalog.providers()
     names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
     return f"; {', '.join(names)} in the environment still provides a key" if names else ""

@@ -12,8 +12,8 @@ from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import UsageError, ZotError
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.dialogs.model_picker import ModelPicker
-    from zot.agent.runtime import Runtime
     from zot.tui.widgets.select_list import Choice
 
 
@@ -42,12 +42,12 @@ def complete(context: Context, typed: str) -> list[Choice]:
     return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
 
 
-def named_model(conversation: Runtime, typed: str) -> tuple[str, str]:
+def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     """Provider and id of what was typed: an id, or ``provider/id``. The current provider comes first."""
     from zot.agent.modes.interactive.dialogs.model_picker import usable_models
 
     current = conversation.resolved.provider
-    if conversation.catalog.find(typed, current.id) is not None or typed == conversation.agent.model.id:
+    if conversation.catalog.find(typed, current.id) is not None or typed == conversation.model.id:
         return current.id, typed
     usable = [(model.provider, model.id) for model in usable_models(conversation)]
     found = next((pair for pair in usable if typed in (pair[1], "/".join(pair))), None)
@@ -63,22 +63,19 @@ def named_model(conversation: Runtime, typed: str) -> tuple[str, str]:
 
 async def use_model(context: Context, provider: str, model_id: str) -> None:
     """End a running turn, switch, and remember the choice for the next run."""
-    from zot.agent.model_switch import move_to
-
     conversation = context.conversation
     await context.end_turn("/model")
-    for notice in await move_to(conversation, context.launch.query(provider, model_id)):
-        context.transcript.diagnose(notice)
-    provider, model_id = conversation.resolved.provider.id, conversation.agent.model.id
-    context.desk.status.ok(f"model: {model_id} ({provider})")
-    conversation.settings.save(provider=provider, model=model_id)
+    await conversation.use_model(model_id, provider)
+    present = conversation.present
+    context.desk.status.ok(f"model: {present.model} ({present.provider})")
+    conversation.settings.save(provider=present.provider, model=present.model)
 
 
 async def _refresh(context: Context, picker: ModelPicker) -> None:
     """Ask providers with a credential for their models, if what is known is old; the list grows while it is open."""
     from zot.provider.discovery import refresh, targets
 
-    conversation, launch = context.conversation, context.launch
+    conversation, launch = context.conversation, context.conversation.launch
     providers = conversation.catalog.providers().values()
     asked = targets(providers, conversation.auth, os.environ, in_use=conversation.resolved.provider.id)
     if launch.base_url:  # an address typed by hand is not the provider's: not asked

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from zot.agent.modes.interactive.commands.clear import begin
 from zot.agent.modes.interactive.commands.context import Context
-from zot.agent.session_switch import new_session
 from zot.errors import ZotError
 
 
 def run(context: Context, arguments: str) -> None:
     if context.conversation.session is None:
         raise ZotError("/new needs sessions, and zot was started with --no-session; /clear starts over without one")
-    new_session(context.conversation)
+    context.conversation.begin_session()
     begin(context, "a new session begins; the previous one is in /sessions")

@@ -11,7 +11,7 @@ from zot.provider.dialects import dialect_for
 from zot.provider.model import REASONING_LEVELS, Reasoning
 
 if TYPE_CHECKING:
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
     from zot.tui.widgets.select_list import Choice
 
 
@@ -23,13 +23,11 @@ async def run(context: Context, arguments: str) -> None:
     offered = levels(conversation)
     chosen: str | None = parse_reasoning(arguments) if arguments else None
     if arguments and chosen not in offered:
-        raise ZotError(f"{conversation.agent.model.id} has no level {arguments}; it has {', '.join(offered)}")
+        raise ZotError(f"{conversation.model.id} has no level {arguments}; it has {', '.join(offered)}")
     if chosen is None:
-        current = conversation.agent.reasoning or "off"
+        current = conversation.present.reasoning or "off"
         rows = [Choice(level, f"{'● ' if level == current else '  '}{level}") for level in offered]
-        chosen = await context.dialogs.ask(
-            Picker(f"reasoning of {conversation.agent.model.id}", rows, selected=current)
-        )
+        chosen = await context.dialogs.ask(Picker(f"reasoning of {conversation.model.id}", rows, selected=current))
     if chosen is not None:
         apply(context, cast("Reasoning", chosen))
 
@@ -44,15 +42,14 @@ def complete(context: Context, typed: str) -> list[Choice]:
 def apply(context: Context, level: Reasoning) -> None:
     """From the next model call on, and in the next runs."""
     conversation = context.conversation
-    conversation.agent.reasoning = level
-    conversation.workspace.exported["ZOT_REASONING_LEVEL"] = level
+    conversation.set_reasoning(level)
     conversation.settings.save(reasoning=level)
     context.desk.status.ok(f"reasoning: {level}")
 
 
-def levels(conversation: Runtime) -> list[str]:
+def levels(conversation: Conversation) -> list[str]:
     """What the current model distinguishes, from none to most."""
-    model = conversation.agent.model
+    model = conversation.model
     if not model.reasoning:
         return ["off"]
     known = model.reasoning_levels or dialect_for(conversation.resolved.api).levels

@@ -11,7 +11,7 @@ from zot.agent.modes.interactive.commands.sessions import summaries, switch_sess
 from zot.errors import UsageError, ZotError
 
 if TYPE_CHECKING:
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
     from zot.core.session.session import Session
     from zot.tui.widgets.select_list import Choice
 
@@ -48,7 +48,7 @@ async def _choose(context: Context) -> str | None:
     return await context.dialogs.ask(Picker("session", [Choice(name, name, text) for name, text in OPERATIONS.items()]))
 
 
-def _saved(conversation: Runtime, what: str) -> Session:
+def _saved(conversation: Conversation, what: str) -> Session:
     """The current session, complete on disk."""
     session = conversation.session
     if session is None:

@@ -10,8 +10,8 @@ from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import SessionLocked, ZotError
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.dialogs.sessions_list import Act, SessionsList
-    from zot.agent.runtime import Runtime
     from zot.core.session.session import Session
     from zot.core.session.summary import Summary
 
@@ -27,7 +27,9 @@ async def run(context: Context, arguments: str) -> None:
         dialog = await _list(context.conversation, everywhere=everywhere, like=dialog)
 
 
-async def _list(conversation: Runtime, *, everywhere: bool = False, like: SessionsList | None = None) -> SessionsList:
+async def _list(
+    conversation: Conversation, *, everywhere: bool = False, like: SessionsList | None = None
+) -> SessionsList:
     """As the files are now; the row that was chosen in an earlier list is chosen again."""
     from zot.agent.modes.interactive.dialogs.sessions_list import SessionsList
 
@@ -56,7 +58,7 @@ async def _sure(context: Context, act: Act) -> bool:
     return await context.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
 
 
-async def _rename(conversation: Runtime, path: Path, title: str) -> None:
+async def _rename(conversation: Conversation, path: Path, title: str) -> None:
     """SessionLocked when another zot has it open."""
     if conversation.session is not None and conversation.session.path == path:
         conversation.session.rename(title)
@@ -68,7 +70,7 @@ async def _rename(conversation: Runtime, path: Path, title: str) -> None:
         session.close()
 
 
-async def _delete(conversation: Runtime, path: Path) -> None:
+async def _delete(conversation: Conversation, path: Path) -> None:
     """Under its lock, so that nobody loses what they are writing."""
     if conversation.session is not None and conversation.session.path == path:
         raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
@@ -83,15 +85,13 @@ async def _delete(conversation: Runtime, path: Path) -> None:
 
 async def switch_session(context: Context, path: Path) -> None:
     """Continue a stored conversation: it is shown, and its own model is used where possible."""
-    from zot.agent.session_switch import open_session
-
     conversation, transcript, status = context.conversation, context.transcript, context.desk.status
     if conversation.session is not None and conversation.session.path == path:
         status.ok("you are already in this session")
         return
     await context.end_turn("/sessions")
     try:
-        session = await open_session(conversation, path)
+        session = await conversation.open_session(path)
     except SessionLocked:
         await _branch_instead(context, path)
         return
@@ -116,23 +116,20 @@ async def _branch_instead(context: Context, path: Path) -> None:
 
 
 async def _restore_model(context: Context, session: Session) -> None:
-    from zot.agent.model_switch import move_to
-
-    conversation = context.conversation
+    conversation, present = context.conversation, context.conversation.present
     wanted = (session.meta.provider, session.meta.model)
-    if not all(wanted) or wanted == (conversation.resolved.provider.id, conversation.agent.model.id):
+    if not all(wanted) or wanted == (present.provider, present.model):
         return
     try:
-        for notice in await move_to(conversation, context.launch.query(*wanted)):
-            context.transcript.diagnose(notice)
+        await conversation.use_model(session.meta.model, session.meta.provider)
     except ZotError as error:
-        current = conversation.agent.model.id
+        current = present.model
         context.transcript.diagnose(
             f"the session's model {'/'.join(wanted)} cannot be used ({error}); continuing with {current}"
         )
 
 
-async def summaries(conversation: Runtime, *, everywhere: bool = False) -> list[Summary]:
+async def summaries(conversation: Conversation, *, everywhere: bool = False) -> list[Summary]:
     """In a thread: the first time it reads every file."""
     if conversation.session is not None:
         conversation.session.flush()

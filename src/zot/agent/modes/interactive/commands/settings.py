@@ -33,8 +33,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def _compact_at(context: Context) -> None:
-    conversation = context.conversation
-    conversation.agent.compact_at = conversation.settings.values.auto_compact_percent / 100
+    context.conversation.read_settings()
 
 
 def _images(context: Context) -> None:
@@ -74,7 +73,7 @@ def _current(context: Context, key: str) -> str:
     if key == "theme":
         return one_line(values.theme) or "automatic"
     if key == "reasoning":
-        return context.conversation.agent.reasoning or "off"
+        return context.conversation.present.reasoning or "off"
     return f"{len(values.quick_model_shortcuts)} set"
 
 

@@ -14,7 +14,7 @@ from zot.errors import ToolError
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
 
 if TYPE_CHECKING:
-    from zot.core.agent import Agent
+    from zot.agent.conversation import Conversation
 
 _A_DAY_S = 86_400  # a person is watching, and has esc
 _numbers = iter(range(1, 1 << 62))
@@ -47,11 +47,11 @@ async def _work(context: Context, command: str) -> None:
         raise
     finally:
         hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))
-        _tell(conversation.agent, result)
+        _tell(conversation, result)
 
 
-def _tell(agent: Agent, result: ToolResult) -> None:
+def _tell(conversation: Conversation, result: ToolResult) -> None:
     """The model reads it as something the user did."""
     text = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
     said = f"The user ran a shell command:\n\n{text}"
-    agent.append(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))
+    conversation.add(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))

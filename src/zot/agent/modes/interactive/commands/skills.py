@@ -12,7 +12,7 @@ from zot.tui.widgets.select_list import Choice
 from zot.tui.width import cut, pad, visible
 
 if TYPE_CHECKING:
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
     from zot.agent.skills.discover import Skill, Skills
 
 _NAME, _SOURCE, _ROWS = 20, 16, 12
@@ -40,7 +40,7 @@ async def run(context: Context, arguments: str) -> None:
 _NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extension skill shows what they look like"
 
 
-def found_skills(conversation: Runtime) -> Skills:
+def found_skills(conversation: Conversation) -> Skills:
     """As they are on disk now."""
     from zot.agent.skills.discover import discover
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from zot.agent.conversation import Conversation
 from zot.agent.modes.interactive.dialogs.picker import Picker
-from zot.agent.runtime import Runtime
 from zot.provider.auth.lookup import has_credential
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
@@ -19,16 +19,16 @@ _PUNCTUATION = re.compile(r"[^0-9a-z]+")
 class ModelPicker(Picker):
     """Ends with ``provider`` and ``id`` joined by a newline. ``update`` after the catalogue has grown."""
 
-    def __init__(self, conversation: Runtime) -> None:
+    def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        selected = value_of(conversation.agent.model)
+        selected = value_of(conversation.model)
         super().__init__("model", self._choices(), selected=selected, match=by_text, empty=_NONE)
 
     def update(self) -> None:
         self.list.set_choices(self._choices())
 
     def _choices(self) -> list[Choice]:
-        current = value_of(self._conversation.agent.model)
+        current = value_of(self._conversation.model)
         rows = [model_row(model, current) for model in usable_models(self._conversation)]
         others = ", ".join(logged_out(self._conversation))
         return [*rows, *([Choice("", f"/login for: {others}", divider=True)] if rows and others else [])]
@@ -37,22 +37,22 @@ class ModelPicker(Picker):
 _NONE = "no provider has a credential: /login stores one"
 
 
-def usable_models(conversation: Runtime) -> list[Model]:
+def usable_models(conversation: Conversation) -> list[Model]:
     """Of every provider with a credential or without need of one, by provider and id; the current one in any case."""
     usable = {name for name, usable in _providers(conversation).items() if usable}
     rows = {value_of(model): model for model in conversation.catalog.rows() if model.provider in usable}
     if conversation.resolved.endpoint is not None or conversation.resolved.script:
-        rows.setdefault(value_of(conversation.agent.model), conversation.agent.model)
+        rows.setdefault(value_of(conversation.model), conversation.model)
     return sorted(rows.values(), key=lambda model: (model.provider, model.id))
 
 
-def logged_out(conversation: Runtime) -> list[str]:
+def logged_out(conversation: Conversation) -> list[str]:
     """The best known providers that have no credential."""
     known = _providers(conversation)
     return [name for name in ("anthropic", "openai", "kimi") if not known.get(name, True)]
 
 
-def _providers(conversation: Runtime) -> dict[str, bool]:
+def _providers(conversation: Conversation) -> dict[str, bool]:
     commands = conversation.settings.values.api_key_command
     current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""
     return {

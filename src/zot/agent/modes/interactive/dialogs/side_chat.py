@@ -1,6 +1,7 @@
 """A chat on the side: it sees the conversation as it was when it opened, has no tools, and is never stored.
 
-Its cost counts. esc ends a running answer first, then closes; ctrl+c closes.
+It is a child of the conversation: same guards and limits, and its cost counts. esc ends a running answer first, then
+closes; ctrl+c closes.
 """
 
 from __future__ import annotations
@@ -8,25 +9,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.agent.modes.interactive.dialogs.text_dialogs import Pages
 from zot.agent.modes.interactive.screen import blocks
-from zot.errors import ZotError
-from zot.provider import model_call as stream
-from zot.provider.messages import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock, user_message
+from zot.core.events import AgentEvent, TextDelta
+from zot.provider.messages import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.screen.desk import Desk
-    from zot.core.agent import Agent
 
 _RESULT = 4000  # characters of a tool's result that the side chat sees
 
@@ -34,12 +31,13 @@ _RESULT = 4000  # characters of a tool's result that the side chat sees
 class SideChat(Dialog[bool]):
     title = "by the way"
 
-    def __init__(self, desk: Desk, agent: Agent) -> None:
+    def __init__(self, desk: Desk, conversation: Conversation) -> None:
         super().__init__()
         self._desk = desk
-        self._agent = agent
-        self._frozen = plain_history(agent.messages)
-        self._said: list[Message] = []
+        before = plain_history(conversation.messages)
+        self._chat = conversation.child(messages=before, tools=())
+        self._chat.read(self._hear, TextDelta)
+        self._before = len(before)
         self._answer = ""
         self._asking: asyncio.Task[None] | None = None
         self._since = 0.0
@@ -50,42 +48,28 @@ class SideChat(Dialog[bool]):
     # --- asking
 
     def ask(self, question: str) -> None:
-        """Send it; the answer streams in."""
-        self._said.append(user_message(question))
+        """Send it; the answer streams in. A question nobody answered is replaced by the next one."""
         self._answer, self._failure, self._since = "", "", time.monotonic()
-        self._asking = self._desk.spawn(self._work())
+        self._asking = self._desk.spawn(self._work(question))
         self._pages.top = 1 << 30
 
-    async def _work(self) -> None:
+    async def _work(self, question: str) -> None:
         try:
-            await self._listen()
-        except ZotError as error:
-            self._failure = str(error)
+            outcome = await self._chat.say(question, instead=self._unanswered)
+            self._failure = str(outcome.error or outcome.refused or "")
         finally:
-            self._asking = None
-            if self._answer:
-                self._said.append(Message("assistant", (TextBlock(self._answer),)))
-            else:
-                self._said.pop()
-            self._answer = ""
+            self._asking, self._answer = None, ""
             self._desk.redraw()
 
-    async def _listen(self) -> None:
-        request = msgspec.structs.replace(
-            self._agent.request(), messages=(*self._frozen, *self._said), tools=(), session_id=""
-        )
-        async with aclosing(self._agent.client.stream(request)) as events:
-            async for event in events:
-                match event:
-                    case stream.TextDelta(text):
-                        self._answer += text
-                        self._desk.redraw()
-                    case stream.UsageReported(usage):
-                        self._agent.spend(usage)
-                    case stream.Finished(error=error) if error is not None:
-                        raise error
-                    case _:
-                        pass
+    @property
+    def _unanswered(self) -> bool:
+        """Whether a question was asked here and nobody answered it."""
+        return self._chat.unanswered is not None and len(self._chat.messages) > self._before
+
+    def _hear(self, event: AgentEvent) -> None:
+        if isinstance(event, TextDelta):
+            self._answer += event.delta
+            self._desk.redraw()
 
     # --- rows
 
@@ -104,8 +88,12 @@ class SideChat(Dialog[bool]):
 
     def _conversation(self, theme: Theme, width: int) -> list[str]:
         rows: list[str] = []
-        answer = [Message("assistant", (TextBlock(self._answer),))] if self._answer else []
-        for message in [*self._said, *answer]:
+        said = list(self._chat.messages[self._before :])
+        if self._asking is None and self._unanswered:
+            said.pop()
+        if self._answer:
+            said.append(Message("assistant", (TextBlock(self._answer),)))
+        for message in said:
             if message.role == "user":
                 rows += blocks.user_panel(message.text(), (), theme, width)
             else:
@@ -118,7 +106,7 @@ class SideChat(Dialog[bool]):
 
     def key(self, key: Key) -> bool:
         if key.name == "esc" and self._asking is not None:
-            self._asking.cancel()
+            self._chat.abort()
         elif key.name in ("esc", "ctrl+c"):
             self._close()
         elif key.name == "enter":
@@ -133,7 +121,7 @@ class SideChat(Dialog[bool]):
 
     def _close(self) -> None:
         if self._asking is not None:
-            self._asking.cancel()
+            self._chat.abort()
         self.finish(True)
 
 

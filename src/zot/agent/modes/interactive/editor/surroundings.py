@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.editor.history import History
     from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
     from zot.agent.modes.interactive.screen.desk import Desk
-    from zot.agent.runtime import Runtime
 
 
 class Surroundings:
@@ -80,7 +80,7 @@ class TerminalSurroundings(Surroundings):
         self._vi_mode: Callable[[], bool] = bool
         self._environment: Callable[[], dict[str, str]] = dict[str, str]
 
-    def agent_arrived(self, conversation: Runtime) -> None:
+    def agent_arrived(self, conversation: Conversation) -> None:
         self._directory = conversation.workspace.cwd
         self._vi_mode = lambda: conversation.settings.values.vi_mode
         self._environment = conversation.workspace.child_environment

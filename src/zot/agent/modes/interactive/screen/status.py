@@ -15,9 +15,8 @@ from zot.tui.widgets.status_bar import Spinner, Stat, StatusBar, tokens
 from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:
-    from zot.agent.runtime import Runtime
+    from zot.agent.conversation import Conversation
     from zot.agent.settings import Settings
-    from zot.core.agent import Agent
     from zot.tui.terminal import Terminal
 
 _ERROR_ROWS = 4
@@ -88,7 +87,7 @@ class AgentBar:
 
     def __init__(
         self,
-        conversation: Runtime,
+        conversation: Conversation,
         activity: Activity,
         attention: Attention,
         *,
@@ -112,20 +111,21 @@ class AgentBar:
         ).lines(theme, width)
 
     def _model(self) -> str:
-        if self._conversation.resolved.missing:
+        if self._conversation.missing:
             return "not logged in: /login"
-        model, level = self._conversation.agent.model, self._conversation.agent.reasoning
-        return one_line(f"({model.provider}) {model.id}" + (f" {level}" if level and level != "off" else ""))
+        present = self._conversation.present
+        level = present.reasoning if present.reasoning != "off" else ""
+        return one_line(f"({present.provider}) {present.model} {level}".rstrip())
 
     def _stats(self) -> tuple[Stat, ...]:
         credential = self._conversation.resolved.credential
         subscription = credential is not None and credential.method == "oauth"
-        return stats_of(self._conversation.agent, compacting=self._activity.compacting, subscription=subscription)
+        return stats_of(self._conversation, compacting=self._activity.compacting, subscription=subscription)
 
 
-def stats_of(agent: Agent, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
+def stats_of(conversation: Conversation, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
     """Only what is not zero: a fresh session shows no figures."""
-    cost = agent.cost
+    cost = conversation.cost
     counts = (
         ("↑", cost.input_tokens),
         ("↓", cost.output_tokens),
@@ -135,11 +135,11 @@ def stats_of(agent: Agent, *, compacting: bool = False, subscription: bool = Fal
     stats = [Stat(f"{mark}{tokens(count)}") for mark, count in counts if count]
     if cost.cost_usd or (subscription and stats):
         stats.append(Stat(f"${cost.cost_usd:.3f}" + (" (sub)" if subscription else "")))
-    return (*stats, *_context(agent, compacting=compacting))
+    return (*stats, *_context(conversation, compacting=compacting))
 
 
-def _context(agent: Agent, *, compacting: bool) -> tuple[Stat, ...]:
-    used, window = agent.last_context_tokens, agent.model.context_window
+def _context(conversation: Conversation, *, compacting: bool) -> tuple[Stat, ...]:
+    used, window = conversation.context_tokens, conversation.model.context_window
     if not used:
         return ()
     auto = " (auto)" if compacting else ""

@@ -88,6 +88,10 @@ class Transcript:
                 self._notes.add("zot", level, in_words(text))
             case events.Error(message):
                 self.error(in_words(message))
+            case events.Diagnostic(text):
+                self.diagnose(text)
+            case events.SessionFault(message):
+                self.error(message)
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()

@@ -13,13 +13,13 @@ from zot.provider.messages import Usage
 from zot.provider.model import Model
 
 
-def agent(cost: Usage, used: int = 0, window: int = 200_000) -> Any:
+def conversation(cost: Usage, used: int = 0, window: int = 200_000) -> Any:
     model = Model(id="m", provider="p", context_window=window)
-    return cast("Any", SimpleNamespace(cost=cost, last_context_tokens=used, model=model))
+    return cast("Any", SimpleNamespace(cost=cost, context_tokens=used, model=model))
 
 
 def texts(*args: Any, **options: Any) -> list[str]:
-    return [stat.text for stat in stats_of(agent(*args), **options)]
+    return [stat.text for stat in stats_of(conversation(*args), **options)]
 
 
 def test_nothing_spent_shows_nothing() -> None:
@@ -39,7 +39,7 @@ def test_a_subscription_is_marked_also_at_no_cost() -> None:
 @pytest.mark.parametrize(("used", "role"), [(140_000, "muted"), (142_000, "ctx_warn"), (182_000, "ctx_high")])
 def test_a_filling_context_changes_its_role(used: int, role: str) -> None:
     """iface-111: the context figure turns to warning above 70 % and to error above 90 %."""
-    assert stats_of(agent(Usage(), used))[-1].role == role
+    assert stats_of(conversation(Usage(), used))[-1].role == role
 
 
 def test_an_unknown_window_shows_the_count_and_compacting_is_marked() -> None:

@@ -1,4 +1,4 @@
-"""What the command line said about key and address: it holds for the provider the run began with, and only until
+"""What a run was started with about key and address: it holds for the provider the run began with, and only until
 another one is chosen in its place.
 """
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from zot.agent.resolve import Query
 
 if TYPE_CHECKING:
-    from zot.agent.cli.flags import Flags
+    from zot.agent.config import RunConfig
 
 
-class LaunchFlags:
+class Launch:
     """``provider`` is the one the run began with."""
 
-    def __init__(self, flags: Flags, provider: str) -> None:
+    def __init__(self, config: RunConfig, provider: str) -> None:
         self.provider = provider
-        self._script, self._insecure = flags.script, flags.insecure
-        self._api_key, self.base_url = flags.api_key, flags.base_url
+        self._script, self._insecure = config.script, config.insecure
+        self._api_key, self.base_url = config.api_key, config.base_url
 
     def query(self, provider: str, model: str) -> Query:
-        """A model, with what the command line said about its provider."""
+        """A model, with what was said about its provider at the start."""
         if provider != self.provider:
             return Query(provider=provider, model=model)
         return Query(
@@ -35,7 +35,7 @@ class LaunchFlags:
 
     @property
     def in_force(self) -> str:
-        """Their names; empty when there are none."""
+        """The flags that still hold, by name; empty when there are none."""
         given = (("--api-key", self._api_key), ("--base-url", self.base_url))
         return " and ".join(name for name, value in given if value)
 

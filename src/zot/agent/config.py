@@ -1,0 +1,86 @@
+"""What a run was asked to be: one frozen configuration, built by the command line and by the SDK alike.
+
+``RunConfig`` is data and never changes; ``FrontEnd`` is what lives outside the agent and works with it. Nothing here
+reads a file or the environment: ``build`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.core.confirm import Confirmer
+from zot.core.events import SHOWN, AgentEvent
+from zot.core.interceptors import Interceptor
+from zot.core.readers import Reader
+from zot.core.tool import Tool
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.surface import Surface
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Empty and None mean: as the settings say, else zot's default."""
+
+    # who answers
+    provider: str = ""
+    model: str = ""
+    api_key: str = ""
+    base_url: str = ""
+    insecure: bool = False
+    script: str = ""  # answers of the scripted model
+    reasoning: str = ""
+    temperature: float | None = None
+    fallback_model: str = ""  # asked once when the first model fails
+    max_steps: int = 0
+    max_cost: float = 0.0
+    # where it works
+    cwd: str = ""
+    home: Path | None = None  # instead of $ZOT_HOME
+    environ: Mapping[str, str] | None = None  # where credentials are looked for, instead of the process's own
+    # what it is told
+    system_prompt: str | None = None
+    append_system_prompt: tuple[str, ...] = ()
+    context_files: bool = True
+    skills: bool = True
+    # what it may do
+    tools: tuple[str, ...] | None = None  # only these; () is none at all
+    confirm: bool = False  # ask before each tool call
+    # what it loads and keeps
+    ext: tuple[str, ...] = ()
+    installed_extensions: bool = True
+    patient_with_ext: bool = False  # wait longer at the start for what ``ext`` names
+    trust_project: bool = False
+    ext_trace: str = ""
+    record: str = ""
+    keep_session: bool = True
+    session: str = ""  # the file to go on with
+    continue_session: bool = False  # the newest of this directory
+    sessions: Path | None = None  # a directory to keep sessions in
+
+    def __repr__(self) -> str:
+        """Without the key: tracebacks show this."""
+        return f"RunConfig(provider={self.provider!r}, model={self.model!r}, cwd={self.cwd!r})"
+
+
+class FrontEnd(msgspec.Struct, frozen=True):
+    """``reader`` hears events of these ``kinds``, from the first diagnostic on. ``tools`` are offered whatever the
+    configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
+    ``confirm`` asks and may be attached to the gate later. ``surface`` is where extensions may show things; without
+    one their notes are lines on stderr. With ``may_log_in`` a missing credential is no error: the conversation opens
+    and refuses to talk until there is one.
+    """
+
+    reader: Reader | None = None
+    kinds: tuple[type[AgentEvent], ...] = SHOWN
+    tools: tuple[Tool, ...] = ()
+    interceptors: tuple[Interceptor, ...] = ()
+    confirmer: Confirmer | None = None
+    surface: Surface | None = None
+    may_log_in: bool = False
+
+
+NOBODY = FrontEnd()

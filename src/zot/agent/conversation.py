@@ -1,0 +1,458 @@
+"""A conversation: the one door to a running agent. Modes, the RPC server, the SDK, slash commands and sub-agents hold
+it and nothing behind it.
+
+It has every verb, one value for what holds at this moment (``present``) which others read instead of keeping a copy,
+and one stream of events out of it (``read``). ``build`` opens one; ``child`` makes another beside it on the same
+extensions, connections, guards and limits. Leaving ``build``'s block closes everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.agent.launch import Launch
+from zot.agent.resolve import Query, Resolved, require_credential
+from zot.agent.resources import Resources
+from zot.core.agent import Agent, FirstCall, Outcome
+from zot.core.confirm import ConfirmGate
+from zot.core.events import (
+    RECORDED,
+    SHOWN,
+    AgentEvent,
+    Diagnostic,
+    ModelChanged,
+    SessionEnded,
+    SessionFault,
+    SessionStarted,
+    UsageCounted,
+)
+from zot.core.readers import Reader
+from zot.core.session.session import Session
+from zot.core.session.store import new_id
+from zot.core.tool import Tool
+from zot.errors import AgentBusy, UsageError, ZotError
+from zot.provider.messages import ImageBlock, Message, Usage
+from zot.provider.model import REASONING_LEVELS, Model, Reasoning
+from zot.provider.model_call import Client
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.commands import CommandAnswer
+    from zot.agent.extensions.host import ExtensionHost, ReloadStats
+    from zot.agent.extensions.registry import CommandInfo
+    from zot.core.inputs import Prompt
+    from zot.wire.rpc_frames import ModelInfo, State
+
+
+class Present(msgspec.Struct, frozen=True):
+    """What holds at this moment; ``session_file`` is empty where nothing is kept."""
+
+    provider: str
+    model: str
+    reasoning: Reasoning
+    session_id: str
+    session_file: str
+    directory: str
+
+
+class Conversation:
+    """``launch`` is the key and the address the run was started with, for as long as they hold. What conversations
+    share (settings, catalog, …) stands on it as it stands in ``resources``."""
+
+    def __init__(self, resources: Resources, agent: Agent, resolved: Resolved, session: Session | None) -> None:
+        self.resources = resources
+        self.home, self.settings, self.sessions = resources.home, resources.settings, resources.sessions
+        self.catalog, self.auth, self.pool = resources.catalog, resources.auth, resources.pool
+        self.workspace, self.skills = resources.workspace, resources.skills
+        self.agent = agent
+        self.resolved = resolved
+        self.session: Session | None = None
+        self.launch = Launch(resources.config, resolved.provider.id)
+        self._spent_before = agent.cost
+        self._stop_recording: Callable[[], None] | None = None
+        if session is not None:
+            self._record(session)
+
+    # --- what holds at this moment
+
+    @property
+    def present(self) -> Present:
+        return Present(
+            provider=self.resolved.provider.id,
+            model=self.agent.model.id,
+            reasoning=self.agent.reasoning,
+            session_id=self.agent.session_id,
+            session_file=str(self.session.path) if self.session is not None else "",
+            directory=str(self.resources.workspace.cwd),
+        )
+
+    @property
+    def busy(self) -> bool:
+        return self.agent.busy
+
+    @property
+    def model(self) -> Model:
+        """The row of the model that answers."""
+        return self.agent.model
+
+    @property
+    def gate(self) -> ConfirmGate | None:
+        """Who asks before tools run; None when nobody is asked."""
+        return self.agent.gate if isinstance(self.agent.gate, ConfirmGate) else None
+
+    @property
+    def context_tokens(self) -> int:
+        """What the last prompt took of the model's window; 0 when nobody knows."""
+        return self.agent.last_context_tokens
+
+    def extension_of(self, tool: str) -> str:
+        """The extension a tool belongs to; empty for zot's own."""
+        return str(getattr(self.agent.toolbox.get(tool), "extension", "") or "")
+
+    @property
+    def missing(self) -> str:
+        """Why nobody can answer and what to do about it; empty when somebody can."""
+        return self.resolved.missing
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.agent.messages
+
+    @property
+    def unanswered(self) -> Message | None:
+        """What the user said last, when nobody said anything since: its turn failed."""
+        return self.agent.unanswered
+
+    @property
+    def cost(self) -> Usage:
+        """Tokens and money of everything so far, a resumed session's past included."""
+        return self.agent.cost
+
+    def spent(self) -> Usage:
+        """What this run used, without what a resumed session had used before."""
+        return self.agent.cost - self._spent_before
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """The models of the provider that answers."""
+        from zot.wire.rpc_frames import ModelInfo  # nobody asks on the way to an answer
+
+        provider = self.resolved.provider
+        rows = [row for row in self.resources.catalog.rows() if row.provider == (provider.rows_of or provider.id)]
+        return tuple(
+            ModelInfo(
+                id=row.id,
+                provider=provider.id,
+                context_window=row.context_window,
+                max_output=row.max_output,
+                reasoning=bool(row.reasoning),
+            )
+            for row in rows
+        )
+
+    def state(self, *, busy: bool | None = None) -> State:
+        """All of it as one value of the wire; a mode that queues work of its own knows better whether it is busy."""
+        from zot.wire.events import totals_of
+        from zot.wire.rpc_frames import State
+
+        present = self.present
+        return State(
+            provider=present.provider,
+            model=present.model,
+            cwd=present.directory,
+            message_count=len(self.agent.messages),
+            busy=self.busy if busy is None else busy,
+            usage=totals_of(self.cost),
+        )
+
+    # --- the stream
+
+    def read(self, reader: Reader, *kinds: type[AgentEvent]) -> Callable[[], None]:
+        """Join the stream, behind those who are there: for these kinds of events, for what is shown if none is named.
+        Call what comes back to leave it."""
+        return self.agent.readers.add(reader, *(kinds or SHOWN))
+
+    def emit(self, event: AgentEvent) -> None:
+        """Say something that is no work of the agent's."""
+        self.agent.emit(event)
+
+    # --- talking
+
+    async def say(
+        self,
+        text: str,
+        images: Sequence[ImageBlock] = (),
+        *,
+        queued: bool = False,
+        first_call: FirstCall | None = None,
+        instead: bool = False,
+    ) -> Outcome:
+        """Say something and work until it is answered; how it ended comes back, what happened is in the stream.
+
+        ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
+        ``instead`` takes the place of a prompt that is still unanswered."""
+        return await self.agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
+
+    async def proceed(self) -> Outcome:
+        """Work on from the transcript as it stands."""
+        return await self.agent.proceed()
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Join the running prompt before its next model call."""
+        self.agent.steer(text, images)
+
+    def queue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Keep a prompt for later; whoever runs prompts takes it with ``take_queued``."""
+        self.agent.enqueue(text, images)
+
+    @property
+    def queued(self) -> tuple[Prompt, ...]:
+        return self.agent.inputs.queued
+
+    @property
+    def steering(self) -> tuple[Prompt, ...]:
+        return self.agent.inputs.steering
+
+    def take_queued(self) -> Prompt | None:
+        """The oldest queued prompt, to be said next."""
+        return self.agent.take_queued()
+
+    def take_back(self) -> Prompt | None:
+        """The newest queued prompt, to be edited again."""
+        return self.agent.inputs.take_back()
+
+    def take_all(self) -> tuple[Prompt, ...]:
+        """Everything that was steered or queued and not said yet, oldest first."""
+        self.agent.inputs.requeue_steering()
+        return self.agent.inputs.take_all()
+
+    def abort(self) -> None:
+        """End whatever runs; nothing happens when it is idle or ending already."""
+        self.agent.abort()
+
+    async def compact(self) -> str:
+        """Replace the transcript by a summary and return it; CompactionFailed or CompactionAborted change nothing."""
+        return await self.agent.compact()
+
+    def add(self, message: Message) -> None:
+        """Something the model is to know with the next prompt: a command the user ran, say."""
+        self.agent.append(message)
+
+    # --- extensions
+
+    @property
+    def extensions(self) -> ExtensionHost | None:
+        """Who runs them, for what only they have: panels, trust, statuses."""
+        return self.resources.extensions
+
+    def commands(self) -> list[CommandInfo]:
+        """The slash commands of extensions."""
+        return self.resources.extensions.commands() if self.resources.extensions is not None else []
+
+    async def run_command(self, name: str, args: str) -> CommandAnswer:
+        """Run an extension's slash command; what it answered is for the mode to act on."""
+        if self.resources.extensions is None:
+            raise UsageError(f"unknown command /{name}")
+        return await self.resources.extensions.run_command(name, args)
+
+    async def start_extensions(self) -> None:
+        """Start them and join them to the agent: from here on they see and may refuse everything."""
+        host, agent = self.resources.extensions, self.agent
+        if host is not None:
+            host.run_tool = agent.run_tool
+            host.on_tools_changed = self.refresh_tools
+            agent.interceptors.append(host.interceptor)
+            agent.readers.add(host.observe, *host.observed)
+            agent.system_editor = host.edit_system_prompt
+            await host.start()
+        self.emit(SessionStarted(agent.session_id))
+
+    async def find_extensions(self) -> bool:
+        """Whether there are any; those that came since the run began are started first."""
+        if self.resources.extensions is None:
+            from zot.agent.build import extension_host  # a run without extensions has no use for it
+
+            self.resources.extensions = extension_host(self.resources, lambda: self.present, self.emit)
+            if self.resources.extensions is not None:
+                await self.start_extensions()
+        return self.resources.extensions is not None
+
+    async def reload_extensions(self) -> ReloadStats | None:
+        """All of them anew; the conversation goes on. None when there are none. Needs the agent idle."""
+        if not await self.find_extensions() or self.resources.extensions is None:
+            return None
+        stats = await self.resources.extensions.reload()
+        self.agent.rebuild_system()
+        return stats
+
+    def refresh_tools(self) -> None:
+        """The tools of this run as they are at this moment, for the next model call."""
+        self.agent.set_tools(self.resources.tools())
+
+    def read_settings(self) -> None:
+        """What was changed in the settings and holds at once."""
+        self.agent.compact_at = self.settings.values.auto_compact_percent / 100
+
+    # --- another model
+
+    def set_reasoning(self, level: str) -> None:
+        """How hard the model thinks, from the next model call on."""
+        if level not in REASONING_LEVELS:
+            raise UsageError(f'unknown reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
+        self.agent.reasoning = level
+
+    async def use_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
+        """Go on with another model, of the provider that answers or of another; transcript and cost stay.
+
+        AgentBusy during work, UsageError for a model nobody has, NotLoggedIn without a credential (unless it may be
+        ``logged_out``); nothing changed then."""
+        query = self._model_query(model, provider)
+        # In a thread: a key may come from a program that takes its time.
+        resolved = await asyncio.to_thread(self.resources.resolve, query)
+        if not logged_out:
+            require_credential(resolved)
+        self._must_be_idle()
+        await self.adopt(resolved).aclose()
+
+    def use_model_at_once(self, model: str) -> None:
+        """The same for another model of the provider that answers, where the next command must not come between."""
+        self._must_be_idle()
+        resolved = self.resources.resolve(self._model_query(model, ""))
+        require_credential(resolved)
+        self.adopt(resolved)
+
+    def adopt(self, resolved: Resolved) -> Client:
+        """Let this model answer; returns the client of before, the caller's to close."""
+        before = self.agent.client
+        self.agent.set_model(self.resources.client_for(resolved), resolved.model)
+        self.resolved = resolved
+        self.emit(ModelChanged(resolved.provider.id, resolved.model.id))
+        for text in resolved.notices:
+            self.emit(Diagnostic(text))
+        return before
+
+    def _model_query(self, model: str, provider: str) -> Query:
+        current = self.resolved.provider
+        if not provider and self.resources.catalog.find(model, current.id) is None and not current.any_model:
+            raise UsageError(f'unknown model "{model}" (provider="{current.id}")')
+        return self.launch.query(provider or current.id, model)
+
+    # --- another session
+
+    async def open_session(self, path: Path) -> Session:
+        """Go on with a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
+        session = await self.resources.sessions.load(path)
+        try:
+            self.agent.set_messages(hydrated(session.messages))
+        except BaseException:
+            session.close()
+            raise
+        self.agent.seed_cost(session.cumulative)
+        self._switch(session)
+        return session
+
+    async def fork(self, row: int) -> Session:
+        """Go on in a new session that holds what was said before the prompt whose row begins there."""
+        from zot.core.session.copies import fork_at  # a rare wish
+
+        if self.session is None:
+            raise ZotError("there is no session to branch off from")
+        self.session.flush()
+        path = await asyncio.to_thread(fork_at, self.resources.sessions, self.session.path, row)
+        return await self.open_session(path)
+
+    def clear(self, messages: Iterable[Message] = ()) -> None:
+        """Drop the transcript, or begin with this one. A session stays as it is and the next one begins; the cost
+        goes on counting."""
+        self.agent.set_messages(())
+        present = self.present
+        kept = self.session is not None
+        self._switch(self.resources.sessions.create(present.provider, present.model) if kept else None)
+        for message in messages:
+            self.agent.append(message)
+
+    def begin_session(self) -> None:
+        """An empty conversation with the same model, tools and extensions; cost and context begin at zero."""
+        self.clear()
+        self.agent.seed_cost(Usage())
+
+    def _switch(self, session: Session | None) -> None:
+        """The session of before is complete on disk when the next one begins."""
+        self.emit(SessionEnded(self.agent.session_id, "session_switch"))
+        if self.session is not None:
+            self.session.close()
+        if session is not None:
+            self._record(session)
+        else:
+            self.agent.session_id = new_id()
+        self.emit(SessionStarted(self.agent.session_id))
+
+    def _record(self, session: Session) -> None:
+        """From now on this session is the first reader of the agent."""
+        if self._stop_recording is not None:
+            self._stop_recording()
+        session.on_failure = lambda text, lost: self.emit(SessionFault(text, lost))
+        self._stop_recording = self.agent.readers.add(session.read, *RECORDED, first=True)
+        self.session, self.agent.session_id = session, session.id
+
+    # --- a second agent
+
+    def child(
+        self, *, messages: Iterable[Message] = (), tools: Iterable[Tool] | None = None, system: str | None = None
+    ) -> Conversation:
+        """Another conversation beside this one: same model, connections, extensions, guards, gate and limits.
+
+        It keeps no session, and what it spends counts here. ``tools`` None are those of this conversation; ``system``
+        None is the prompt this one has at this moment."""
+        agent = self.agent
+        text = agent.system_text() if system is None else system
+        child = Agent(
+            client=agent.client,
+            model=agent.model,
+            system=lambda specs: text,
+            tools=agent.tools if tools is None else tools,
+            max_steps=agent.max_steps,
+            reasoning=agent.reasoning,
+            temperature=agent.temperature,
+            interceptors=agent.interceptors,
+            gate=agent.gate,
+            messages=tuple(messages),
+            cumulative=agent.cost,
+            compact_at=agent.compact_at,
+            max_cost_usd=agent.max_cost_usd,
+        )
+
+        def count(event: AgentEvent) -> None:
+            if isinstance(event, UsageCounted):
+                agent.count(event.usage)
+
+        child.readers.add(count, UsageCounted)
+        return Conversation(self.resources, child, self.resolved, None)
+
+    # --- the end
+
+    async def aclose(self) -> None:
+        """Close in the order of what may be lost: the session first."""
+        self.emit(SessionEnded(self.agent.session_id, "shutdown"))
+        if self.session is not None:
+            self.session.close()
+        await self.resources.aclose()
+        await self.agent.client.aclose()
+
+    def _must_be_idle(self) -> None:
+        if self.busy:
+            raise AgentBusy("agent is busy")
+
+
+def hydrated(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """What the model goes on with: the last messages, and the summary of what was before them if there is one."""
+    from zot.core.session.resume import window  # only a conversation that goes on needs it
+
+    tail = window(messages)
+    first = messages[0] if messages else None
+    if first is not None and first.meta.get("compaction") and tail and tail[0] is not first:
+        return (first, *tail)
+    return tail

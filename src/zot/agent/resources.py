@@ -1,0 +1,105 @@
+"""What the conversations of one run share: home, settings, models, credentials, connections, tools and extensions.
+
+``build`` makes it once; a child conversation works with the same object, so pool, guards, limits and policy are the
+same for every agent of the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.endpoint import LoggedOut
+from zot.agent.resolve import Query, Resolved, resolve
+from zot.agent.settings import Settings
+from zot.agent.skills.discover import Skills
+from zot.agent.tools.workspace import Workspace
+from zot.core.session.store import SessionStore
+from zot.core.tool import Tool
+from zot.provider.auth.store import AuthStore
+from zot.provider.catalog import Catalog
+from zot.provider.connect import connect, connect_script
+from zot.provider.http.pool import HttpPool
+from zot.provider.model_call import Client
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.host import ExtensionHost
+
+CHILDREN_GRACE = 0.3  # for what commands left in the background
+
+
+class ToolChoice(msgspec.Struct, frozen=True):
+    """Which tools a run may have: ``names`` None means all that are offered; ``always`` are the front end's own."""
+
+    names: tuple[str, ...] | None = None
+    always: tuple[str, ...] = ()
+
+    def keep(self, tools: list[Tool]) -> list[Tool]:
+        if self.names is None:
+            return tools
+        return [tool for tool in tools if tool.name in self.names or tool.name in self.always]
+
+
+class Resources:
+    """``extensions`` is None until there is something for a host to do; ``own_tools`` are those of zot and of the
+    front end, whatever extensions add."""
+
+    def __init__(
+        self,
+        *,
+        config: RunConfig,
+        front_end: FrontEnd,
+        home: Path,
+        settings: Settings,
+        catalog: Catalog,
+        auth: AuthStore,
+        sessions: SessionStore,
+        workspace: Workspace,
+    ) -> None:
+        self.config = config
+        self.front_end = front_end
+        self.home = home
+        self.settings = settings
+        self.catalog = catalog
+        self.auth = auth
+        self.sessions = sessions
+        self.workspace = workspace
+        self.pool = HttpPool(proxy=settings.values.http_proxy)
+        self.skills = Skills()
+        self.own_tools: list[Tool] = []
+        self.tool_choice = ToolChoice(config.tools, tuple(tool.name for tool in front_end.tools))
+        self.extensions: ExtensionHost | None = None
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """Where credentials are looked for."""
+        return os.environ if self.config.environ is None else self.config.environ
+
+    def resolve(self, query: Query) -> Resolved:
+        return resolve(query, self.settings, self.catalog, self.auth, self.environ)
+
+    def client_for(self, resolved: Resolved) -> Client:
+        if resolved.script:
+            return connect_script(Path(resolved.script))
+        if resolved.endpoint is None:
+            return LoggedOut(resolved.provider.id, resolved.missing)
+        return connect(resolved.endpoint, resolved.api, self.pool)
+
+    def tools(self) -> list[Tool]:
+        """The tools of this run as they are at this moment."""
+        taken = {tool.name for tool in self.own_tools}
+        offered = self.extensions.tools(taken) if self.extensions else []
+        return self.tool_choice.keep([*self.own_tools, *offered])
+
+    async def aclose(self) -> None:
+        """Nothing that was started for this run is left."""
+        for tree in self.workspace.left_running:
+            await tree.stop(CHILDREN_GRACE)
+        if self.extensions is not None:
+            await self.extensions.stop()
+        await self.pool.aclose()
