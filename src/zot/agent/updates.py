@@ -1,7 +1,8 @@
-"""Is there a newer zot? Asked only when the user configured a release feed (``update_url``), never otherwise.
+"""Is there a newer zot, and what is new in this one? Asked only of a release feed the user configured, never otherwise.
 
-The check runs in the background, takes four seconds at most and fails in silence: a missing feed must never be in
-anybody's way. What was found is kept for twelve hours.
+A request takes four seconds at most and fails in silence: a missing feed (``update_url``) must never be in anybody's
+way. A newer version that was found is remembered for twelve hours. What is new is shown once after an upgrade: the
+first launch ever only records the version, and a text that cannot be fetched is tried again at the next launch.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import sys
 import time
 from pathlib import Path
 
 import msgspec
 
+import zot
+from zot.agent.settings import Settings
 from zot.errors import ProviderError
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
@@ -107,3 +111,53 @@ def version_key(text: str) -> tuple[int, int, int]:
     parts = [int(part) if part.isascii() and part.isdigit() else 0 for part in plain.split(".")[:3]]
     first, second, third = (*parts, 0, 0, 0)[:3]
     return first, second, third
+
+
+# --- how to get it
+
+
+def install_command() -> str:
+    """The right command for how this zot was installed."""
+    prefix = sys.prefix.replace("\\", "/")
+    if "/pipx/" in prefix:
+        return "pipx upgrade zot"
+    if "/uv/tools/" in prefix:
+        return "uv tool upgrade zot"
+    if checkout := _checkout():
+        return f"cd {checkout} && git pull && make try"
+    return f"{sys.executable} -m pip install --upgrade zot"
+
+
+def _checkout() -> Path | None:
+    """The repository this zot runs from, if it does: a package manager knows nothing newer about that."""
+    root = Path(zot.__file__).parents[2]
+    return root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
+
+
+# --- what is new, shown once after an upgrade
+
+
+async def whats_new(settings: Settings, version: str, pool: HttpPool) -> str:
+    """The text to show now, or nothing. ``dismissed`` records that it was seen."""
+    plain = version.split(" ")[0]
+    url, shown = settings.values.update_url.rstrip("/"), settings.values.last_changelog_shown
+    if not url or plain in ("", "dev"):
+        return ""
+    if not shown:
+        settings.save(last_changelog_shown=plain)
+        return ""
+    if shown.split(" ")[0] == plain:
+        return ""
+    release = await fetch_release(pool, f"{url}/latest" if plain == "0.0.0" else f"{url}/tags/v{plain}")
+    return changelog_part(release.body or "") if release else ""
+
+
+def dismissed(settings: Settings, version: str) -> None:
+    settings.save(last_changelog_shown=version.split(" ")[0])
+
+
+def changelog_part(body: str) -> str:
+    """From a ``## Changelog`` heading to the end, else everything."""
+    lines = body.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.strip().lower() == "## changelog"]
+    return "\n".join(lines[starts[0] :] if starts else lines).strip()

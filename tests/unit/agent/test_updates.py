@@ -9,9 +9,8 @@ from threading import Thread
 
 import pytest
 
-from zot.agent.changelog import changelog_part, dismissed, whats_new
 from zot.agent.settings import Settings
-from zot.agent.updates import Update, UpdateCheck, version_key
+from zot.agent.updates import Update, UpdateCheck, changelog_part, dismissed, version_key, whats_new
 from zot.provider.http.pool import HttpPool
 
 

@@ -38,7 +38,8 @@ def run(argv: list[str]) -> int:
     print()
     for problem in found.problems:
         print(f"  ! {problem}")
-    print(f"{len(found.problems)} to look at" if found.problems else "nothing is wrong")
+    count = len(found.problems)
+    print(f"{count} problem{'s' * (count != 1)}" if count else "nothing is wrong")
     return 1 if found.problems else 0
 
 

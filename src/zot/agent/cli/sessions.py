@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zot import __version__
-from zot.agent.cli.sessions_rows import plain, row
 from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary
 from zot.errors import SessionError, UsageError, ZotError
 from zot.system.files import zot_home
+
+if TYPE_CHECKING:
+    from zot.core.session.prune import Group
 
 USAGE = """\
 Usage: zot sessions [command] [options]
@@ -36,6 +40,7 @@ SESSION is a number from the list, the beginning of an id, or a path; without it
 """
 
 _MIN_PREFIX = 4
+_LABEL_MAX = 60
 
 
 def run(argv: list[str]) -> int:
@@ -139,20 +144,49 @@ def _import(store: SessionStore, arguments: Arguments) -> int:
 
 
 def _prune(store: SessionStore, arguments: Arguments) -> int:
-    from zot.agent.cli.sessions_prune import prune
-    from zot.core.session.prune import age_seconds
+    """Nothing is deleted that was not shown, chosen and confirmed; ``--all`` chooses, ``--yes`` confirms."""
+    from zot.core.session.prune import age_seconds, delete, survey
 
-    older_than = arguments.values.get("--older-than")
-    return prune(
-        store.root,
-        older_than_s=None if older_than is None else age_seconds(older_than),
-        cwd=store.cwd if arguments.has("--cwd") else None,
-        dry_run=arguments.has("--dry-run"),
-        everything=arguments.has("--all"),
-        yes=arguments.has("--yes"),
-        ask=_ask,
-        say=print,
-    )
+    age = arguments.values.get("--older-than")
+    older_than_s = None if age is None else age_seconds(age)
+    everything, confirmed = arguments.has("--all"), arguments.has("--yes")
+    if confirmed and not everything:
+        raise UsageError("--yes needs --all: without it there is nobody to choose")
+    found = survey(store.root, older_than_s=older_than_s, cwd=store.cwd if arguments.has("--cwd") else None)
+    for spared in found.kept:
+        print(f"kept {plain(spared.path)}: {spared.reason}")
+    if not found.groups:
+        print("nothing to prune")
+        return 0
+    for number, group in enumerate(found.groups, 1):
+        where = plain(group.cwd) or "(no directory recorded)"
+        print(f"{number:>3}  {len(group.sessions):>4} sessions  {_size(group.size):>9}  {where}")
+    if arguments.has("--dry-run"):
+        return 0
+    chosen = found.groups if everything else _chosen(found.groups)
+    sessions = [session for group in chosen for session in group.sessions]
+    if not sessions:
+        print("nothing chosen, nothing deleted")
+        return 0
+    if not confirmed and _ask(f"delete {len(sessions)} sessions for good (y/N)? ").lower() not in ("y", "yes"):
+        print("nothing deleted")
+        return 0
+    kept = 0
+    for session in sessions:
+        if (reason := delete(session)) is not None:
+            print(f"kept {plain(session.summary.path)}: {reason}")
+            kept += 1
+    print(f"deleted {len(sessions) - kept} sessions" + (f", kept {kept}" if kept else ""))
+    return 1 if kept else 0
+
+
+def _chosen(groups: tuple[Group, ...]) -> tuple[Group, ...]:
+    answer = _ask("which ones (numbers, or all)? ").replace(",", " ").split()
+    if answer == ["all"]:
+        return groups
+    if not all(word.isdecimal() and 1 <= int(word) <= len(groups) for word in answer):
+        raise UsageError(f"choose numbers from 1 to {len(groups)}; nothing was deleted")
+    return tuple(groups[number - 1] for number in sorted({int(word) for word in answer}))
 
 
 def _ask(question: str) -> str:
@@ -160,6 +194,9 @@ def _ask(question: str) -> str:
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline().strip()
+
+
+# --- which session is meant
 
 
 def _session(store: SessionStore, text: str | None) -> Path:
@@ -193,6 +230,42 @@ def _by_id(store: SessionStore, text: str) -> str:
 
 def _named(summary: Summary, text: str) -> bool:
     return summary.id.startswith(text) or os.path.basename(summary.path) == text
+
+
+# --- how it looks
+
+
+def row(number: int, summary: Summary) -> str:
+    """Number, age, model, count of messages, cost, id and the title or the first words."""
+    return (
+        f"{number:>3}  {_age(summary.modified):>5}  {_short(summary.model, 28):<28}  {summary.messages:>5} msg  "
+        f"${summary.cost_usd:<8.3f}  {plain(summary.id[:8]):<8}  {_short(summary.label)}"
+    )
+
+
+def plain(text: str) -> str:
+    """Text that came from a model or a file, without anything a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _short(text: str, limit: int = _LABEL_MAX) -> str:
+    text = plain(text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _age(modified: float) -> str:
+    seconds = max(0, int(time.time() - modified))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return "now"
+
+
+def _size(count: int) -> str:
+    for unit, limit in (("B", 1 << 10), ("KiB", 1 << 20), ("MiB", 1 << 30)):
+        if count < limit:
+            return f"{count * 1024 // limit} {unit}"
+    return f"{count / (1 << 30):.1f} GiB"
 
 
 _Verb = Callable[[SessionStore, Arguments], int]

@@ -1,7 +1,8 @@
 """``zot ext install``: a directory is copied, a git repository cloned, into the user's extensions; all or nothing.
 
 The work happens in a staging directory beside the destination and ends in one rename; whatever goes wrong before,
-nothing is left behind. Nothing of what is installed is run, built or downloaded further.
+nothing is left behind. Nothing of what is installed is run, built or downloaded further. A copy has files with their
+permission bits and links as links, never followed; pipes, sockets and devices are left out and named.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Generator
@@ -16,13 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from zot.agent.cli.ext.copy_tree import copy_tree
 from zot.agent.cli.ext.installed import all_installed, tell, typed_name
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
 from zot.system.files import make_private_dir, sync_dir, zot_home
+
+_PROGRESS_STEP = 200  # files
 
 
 def run(argv: list[str]) -> int:
@@ -55,7 +58,7 @@ def _copy(typed: str) -> Manifest:
             raise ZotError(f"{source} contains the place it would be installed to")
         tell(f"copying {source} …")
         try:
-            copy_tree(source, staging)
+            _copy_tree(source, staging)
         except OSError as error:
             raise ZotError(f"copying {source} failed and was rolled back: {error}") from error
         return _checked(staging)
@@ -133,3 +136,65 @@ def _report_exec(manifest: Manifest) -> None:
         tell(f"note: {program} is missing or not executable; the extension cannot start until it is built")
     else:
         tell(f"it runs `{' '.join((manifest.exec, *manifest.args))}` at the next start of zot")
+
+
+# --- copying
+
+
+def _copy_tree(source: Path, destination: Path) -> None:
+    """``destination`` must not exist. OSError leaves a part behind; the caller removes it."""
+    progress = _Progress()
+    _copy_dir(source, destination, Path(os.path.realpath(source)), progress)
+    progress.close()
+
+
+def _copy_dir(source: Path, destination: Path, root: Path, progress: _Progress) -> None:
+    destination.mkdir(mode=0o700)
+    with os.scandir(source) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            _copy_entry(entry, destination / entry.name, root, progress)
+    destination.chmod(stat.S_IMODE(source.stat().st_mode) & 0o777 | 0o700)
+
+
+def _copy_entry(entry: os.DirEntry[str], target: Path, root: Path, progress: _Progress) -> None:
+    if entry.is_symlink():
+        os.symlink(_link_target(Path(entry.path), root), target)
+    elif entry.is_dir():
+        _copy_dir(Path(entry.path), target, root, progress)
+    elif entry.is_file():
+        shutil.copyfile(entry.path, target)
+        target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o777)
+        progress.add(entry.stat().st_size)
+    else:
+        tell(f"left out {entry.path}: not a file, directory or link")
+
+
+def _link_target(link: Path, root: Path) -> str:
+    """Where the copy points: inside the tree it stays relative, what leads out keeps its target by absolute path."""
+    text = os.readlink(link)
+    here = os.path.realpath(link.parent)
+    there = os.path.normpath(os.path.join(here, text))
+    if Path(there).is_relative_to(root):
+        return os.path.relpath(there, here)
+    return there
+
+
+class _Progress:
+    """A counter on a terminal, for copies big enough to wonder about."""
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._bytes = 0
+        self._shown = False
+
+    def add(self, size: int) -> None:
+        self._files += 1
+        self._bytes += size
+        if self._files % _PROGRESS_STEP == 0 and sys.stderr.isatty():
+            self._shown = True
+            sys.stderr.write(f"\r  {self._files} files, {self._bytes / 1e6:.1f} MB")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r  {self._files} files, {self._bytes / 1e6:.1f} MB\n")

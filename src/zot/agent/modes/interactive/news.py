@@ -8,13 +8,11 @@ from __future__ import annotations
 import asyncio
 
 from zot import __version__
-from zot.agent.changelog import dismissed, whats_new
-from zot.agent.cli.update import install_command
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.dialogs.dialog import titled_rule
 from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 from zot.agent.modes.interactive.screen.desk import Desk
-from zot.agent.updates import Update, UpdateCheck
+from zot.agent.updates import Update, UpdateCheck, dismissed, install_command, whats_new
 from zot.tui import markdown
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line, sanitize
