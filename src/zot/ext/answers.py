@@ -7,12 +7,10 @@ a crash of the handler.
 
 from __future__ import annotations
 
-import json
-
 from zot.ext import frames
 from zot.ext.frames import Content as ToolContent
 from zot.ext.frames import Panel
-from zot.ext.record import Record
+from zot.ext.record import Record, dumps
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
@@ -166,8 +164,7 @@ def result_of(value: Any) -> ToolResult:
         case [ToolContent(), *_]:
             return ToolResult(content=value)
         case _:
-            words = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-            return ToolResult(content=[text(words)], structured_content=value)
+            return ToolResult(content=[text(dumps(value))], structured_content=value)
 
 
 def tool_frame(id: str, result: ToolResult) -> Record:

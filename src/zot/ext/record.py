@@ -1,21 +1,68 @@
 """Records: small classes whose annotations are the keys of a JSON object, in order, with defaults as attributes.
 
 A key at its default is left out when written, and filled in when read; keys nobody declared are ignored. This is
-what ``dataclasses`` would do at the price of importing ``inspect``, which alone takes longer than Python to start.
+what ``dataclasses`` and ``json`` would do at the price of importing ``inspect`` and ``re``, which take longer than
+Python itself takes to start.
 """
 
 from __future__ import annotations
 
-import json
-
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, ClassVar, Self, dataclass_transform
 else:
 
     def dataclass_transform(**_options):
         return lambda cls: cls
+
+
+def _c_half() -> tuple[Callable[[Any], str], Callable[[bytes], Any]]:
+    """``json`` without its Python half: the two functions in C that do its work."""
+    from _json import encode_basestring, make_encoder, make_scanner
+
+    class Options:
+        strict = True
+        object_hook = object_pairs_hook = None
+        parse_float, parse_int, parse_constant = float, int, float
+
+    def unknown(value: object) -> Any:
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+    def dumps(value: Any) -> str:
+        return "".join(make_encoder({}, unknown, encode_basestring, None, ":", ",", False, False, False)(value, 0))
+
+    options: Any = Options
+    scan = make_scanner(options)
+
+    def loads(line: bytes) -> Any:
+        text = line.decode("utf-8", "surrogatepass").removeprefix("\ufeff").strip(" \t\r\n")
+        try:
+            value, end = scan(text, 0)
+        except StopIteration as error:
+            raise ValueError(f"no JSON value at character {error.value}") from None
+        if end != len(text):
+            raise ValueError(f"more than one JSON value: character {end}")
+        return value
+
+    if loads(dumps({"a": ["b", 1.5, None]}).encode()) != {"a": ["b", 1.5, None]}:
+        raise ImportError("_json")
+    return dumps, loads
+
+
+def _whole() -> tuple[Callable[[Any], str], Callable[[bytes], Any]]:
+    import json
+
+    def dumps(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    return dumps, json.loads
+
+
+try:
+    dumps, loads = _c_half()
+except Exception:  # a Python whose json has no such half, or another one
+    dumps, loads = _whole()
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -60,7 +107,7 @@ class Record:
 
     def encode(self) -> bytes:
         """One line with its LF: compact, raw UTF-8, lone surrogates as U+FFFD. ValueError or TypeError if it cannot."""
-        text = json.dumps(self.fields(), ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        text = dumps(self.fields()) + "\n"
         try:
             return text.encode()
         except UnicodeEncodeError:

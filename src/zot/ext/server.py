@@ -7,7 +7,6 @@ a crashing interceptor blocks.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from _thread import allocate_lock, get_ident
@@ -25,7 +24,7 @@ from zot.ext.answers import (
 )
 from zot.ext.calls import HostCalls, ToolContext
 from zot.ext.frames import Event, EventIntercept, HelloAck
-from zot.ext.record import Record
+from zot.ext.record import Record, loads
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class Server:
     def _incoming(self, channel: Channel) -> Iterator[Record]:
         for line in channel.lines():
             try:
-                fields = json.loads(line)
+                fields = loads(line)
                 kind = frames.FROM_HOST.get(fields["type"])
                 frame = kind.read(fields) if kind else None
             except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
@@ -16,7 +17,7 @@ import zot.ext
 from generate.extension.shapes import child_frames
 from tests.conformance.sdks.pipe_host import PipeHost
 from tests.conformance.sdks.suite import SdkSuite
-from zot.ext import Extension, ToolContext
+from zot.ext import Extension, ToolContext, record
 from zot.ext import frames as ext_frames
 from zot.ext.typed_tools import BadArguments, Parameters, description_of
 from zot.wire import codec, frames
@@ -45,9 +46,9 @@ def golden(to: str) -> list[bytes]:
 def test_golden_frames_to_the_host_are_written_byte_for_byte(line: bytes) -> None:
     names = {shape.type: shape.name for shape in child_frames()}
     fields = msgspec.json.decode(line)
-    record: type[Any] = getattr(ext_frames, names[fields["type"]])
-    untidy = dict(reversed([*dict.fromkeys(record.keys).items(), *fields.items()]))
-    assert record.read(untidy | fields).encode() == line + b"\n"
+    kind: type[Any] = getattr(ext_frames, names[fields["type"]])
+    untidy = dict(reversed([*dict.fromkeys(kind.keys).items(), *fields.items()]))
+    assert kind.read(untidy | fields).encode() == line + b"\n"
 
 
 @pytest.mark.parametrize("line", golden("child"))
@@ -61,6 +62,41 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return {k: _plain(v) for k, v in vars(value).items()} if hasattr(value, "frame_type") else value
+
+
+def test_the_quick_json_says_what_json_says() -> None:
+    """The SDK takes the C half of ``json`` alone; what it writes, reads and refuses must be the same."""
+    (dumps, loads), (all_dumps, all_loads) = record._c_half(), record._whole()
+    assert record.dumps.__qualname__ == dumps.__qualname__
+    text = 'ü\u2028\ud800"\\\n\0'
+    for value in (text, 1, -1.5, 1e300, 2**70, True, None, [], {}, ({"a": [{"b": (1,)}]},), {1: 2, None: 3}):
+        assert dumps(value) == all_dumps(value)
+    ring: list[Any] = []
+    ring.append(ring)
+    for value in (float("nan"), float("inf"), {1, 2}, {"a": b"x"}, {(1, 2): 3}, ring):
+        assert refusal(dumps, value) == refusal(all_dumps, value) is not None
+    for line in (b' {"a":[1,2.5,"\xc3\xbc\\ud83d\\ude00",null,true]}\r\n', b"NaN", b"-Infinity", b"\xef\xbb\xbf[1e5]"):
+        assert repr(loads(line)) == repr(all_loads(line))
+    for line in (b"", b"\n", b"x", b"{", b'{"a":}', b"{} {}", b'"\x01"', b'"\xff"', b"[1,]"):
+        assert issubclass(refusal(loads, line) or int, ValueError) and issubclass(
+            refusal(all_loads, line) or int, ValueError
+        )
+
+
+def refusal(call: Callable[[Any], Any], value: Any) -> type[Exception] | None:
+    try:
+        call(value)
+    except Exception as error:
+        return type(error)
+    return None
+
+
+def test_a_start_loads_neither_json_nor_re_nor_typing() -> None:
+    """Each of them takes longer than the whole SDK, and every extension of a run pays for it."""
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import zot.ext; print(*sys.modules)"
+    command = [sys.executable, "-I", "-S", "-c", script, str(ROOT / "src")]
+    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert not loaded & {"json", "re", "enum", "typing", "collections", "functools", "threading", "inspect"}
 
 
 def test_the_names_an_author_meets_are_exported() -> None:
