@@ -1,0 +1,70 @@
+"""What can be said must be heard: a flag, a setting or an extra nobody uses fails here."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from zot.agent.cli.flags import FLAGS, Flags
+from zot.agent.settings import Values
+
+ROOT = Path(__file__).parents[3]
+SRC = ROOT / "src" / "zot"
+IMPORTED_AS = {"pillow": "PIL"}
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    return {str(path.relative_to(SRC)): ast.parse(path.read_text("utf-8")) for path in SRC.rglob("*.py")}
+
+
+def reads(tree: ast.AST, receiver: str) -> Iterator[str]:
+    """Attributes read from something of that name: ``receiver.x``, ``self._receiver.x``, ``app.receiver.x``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            owner = node.value
+            name = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
+            if name.lstrip("_") == receiver:
+                yield node.attr
+
+
+def read_anywhere(receiver: str, *, but: str) -> set[str]:
+    return {name for file, tree in trees().items() if file != but for name in reads(tree, receiver)}
+
+
+def read_by_itself(file: str, name: str) -> set[str]:
+    """What the methods of a class read of their own fields."""
+    (found,) = [node for node in trees()[file].body if isinstance(node, ast.ClassDef) and node.name == name]
+    return set(reads(found, "self"))
+
+
+def test_every_flag_is_read() -> None:
+    """In a mode, or on its way into the run configuration."""
+    heard = read_anywhere("flags", but="agent/cli/flags.py") | read_by_itself("agent/cli/flags.py", "Flags")
+    assert {flag.dest for flag in FLAGS} - heard == set()
+    assert {flag.dest for flag in FLAGS} <= set(Flags.__annotations__)
+
+
+def test_every_setting_is_read() -> None:
+    """Showing it in a dialog does not count: that goes through ``getattr``."""
+    heard = read_anywhere("values", but="agent/settings.py") | read_by_itself("agent/settings.py", "Values")
+    assert set(Values.__struct_fields__) - heard == set()
+
+
+def test_every_extra_is_imported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = {re.split(r"[^\w-]", need)[0] for needs in project["optional-dependencies"].values() for need in needs}
+    imported = {name.partition(".")[0] for tree in trees().values() for name in _imports(tree)}
+    assert {name for name in wanted if IMPORTED_AS.get(name, name.replace("-", "_")) not in imported} == set()
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
