@@ -57,7 +57,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     ext_trace: str = ""
     record: str = ""
     keep_session: bool = True
-    session: str = ""  # the file to go on with
+    session: str = ""  # the file to continue
     continue_session: bool = False  # the newest of this directory
     sessions: Path | None = None  # a directory to keep sessions in
 
@@ -70,8 +70,8 @@ class FrontEnd(msgspec.Struct, frozen=True):
     """``reader`` hears events of these ``kinds``, from the first diagnostic on. ``tools`` are offered whatever the
     configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
     ``confirm`` asks and may be attached to the gate later. ``surface`` is where extensions may show things; without
-    one their notes are lines on stderr. With ``may_log_in`` a missing credential is no error: the conversation opens
-    and refuses to talk until there is one.
+    one their notes are lines on stderr. With ``may_log_in`` a missing credential is not an error: the conversation
+    opens and refuses to talk until there is one.
     """
 
     reader: Reader | None = None

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Present(msgspec.Struct, frozen=True):
-    """What holds at this moment; ``session_file`` is empty where nothing is kept."""
+    """What is true at this moment; ``session_file`` is empty when no session is kept."""
 
     provider: str
     model: str
@@ -96,7 +96,7 @@ class Conversation:
 
     @property
     def model(self) -> Model:
-        """The row of the model that answers."""
+        """The catalogue row of the current model."""
         return self.agent.model
 
     @property
@@ -106,7 +106,7 @@ class Conversation:
 
     @property
     def context_tokens(self) -> int:
-        """What the last prompt took of the model's window; 0 when nobody knows."""
+        """How much of the model's window the last prompt took; 0 when it is unknown."""
         return self.agent.last_context_tokens
 
     def extension_of(self, tool: str) -> str:
@@ -115,7 +115,7 @@ class Conversation:
 
     @property
     def missing(self) -> str:
-        """Why nobody can answer and what to do about it; empty when somebody can."""
+        """Why no model can answer and what to do about it; empty when one can."""
         return self.resolved.missing
 
     @property
@@ -124,7 +124,7 @@ class Conversation:
 
     @property
     def unanswered(self) -> Message | None:
-        """What the user said last, when nobody said anything since: its turn failed."""
+        """The user's last prompt if nothing followed it: its turn failed."""
         return self.agent.unanswered
 
     @property
@@ -137,7 +137,7 @@ class Conversation:
         return self.agent.cost - self._spent_before
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """The models of the provider that answers."""
+        """The models of the current provider."""
         from zot.wire.rpc_frames import ModelInfo  # nobody asks on the way to an answer
 
         provider = self.resolved.provider
@@ -176,7 +176,7 @@ class Conversation:
         return self.agent.readers.add(reader, *(kinds or SHOWN))
 
     def emit(self, event: AgentEvent) -> None:
-        """Say something that is no work of the agent's."""
+        """Emit an event that does not come from the agent's own work."""
         self.agent.emit(event)
 
     # --- talking
@@ -197,7 +197,7 @@ class Conversation:
         return await self.agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
 
     async def proceed(self) -> Outcome:
-        """Work on from the transcript as it stands."""
+        """Continue from the transcript as it stands."""
         return await self.agent.proceed()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -234,11 +234,11 @@ class Conversation:
         self.agent.abort()
 
     async def compact(self) -> str:
-        """Replace the transcript by a summary and return it; CompactionFailed or CompactionAborted change nothing."""
+        """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing."""
         return await self.agent.compact()
 
     def add(self, message: Message) -> None:
-        """Something the model is to know with the next prompt: a command the user ran, say."""
+        """Add something the model should know with the next prompt, such as a command the user ran."""
         self.agent.append(message)
 
     # --- extensions
@@ -281,7 +281,7 @@ class Conversation:
         return self.resources.extensions is not None
 
     async def reload_extensions(self) -> ReloadStats | None:
-        """All of them anew; the conversation goes on. None when there are none. Needs the agent idle."""
+        """Restart all of them; the conversation continues. None when there are none. Needs an idle agent."""
         if not await self.find_extensions() or self.resources.extensions is None:
             return None
         stats = await self.resources.extensions.reload()
@@ -305,7 +305,7 @@ class Conversation:
         self.agent.reasoning = level
 
     async def use_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
-        """Go on with another model, of the provider that answers or of another; transcript and cost stay.
+        """Continue with another model, of the current provider or of another; transcript and cost stay.
 
         AgentBusy during work, UsageError for a model nobody has, NotLoggedIn without a credential (unless it may be
         ``logged_out``); nothing changed then."""
@@ -318,14 +318,14 @@ class Conversation:
         await self.adopt(resolved).aclose()
 
     def use_model_at_once(self, model: str) -> None:
-        """The same for another model of the provider that answers, where the next command must not come between."""
+        """The same for another model of the current provider, where the next command must not come in between."""
         self._must_be_idle()
         resolved = self.resources.resolve(self._model_query(model, ""))
         require_credential(resolved)
         self.adopt(resolved)
 
     def adopt(self, resolved: Resolved) -> Client:
-        """Let this model answer; returns the client of before, the caller's to close."""
+        """Let this model answer; returns the previous client, for the caller to close."""
         before = self.agent.client
         self.agent.set_model(self.resources.client_for(resolved), resolved.model)
         self.resolved = resolved
@@ -343,7 +343,7 @@ class Conversation:
     # --- another session
 
     async def open_session(self, path: Path) -> Session:
-        """Go on with a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
+        """Continue a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
         session = await self.resources.sessions.load(path)
         try:
             self.agent.set_messages(hydrated(session.messages))
@@ -355,7 +355,7 @@ class Conversation:
         return session
 
     async def fork(self, row: int) -> Session:
-        """Go on in a new session that holds what was said before the prompt whose row begins there."""
+        """Continue in a new session that holds what was said before the prompt whose row begins there."""
         from zot.core.session.copies import fork_at  # a rare wish
 
         if self.session is None:
@@ -380,7 +380,7 @@ class Conversation:
         self.agent.seed_cost(Usage())
 
     def _switch(self, session: Session | None) -> None:
-        """The session of before is complete on disk when the next one begins."""
+        """The previous session is complete on disk when the next one begins."""
         self.emit(SessionEnded(self.agent.session_id, "session_switch"))
         if self.session is not None:
             self.session.close()
@@ -448,7 +448,7 @@ class Conversation:
 
 
 def hydrated(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """What the model goes on with: the last messages, and the summary of what was before them if there is one."""
+    """What the model continues with: the last messages, and the summary of what came before them if there is one."""
     from zot.core.session.resume import window  # only a conversation that goes on needs it
 
     tail = window(messages)

@@ -1,4 +1,4 @@
-"""What a run was started with about key and address: it holds for the provider the run began with, and only until
+"""The key and address a run was started with: they hold for the provider the run began with, and only until
 another one is chosen in its place.
 """
 

@@ -130,7 +130,7 @@ class Client:
         return answer
 
     async def compact(self) -> str:
-        """Replace the transcript by a summary, and return it. It ends with ``compact_done``, without ``done``."""
+        """Replace the transcript with a summary, and return it. It ends with ``compact_done``, without ``done``."""
         summary, failure = None, ""
         async for event in self._run(rpc.Compact()):
             if isinstance(event, rpc.CompactDone):

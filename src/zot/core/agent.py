@@ -67,7 +67,7 @@ class Agent(AgentState):
         return await self._work(emit, prompt, first_call, instead=instead)
 
     async def proceed(self, emit: Reader | None = None) -> Outcome:
-        """Work on from the transcript as it stands."""
+        """Continue from the transcript as it stands."""
         return await self._work(emit, None)
 
     async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
@@ -81,7 +81,7 @@ class Agent(AgentState):
         return await execute(self, permitted, ToolContext(permitted.call, lambda text: None))
 
     async def compact(self, emit: Reader | None = None, keep_tail: int = 0) -> str:
-        """Replace the transcript by a summary, returned as the model wrote it.
+        """Replace the transcript with a summary, returned as the model wrote it.
 
         Raises CompactionFailed (after Error, Done) or CompactionAborted (after Done); nothing changed then."""
         with self._exclusive(emit) as run:
@@ -176,7 +176,7 @@ class Agent(AgentState):
         super().set_messages(messages)
 
     def set_model(self, client: Client, model: Model) -> None:
-        """Go on with another model; the old client is the caller's to close."""
+        """Continue with another model; the old client is the caller's to close."""
         self._must_be_idle()
         self.client, self.model = client, model
         self.rebuild_system()

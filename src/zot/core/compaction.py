@@ -32,7 +32,7 @@ _OVERHEAD_TOKENS = 1024  # the summariser's own instructions
 
 
 async def compact(state: AgentState, run: Run, keep_tail: int = 0) -> str:
-    """Replace all but the last ``keep_tail`` messages by a summary; returns the model's text."""
+    """Replace all but the last ``keep_tail`` messages with a summary; returns the model's text."""
     messages = state.messages
     if not state.readers.hear(CompactionStarted):
         return await _compact(state, run, messages, keep_tail)

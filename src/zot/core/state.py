@@ -92,7 +92,7 @@ class AgentState:
 
     @property
     def unanswered(self) -> Message | None:
-        """What the user said last, when nobody said anything since: its turn failed."""
+        """The user's last prompt if nothing followed it: its turn failed."""
         last = self._transcript[-1] if self._transcript else None
         return last if last is not None and last.role == "user" and not last.meta.keys() - {REPLACES} else None
 

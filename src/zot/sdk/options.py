@@ -61,8 +61,8 @@ class Options(TypedDict, total=False):
     extensions: Sequence[PathLike]
     installed_extensions: bool  # also those that are installed
     sessions: PathLike | None  # a directory to keep sessions in
-    session: PathLike | None  # a session file to go on with
-    continue_session: bool  # go on with the newest of this cwd in ``sessions``
+    session: PathLike | None  # a session file to continue
+    continue_session: bool  # continue the newest of this cwd in ``sessions``
 
 
 def check(options: Options) -> None:

@@ -110,7 +110,7 @@ class Runtime:
         return answer
 
     async def compact(self) -> str:
-        """Replace the transcript by a summary, and return it. Raises CompactionFailed; nothing changed then."""
+        """Replace the transcript with a summary, and return it. Raises CompactionFailed; nothing changed then."""
         work = self._begin(self._open().compact)
         async for _ in EventStream(work):
             pass

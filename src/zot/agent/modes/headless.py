@@ -166,7 +166,7 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> None:
 
 
 def _chosen_session(flags: Flags) -> str:
-    """``--resume`` without a screen: ask on stderr, read a number from stdin; what to go on with."""
+    """``--resume`` without a screen: ask on stderr, read a number from stdin; the session to continue."""
     import sys
 
     from zot.agent.cli.sessions import choose

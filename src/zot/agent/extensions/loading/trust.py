@@ -33,7 +33,7 @@ class _TrustFile(msgspec.Struct):
 
 
 class TrustStore:
-    """Reads the file anew for each question, so that another process's answer is seen."""
+    """Reads the file again for each question, so that another process's answer is seen."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "trust.json"

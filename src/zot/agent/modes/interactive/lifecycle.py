@@ -48,7 +48,7 @@ def run(flags: Flags) -> int:
 
 
 async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, Path | None, list[str]]:
-    """The exit code, the file of the session to go on with, and what of it was lost."""
+    """The exit code, the file of the session to continue, and what of it was lost."""
     app = make(flags, terminal)
     loop = asyncio.get_running_loop()
     terminal.attach(loop)
