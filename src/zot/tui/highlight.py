@@ -103,14 +103,11 @@ def style_sgr(theme: Theme, style: str) -> str:
     """``bold #81a1c1`` as an opening sequence."""
     codes: list[str] = []
     for word in style.split():
-        if word in _WORDS:
-            codes.append(_WORDS[word])
+        if word in palette.STYLE_WORDS:
+            codes.append(palette.STYLE_WORDS[word])
         elif (found := parse(word)) is not None and (code := found.sgr(theme.depth)):
             codes.append(code)
     return f"\x1b[{';'.join(codes)}m" if codes else ""
-
-
-_WORDS = {"bold": "1", "italic": "3", "underline": "4"}
 
 
 def _put(row: list[str], opening: str, text: str) -> None:

@@ -59,6 +59,10 @@ DERIVED: dict[str, str] = {
 BACKGROUND_ROLES = frozenset({"user_bubble_bg", "selection_bg", "background"})
 
 
+# What a syntax style may say besides a colour, with its SGR code.
+STYLE_WORDS = {"bold": "1", "italic": "3", "underline": "4"}
+
+
 class SyntaxRole(msgspec.Struct, frozen=True):
     """``short`` is another spelling; ``follows`` is the role it takes its style from while it has none."""
 

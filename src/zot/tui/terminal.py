@@ -142,16 +142,13 @@ class Terminal:
             while self._waiting:
                 del self._waiting[: os.write(self._out, bytes(self._waiting[: 1 << 16]))]
         except BlockingIOError:
-            self._wait_for_room()
+            if self._loop is not None:
+                self._loop.add_writer(self._out, self._drain)
             return
         except OSError:
             self._gone()
         if self._loop is not None:
             self._loop.remove_writer(self._out)
-
-    def _wait_for_room(self) -> None:
-        if self._loop is not None:
-            self._loop.add_writer(self._out, self._drain)
 
     def _flush(self) -> None:
         """Write what waits, but not for ever: a stopped terminal must not keep us alive."""

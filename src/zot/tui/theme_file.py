@@ -28,7 +28,6 @@ INTERVALS = (20, 2000)
 FILE_KEYS = ("name", "description", "colors", "vars", "base", "dark", "light")
 SPINNER_KEYS = ("spinner_frames", "spinner_messages", "spinner_interval_ms")
 OTHER_KEYS = (*SPINNER_KEYS, "syntax_base_style", "syntax")
-STYLE_WORDS = frozenset({"bold", "italic", "underline"})
 
 
 class ThemeFile(msgspec.Struct, frozen=True):
@@ -246,7 +245,7 @@ def _strings(value: Any) -> tuple[str, ...] | None:
 
 def _is_style(text: str) -> bool:
     words = text.split()
-    return bool(words) and all(word in STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
+    return bool(words) and all(word in palette.STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
 
 
 GROUNDS: dict[Background, colour.Rgb] = {"dark": (0x1E, 0x1E, 0x1E), "light": (0xFA, 0xFA, 0xFA)}

@@ -87,12 +87,7 @@ def cut(text: str, width: int, mark: str = "…") -> str:
         room -= size
         styled = styled or piece.startswith("\x1b")
         kept.append(piece)
-    return "".join(kept) + mark + (_closing(kept) if styled else "")
-
-
-def _closing(pieces: list[str]) -> str:
-    """What closes the styles and the link that these pieces leave open."""
-    return _end_of(_open_after(pieces))
+    return "".join(kept) + mark + (_end_of(_open_after(kept)) if styled else "")
 
 
 def _open_after(pieces: list[str]) -> list[str]:
@@ -226,5 +221,6 @@ def _follow(active: list[str], style: str) -> None:
 
 
 def _end_of(active: list[str]) -> str:
+    """What closes these styles and this link."""
     link = LINK_END if any(s.startswith("\x1b]") for s in active) else ""
     return link + (RESET if any(not s.startswith("\x1b]") for s in active) else "")

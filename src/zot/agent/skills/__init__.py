@@ -1,1 +1,1 @@
-"""Skills: discovery, frontmatter and the manifest the model sees."""
+"""Skills: where they come from, and what the model sees of them."""

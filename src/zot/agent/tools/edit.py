@@ -164,7 +164,7 @@ def _closest(lines: list[str], wanted: str) -> int | None:
 
 
 def _shown(line: str) -> str:
-    text = line.encode("utf-8", "replace").decode()  # surrogates stand for bytes that are no text
+    text = line.encode("utf-8", "replace").decode()  # surrogates stand for bytes that are not text
     return f"{text[:_LONGEST_LINE_SHOWN]}…" if len(text) > _LONGEST_LINE_SHOWN else text
 
 

@@ -59,7 +59,7 @@ def diff_of(body: str, spans: list[Span]) -> Diff:
         shift += grown
     if hunks and hunks[-1].old_start - 1 + hunks[-1].old_lines < len(lines):
         rows.append("...")
-    text = "\n".join(rows).encode("utf-8", "replace").decode()  # surrogates stand for bytes that are no text
+    text = "\n".join(rows).encode("utf-8", "replace").decode()  # surrogates stand for bytes that are not text
     return Diff(text, hunks)
 
 

@@ -95,7 +95,7 @@ class SessionStore:
         return [summary for summary in indexed(self.root, newest_first(files)) if summary.messages]
 
     def prune_empty(self) -> int:
-        """Delete files without a message that are older than a day and in nobody's hands; returns their number."""
+        """Delete files without a message that are older than a day and not in use; returns how many."""
         limit = time.time_ns() - _DAY_S * 1_000_000_000
         old = [file.path for file in self.files() if file.size <= _EMPTY_MAX and file.mtime_ns < limit]
         return sum(_delete_if_empty(path) for path in old)
