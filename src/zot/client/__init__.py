@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zot.client.sync import SyncClient
     from zot.errors import ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
     from zot.wire.events import text_of
+    from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         ApprovalRequest,
         AssistantMessage,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
         Usage,
         UsageTotals,
         UserMessage,
-        decode,
     )
 
 __all__ = [
@@ -107,6 +107,7 @@ __all__ = [
 
 _ROOMS = (
     ("zot.wire.events", ("text_of",)),
+    ("zot.wire.rpc_codec", ("decode",)),
     ("zot.client.client", ("Client",)),
     ("zot.client.options", ("ClientOptions",)),
     ("zot.client.sync", ("SyncClient",)),

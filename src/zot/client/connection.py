@@ -17,7 +17,8 @@ import msgspec
 from zot.client.child import Child
 from zot.errors import ClientError, CommandFailed, NoAnswer
 from zot.wire import rpc_frames
-from zot.wire.rpc_frames import Event, decode
+from zot.wire.rpc_codec import decode
+from zot.wire.rpc_frames import Event
 
 _ENDS = (rpc_frames.Done, rpc_frames.CompactDone)
 _HIGH_WATER = 1000  # events waiting for a reader

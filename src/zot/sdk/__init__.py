@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from zot.sdk.sync import SyncRuntime
     from zot.sdk.tools import tool
     from zot.wire.events import text_of
+    from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         AssistantMessage,
         AssistantStart,
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
         Usage,
         UsageTotals,
         UserMessage,
-        decode,
     )
 
 __all__ = [
@@ -123,6 +123,7 @@ __all__ = [
 _ROOMS = (
     ("zot.errors", ("AgentBusy", "RuntimeClosed", "ToolError", "ZotError")),
     ("zot.wire.events", ("text_of",)),
+    ("zot.wire.rpc_codec", ("decode",)),
     ("zot.core.confirm", ("Answer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),
     ("zot.sdk.approvals", ("Approval",)),

@@ -265,7 +265,7 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
         case ev.AssistantMessage(message):
             return AssistantMessage(content=_contents(message.content), time=message.time)
         case ev.ToolCall(call):
-            return ToolCall(id=call.id, name=call.name, args=call.value)
+            return ToolCall(id=call.id, name=call.name, args=_own(call.value))
         case ev.ToolResultEvent(id, is_error, content):
             return ToolResult(id=id, is_error=is_error, content=tuple(map(_result, content)))
         case ev.UsageEvent(usage, cumulative, auxiliary):
@@ -307,11 +307,16 @@ def _contents(blocks: tuple[Block, ...]) -> tuple[Content, ...]:
 def _content(block: TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock) -> Content:
     match block:
         case ToolCallBlock(id, name):
-            return ToolCallContent(id=id, name=name, args=block.value)
+            return ToolCallContent(id=id, name=name, args=_own(block.value))
         case ToolResultBlock(call_id, content, is_error):
             return ToolResultContent(call_id=call_id, is_error=is_error, content=tuple(map(_result, content)))
         case _:
             return _result(block)
+
+
+def _own(args: Any) -> Any:
+    """A copy: the call goes on to its tool with the original, whatever a program does with what it was handed."""
+    return msgspec.to_builtins(args)
 
 
 def _result(block: ResultBlock) -> TextContent | ImageContent:

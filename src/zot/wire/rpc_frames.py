@@ -1,4 +1,4 @@
-"""The RPC wire, protocol version 1: every command, response and event as a struct; ``decode`` reads a line of zot's.
+"""The RPC wire, protocol version 1: every command, response and event as a struct.
 
 ``docs/schema/rpc.json``, the reference page and the client libraries' types are generated from it. The agent's own
 events come from ``wire.events``, which ``--json`` shares. On the wire ``type`` comes first, ``id`` second, then the
@@ -8,7 +8,6 @@ know.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Literal
 
 import msgspec
@@ -330,6 +329,16 @@ ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClo
 KnownEvent = WireEvent | ExtensionEvent | ApprovalRequest
 ServerLine = Response | KnownEvent
 
+
+class Unknown(msgspec.Struct, frozen=True):
+    """An event this version does not know, as it came; to be passed over."""
+
+    type: str
+    raw: dict[str, Any]
+
+
+Event = KnownEvent | Unknown  # as a client reads them
+
 # What the ``data`` of a successful response holds; commands that are not here return none.
 DATA: dict[str, type[msgspec.Struct]] = {
     "hello": HelloData,
@@ -344,31 +353,3 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "get_commands": Commands,
     "run_command": CommandRun,
 }
-
-
-# --- reading what zot wrote ------------------------------------------------------------------------------------
-
-
-class Unknown(msgspec.Struct, frozen=True):
-    """An event this version does not know, as it came; to be passed over."""
-
-    type: str
-    raw: dict[str, Any]
-
-
-Event = KnownEvent | Unknown
-
-
-def decode(line: bytes | str) -> Response | Event:
-    """One line from zot; an unknown type or shape is an Unknown. msgspec.DecodeError for what is no JSON object."""
-    try:
-        return _decoder().decode(line)
-    except msgspec.ValidationError:
-        raw = msgspec.json.decode(line, type=dict[str, Any])
-        return Unknown(str(raw.get("type", "")), raw)
-
-
-@functools.cache
-def _decoder() -> msgspec.json.Decoder[ServerLine]:
-    """Made when the first line is read: zot itself only writes."""
-    return msgspec.json.Decoder(ServerLine)

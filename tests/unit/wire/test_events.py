@@ -9,7 +9,7 @@ import pytest
 
 from zot.core import events as ev
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
-from zot.wire import events, rpc_frames
+from zot.wire import events, rpc_codec
 
 _CONTENT = (
     TextBlock('ä "☃"\n'),
@@ -61,6 +61,9 @@ _LINES: list[tuple[ev.AgentEvent, str | None]] = [
     (ev.CompactDone("short"), '{"type":"compact_done","summary":"short"}'),
     (ev.CompactDone("short", automatic=True), None),
     (ev.Notice("by the way"), None),
+    (ev.Diagnostic("not as asked"), None),
+    (ev.SessionFault("disk full"), '{"type":"session_fault","message":"disk full"}'),
+    (ev.SessionFault("disk full", lost=True), '{"type":"session_fault","message":"disk full","lost":true}'),
     (ev.Error("no"), '{"type":"error","message":"no"}'),
     (ev.Error("no", "rate_limited"), '{"type":"error","message":"no","code":"rate_limited"}'),
     (ev.Done(), '{"type":"done"}'),
@@ -75,7 +78,16 @@ def test_an_event_is_one_exact_line_and_one_struct(event: ev.AgentEvent, line: s
         return
     assert events.encode(event) == line.encode()
     assert msgspec.json.encode(struct) == line.encode()
-    assert rpc_frames.decode(line) == struct
+    assert rpc_codec.decode(line) == struct
+
+
+def test_a_program_that_changes_what_it_was_handed_does_not_change_the_call() -> None:
+    call = ToolCallBlock("c1", "write", '{"path":"a","lines":["x"]}')
+    handed = events.of(ev.ToolCall(call))
+    assert isinstance(handed, events.ToolCall)
+    handed.args["lines"].clear()
+    del handed.args["path"]
+    assert call.value == {"path": "a", "lines": ["x"]}
 
 
 def test_every_event_on_the_wire_has_a_line_here() -> None:

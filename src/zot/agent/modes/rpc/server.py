@@ -12,7 +12,6 @@ import os
 from zot.agent.console import say
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.commands import LATER, Commands
-from zot.agent.modes.rpc.decode import BadCommand, decode
 from zot.agent.modes.rpc.queue import WorkQueue
 from zot.agent.modes.rpc.reply import Reply
 from zot.agent.modes.rpc.surface import RpcSurface
@@ -20,6 +19,7 @@ from zot.agent.modes.rpc.writer import Writer
 from zot.errors import ZotError
 from zot.wire import rpc_frames as wire
 from zot.wire.lines import Lines
+from zot.wire.rpc_codec import BadCommand, decode_command
 
 _READ = 64 * 1024
 _TOO_LONG = f"a line longer than {wire.MAX_LINE // 1024**2} MiB"
@@ -137,7 +137,7 @@ class Server:
         if not line or self._ended:
             return
         try:
-            command = decode(line)
+            command = decode_command(line)
         except BadCommand as bad:
             self._refuse(bad)
             return

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.agent.modes.rpc.decode import BadCommand, decode
 from zot.agent.modes.rpc.early import EarlyDoor, answer_to
+from zot.wire.rpc_codec import BadCommand, decode_command
 from zot.wire.rpc_frames import Ping, Pong, Response
 
 
@@ -25,7 +25,7 @@ from zot.wire.rpc_frames import Ping, Pong, Response
     ],
 )
 def test_a_plain_ping_is_answered_byte_for_byte_as_the_server_would(line: bytes) -> None:
-    command = decode(line.strip())
+    command = decode_command(line.strip())
     response = Response(id=command.id, command="ping", success=True, data=Pong())
     assert answer_to(line) == msgspec.json.encode(response) + b"\n"
 
@@ -68,7 +68,7 @@ def test_fuzz_nothing_is_answered_that_the_server_would_not_take_for_a_ping(text
     line = text.encode()
     if answer_to(line):
         try:
-            assert isinstance(decode(line.strip()), Ping)
+            assert isinstance(decode_command(line.strip()), Ping)
         except BadCommand as bad:
             raise AssertionError(f"{line!r}: {bad}") from bad
 

@@ -1,17 +1,19 @@
-"""A line becomes a command, or a BadCommand that says what to answer. Nothing is half understood.
+"""Lines of ``zot rpc`` to structs: ``decode_command`` what a client wrote, ``decode`` what zot wrote.
 
-Strict JSON decides what is malformed. ``null`` means absent and unknown fields are ignored, so that older and newer
-clients work; a field of the wrong type fails the command it belongs to. Image data may be wrapped in lines.
+zot is strict: strict JSON decides what is malformed, and a field of the wrong type fails the command it belongs to.
+``null`` means absent and unknown fields are ignored, so that older and newer clients work; image data may be wrapped in
+lines. A client is lenient: an event it does not know is an Unknown.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any, cast, get_args
 
 import msgspec
 
 from zot.system import strict_json
-from zot.wire.rpc_frames import AnyCommand
+from zot.wire.rpc_frames import AnyCommand, Event, Response, ServerLine, Unknown
 
 _TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
 
@@ -25,8 +27,8 @@ class BadCommand(Exception):
         self.command = command
 
 
-def decode(line: bytes) -> AnyCommand:
-    """The command in a line without whitespace around it."""
+def decode_command(line: bytes) -> AnyCommand:
+    """The command in a line without whitespace around it; a BadCommand says what to answer."""
     fields = _object(line)
     name, id = fields.get("type"), fields.get("id")
     if not isinstance(name, str | None) or not isinstance(id, str | None):
@@ -62,3 +64,18 @@ def _unwrap(images: Any) -> None:
         data: Any = cast("dict[str, Any]", image).get("data") if isinstance(image, dict) else None
         if isinstance(data, str) and "\n" in data:
             image["data"] = data.replace("\r", "").replace("\n", "")
+
+
+def decode(line: bytes | str) -> Response | Event:
+    """One line from zot; an unknown type or shape is an Unknown. msgspec.DecodeError for what is no JSON object."""
+    try:
+        return _decoder().decode(line)
+    except msgspec.ValidationError:
+        raw = msgspec.json.decode(line, type=dict[str, Any])
+        return Unknown(str(raw.get("type", "")), raw)
+
+
+@functools.cache
+def _decoder() -> msgspec.json.Decoder[ServerLine]:
+    """Made when the first line is read: zot itself only writes."""
+    return msgspec.json.Decoder(ServerLine)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.agent.modes.rpc.decode import BadCommand, decode
 from zot.wire import rpc_frames as wire
+from zot.wire.rpc_codec import BadCommand, decode_command
 
 values: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -25,7 +25,7 @@ keys = st.sampled_from(["id", "message", "images", "model", "token", "capabiliti
 def test_fuzz_any_object_is_a_command_or_a_reason(fields: dict[str, Any], name: str) -> None:
     line = json.dumps({**fields, "type": name}).encode()
     try:
-        command = decode(line)
+        command = decode_command(line)
     except BadCommand as bad:
         assert str(bad)
     else:
@@ -35,17 +35,17 @@ def test_fuzz_any_object_is_a_command_or_a_reason(fields: dict[str, Any], name: 
 @given(st.binary(max_size=60))
 def test_fuzz_any_bytes_are_a_command_or_a_reason(line: bytes) -> None:
     try:
-        decode(line)
+        decode_command(line)
     except BadCommand as bad:
         assert str(bad)
 
 
 def test_absent_and_null_fields_take_their_defaults() -> None:
-    assert decode(b'{"type":"prompt","message":null,"images":null,"id":null}') == wire.Prompt()
+    assert decode_command(b'{"type":"prompt","message":null,"images":null,"id":null}') == wire.Prompt()
 
 
 def test_the_order_of_keys_does_not_matter() -> None:
-    assert decode(b'{"message":"x","id":"1","type":"prompt"}') == wire.Prompt(id="1", message="x")
+    assert decode_command(b'{"message":"x","id":"1","type":"prompt"}') == wire.Prompt(id="1", message="x")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -53,6 +53,6 @@ def test_image_data_may_be_wrapped_in_lines(end: str) -> None:
     """rpc-063: a shell client sends what ``base64 FILE`` printed."""
     wrapped = end.join(["aGVs", "bG8=", ""])
     line = json.dumps({"type": "prompt", "images": [{"data": wrapped}, {"data": "aGVsbG8="}]}).encode()
-    command = decode(line)
+    command = decode_command(line)
     assert isinstance(command, wire.Prompt)
     assert [image.data for image in command.images] == [b"hello", b"hello"]
