@@ -49,20 +49,20 @@ async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerat
     problems += session.repairs if session is not None else []
     async with AsyncExitStack() as closing:
         recordings = closing.enter_context(ExitStack())  # closed last: they hear of the rest
-        conversation, found = _converse(resources, resolved, session)
+        conversation, agent, found = _converse(resources, resolved, session)
         closing.push_async_callback(conversation.aclose)
         refresh = ModelRefresh(conversation)
         closing.push_async_callback(refresh.aclose)
         conversation.read(refresh.watch, AssistantStart)
-        conversation.read(preparing(conversation.agent), ToolUseStart)
+        conversation.read(preparing(agent), ToolUseStart)
         if config.ext_trace or config.record:
             from zot.agent.recording.taps import attach  # few runs are traced
 
-            attach(conversation, recordings)
+            attach(conversation, agent, recordings)
         for text in (*problems, *found):
             conversation.emit(Diagnostic(text))
         await conversation.start_extensions()
-        for text in _unknown_tools(config.tools or (), conversation.agent.tools):
+        for text in _unknown_tools(config.tools or (), agent.tools):
             conversation.emit(Diagnostic(text))
         yield conversation
 
@@ -134,8 +134,10 @@ async def _session_and_model(resources: Resources) -> tuple[Session | None, Reso
 # --- the agent
 
 
-def _converse(resources: Resources, resolved: Resolved, session: Session | None) -> tuple[Conversation, Sequence[str]]:
-    """The conversation, not yet joined by extensions, and what there is to say about files on the way."""
+def _converse(
+    resources: Resources, resolved: Resolved, session: Session | None
+) -> tuple[Conversation, Agent, Sequence[str]]:
+    """The conversation, not yet joined by extensions, its agent, and what there is to say about files on the way."""
     config, values, front_end = resources.config, resources.settings.values, resources.front_end
     late: list[Conversation] = []  # workspace and extensions ask for the present once there is one
     resources.workspace.present = lambda: late[0].present
@@ -166,7 +168,7 @@ def _converse(resources: Resources, resolved: Resolved, session: Session | None)
         session.set_model(resolved.provider.id, resolved.model.id)
     if front_end.reader is not None:
         agent.readers.add(front_end.reader, *front_end.kinds)
-    return conversation, problems
+    return conversation, agent, problems
 
 
 def _builtin(config: RunConfig, settings: Settings, resources: Resources) -> list[Tool]:

@@ -68,7 +68,7 @@ class Conversation:
         self.home, self.settings, self.sessions = resources.home, resources.settings, resources.sessions
         self.catalog, self.auth, self.pool = resources.catalog, resources.auth, resources.pool
         self.workspace, self.skills = resources.workspace, resources.skills
-        self.agent = agent
+        self._agent = agent
         self.resolved = resolved
         self.session: Session | None = None
         self.launch = Launch(resources.config, resolved.provider.id)
@@ -83,35 +83,35 @@ class Conversation:
     def present(self) -> Present:
         return Present(
             provider=self.resolved.provider.id,
-            model=self.agent.model.id,
-            reasoning=self.agent.reasoning,
-            session_id=self.agent.session_id,
+            model=self._agent.model.id,
+            reasoning=self._agent.reasoning,
+            session_id=self._agent.session_id,
             session_file=str(self.session.path) if self.session is not None else "",
             directory=str(self.resources.workspace.cwd),
         )
 
     @property
     def busy(self) -> bool:
-        return self.agent.busy
+        return self._agent.busy
 
     @property
     def model(self) -> Model:
         """The catalogue row of the current model."""
-        return self.agent.model
+        return self._agent.model
 
     @property
     def gate(self) -> ConfirmGate | None:
         """Who asks before tools run; None when nobody is asked."""
-        return self.agent.gate if isinstance(self.agent.gate, ConfirmGate) else None
+        return self._agent.gate if isinstance(self._agent.gate, ConfirmGate) else None
 
     @property
     def context_tokens(self) -> int:
         """How much of the model's window the last prompt took; 0 when it is unknown."""
-        return self.agent.last_context_tokens
+        return self._agent.last_context_tokens
 
     def extension_of(self, tool: str) -> str:
         """The extension a tool belongs to; empty for zot's own."""
-        return str(getattr(self.agent.toolbox.get(tool), "extension", "") or "")
+        return str(getattr(self._agent.toolbox.get(tool), "extension", "") or "")
 
     @property
     def missing(self) -> str:
@@ -120,21 +120,21 @@ class Conversation:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return self.agent.messages
+        return self._agent.messages
 
     @property
     def unanswered(self) -> Message | None:
         """The user's last prompt if nothing followed it: its turn failed."""
-        return self.agent.unanswered
+        return self._agent.unanswered
 
     @property
     def cost(self) -> Usage:
         """Tokens and money of everything so far, a resumed session's past included."""
-        return self.agent.cost
+        return self._agent.cost
 
     def spent(self) -> Usage:
         """What this run used, without what a resumed session had used before."""
-        return self.agent.cost - self._spent_before
+        return self._agent.cost - self._spent_before
 
     def models(self) -> tuple[ModelInfo, ...]:
         """The models of the current provider."""
@@ -163,7 +163,7 @@ class Conversation:
             provider=present.provider,
             model=present.model,
             cwd=present.directory,
-            message_count=len(self.agent.messages),
+            message_count=len(self._agent.messages),
             busy=self.busy if busy is None else busy,
             usage=totals_of(self.cost),
         )
@@ -173,11 +173,11 @@ class Conversation:
     def read(self, reader: Reader, *kinds: type[AgentEvent]) -> Callable[[], None]:
         """Join the stream, behind those who are there: for these kinds of events, for what is shown if none is named.
         Call what comes back to leave it."""
-        return self.agent.readers.add(reader, *(kinds or SHOWN))
+        return self._agent.readers.add(reader, *(kinds or SHOWN))
 
     def emit(self, event: AgentEvent) -> None:
         """Emit an event that does not come from the agent's own work."""
-        self.agent.emit(event)
+        self._agent.emit(event)
 
     # --- talking
 
@@ -194,52 +194,52 @@ class Conversation:
 
         ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
         ``instead`` takes the place of a prompt that is still unanswered."""
-        return await self.agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
+        return await self._agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
 
     async def proceed(self) -> Outcome:
         """Continue from the transcript as it stands."""
-        return await self.agent.proceed()
+        return await self._agent.proceed()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
-        self.agent.steer(text, images)
+        self._agent.steer(text, images)
 
     def queue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Keep a prompt for later; whoever runs prompts takes it with ``take_queued``."""
-        self.agent.enqueue(text, images)
+        self._agent.enqueue(text, images)
 
     @property
     def queued(self) -> tuple[Prompt, ...]:
-        return self.agent.inputs.queued
+        return self._agent.inputs.queued
 
     @property
     def steering(self) -> tuple[Prompt, ...]:
-        return self.agent.inputs.steering
+        return self._agent.inputs.steering
 
     def take_queued(self) -> Prompt | None:
         """The oldest queued prompt, to be said next."""
-        return self.agent.take_queued()
+        return self._agent.take_queued()
 
     def take_back(self) -> Prompt | None:
         """The newest queued prompt, to be edited again."""
-        return self.agent.inputs.take_back()
+        return self._agent.inputs.take_back()
 
     def take_all(self) -> tuple[Prompt, ...]:
         """Everything that was steered or queued and not said yet, oldest first."""
-        self.agent.inputs.requeue_steering()
-        return self.agent.inputs.take_all()
+        self._agent.inputs.requeue_steering()
+        return self._agent.inputs.take_all()
 
     def abort(self) -> None:
         """End whatever runs; nothing happens when it is idle or ending already."""
-        self.agent.abort()
+        self._agent.abort()
 
     async def compact(self) -> str:
         """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing."""
-        return await self.agent.compact()
+        return await self._agent.compact()
 
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
-        self.agent.append(message)
+        self._agent.append(message)
 
     # --- extensions
 
@@ -260,7 +260,7 @@ class Conversation:
 
     async def start_extensions(self) -> None:
         """Start them and join them to the agent: from here on they see and may refuse everything."""
-        host, agent = self.resources.extensions, self.agent
+        host, agent = self.resources.extensions, self._agent
         if host is not None:
             host.run_tool = agent.run_tool
             host.on_tools_changed = self.refresh_tools
@@ -285,16 +285,16 @@ class Conversation:
         if not await self.find_extensions() or self.resources.extensions is None:
             return None
         stats = await self.resources.extensions.reload()
-        self.agent.rebuild_system()
+        self._agent.rebuild_system()
         return stats
 
     def refresh_tools(self) -> None:
         """The tools of this run as they are at this moment, for the next model call."""
-        self.agent.set_tools(self.resources.tools())
+        self._agent.set_tools(self.resources.tools())
 
     def read_settings(self) -> None:
         """What was changed in the settings and holds at once."""
-        self.agent.compact_at = self.settings.values.auto_compact_percent / 100
+        self._agent.compact_at = self.settings.values.auto_compact_percent / 100
 
     # --- another model
 
@@ -302,7 +302,7 @@ class Conversation:
         """How hard the model thinks, from the next model call on."""
         if level not in REASONING_LEVELS:
             raise UsageError(f'unknown reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
-        self.agent.reasoning = level
+        self._agent.reasoning = level
 
     async def use_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
         """Continue with another model, of the current provider or of another; transcript and cost stay.
@@ -326,8 +326,8 @@ class Conversation:
 
     def adopt(self, resolved: Resolved) -> Client:
         """Let this model answer; returns the previous client, for the caller to close."""
-        before = self.agent.client
-        self.agent.set_model(self.resources.client_for(resolved), resolved.model)
+        before = self._agent.client
+        self._agent.set_model(self.resources.client_for(resolved), resolved.model)
         self.resolved = resolved
         self.emit(ModelChanged(resolved.provider.id, resolved.model.id))
         for text in resolved.notices:
@@ -346,11 +346,11 @@ class Conversation:
         """Continue a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
         session = await self.resources.sessions.load(path)
         try:
-            self.agent.set_messages(hydrated(session.messages))
+            self._agent.set_messages(hydrated(session.messages))
         except BaseException:
             session.close()
             raise
-        self.agent.seed_cost(session.cumulative)
+        self._agent.seed_cost(session.cumulative)
         self._switch(session)
         return session
 
@@ -367,36 +367,36 @@ class Conversation:
     def clear(self, messages: Iterable[Message] = ()) -> None:
         """Drop the transcript, or begin with this one. A session stays as it is and the next one begins; the cost
         goes on counting."""
-        self.agent.set_messages(())
+        self._agent.set_messages(())
         present = self.present
         kept = self.session is not None
         self._switch(self.resources.sessions.create(present.provider, present.model) if kept else None)
         for message in messages:
-            self.agent.append(message)
+            self._agent.append(message)
 
     def begin_session(self) -> None:
         """An empty conversation with the same model, tools and extensions; cost and context begin at zero."""
         self.clear()
-        self.agent.seed_cost(Usage())
+        self._agent.seed_cost(Usage())
 
     def _switch(self, session: Session | None) -> None:
         """The previous session is complete on disk when the next one begins."""
-        self.emit(SessionEnded(self.agent.session_id, "session_switch"))
+        self.emit(SessionEnded(self._agent.session_id, "session_switch"))
         if self.session is not None:
             self.session.close()
         if session is not None:
             self._record(session)
         else:
-            self.agent.session_id = new_id()
-        self.emit(SessionStarted(self.agent.session_id))
+            self._agent.session_id = new_id()
+        self.emit(SessionStarted(self._agent.session_id))
 
     def _record(self, session: Session) -> None:
         """From now on this session is the first reader of the agent."""
         if self._stop_recording is not None:
             self._stop_recording()
         session.on_failure = lambda text, lost: self.emit(SessionFault(text, lost))
-        self._stop_recording = self.agent.readers.add(session.read, *RECORDED, first=True)
-        self.session, self.agent.session_id = session, session.id
+        self._stop_recording = self._agent.readers.add(session.read, *RECORDED, first=True)
+        self.session, self._agent.session_id = session, session.id
 
     # --- a second agent
 
@@ -407,7 +407,7 @@ class Conversation:
 
         It keeps no session, and what it spends counts here. ``tools`` None are those of this conversation; ``system``
         None is the prompt this one has at this moment."""
-        agent = self.agent
+        agent = self._agent
         text = agent.system_text() if system is None else system
         child = Agent(
             client=agent.client,
@@ -436,11 +436,11 @@ class Conversation:
 
     async def aclose(self) -> None:
         """Close in the order of what may be lost: the session first."""
-        self.emit(SessionEnded(self.agent.session_id, "shutdown"))
+        self.emit(SessionEnded(self._agent.session_id, "shutdown"))
         if self.session is not None:
             self.session.close()
         await self.resources.aclose()
-        await self.agent.client.aclose()
+        await self._agent.client.aclose()
 
     def _must_be_idle(self) -> None:
         if self.busy:

@@ -11,11 +11,12 @@ from zot.agent.conversation import Conversation
 from zot.agent.recording.frame_trace import TraceFile
 from zot.agent.recording.journal_file import JournalFile
 from zot.agent.recording.recorder import Recorder
+from zot.core.agent import Agent
 from zot.core.events import Diagnostic
 from zot.provider.providers import credential_variables
 
 
-def attach(conversation: Conversation, files: ExitStack) -> None:
+def attach(conversation: Conversation, agent: Agent, files: ExitStack) -> None:
     """Opens the files and begins to listen; ``files`` closes them, after everything else is closed."""
     config, host = conversation.resources.config, conversation.extensions
     traces = host.traces if host is not None else []
@@ -28,7 +29,7 @@ def attach(conversation: Conversation, files: ExitStack) -> None:
         recorder = Recorder(_file(config.record, "--record", conversation), sys.argv[1:], cwd)
         files.callback(recorder.close)
         traces.append(recorder.frame)
-        recorder.join(conversation.agent)
+        recorder.join(agent)
 
 
 def _file(path: str, flag: str, conversation: Conversation) -> JournalFile:
