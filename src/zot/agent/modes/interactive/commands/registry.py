@@ -71,12 +71,12 @@ _ELSEWHERE = {
     **{"config": "settings", "think": "reasoning", "effort": "reasoning", "usage": "cost", "reload": "reload-ext"},
 }
 
-_SHAPE = re.compile(r"/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?", re.DOTALL)
+_SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"
 
 
 def parse(text: str) -> tuple[str, str] | None:
     """Name (lower case) and arguments of a command, which ``/usr/bin`` is not. ``/skill:x y`` means ``skill``."""
-    match = _SHAPE.fullmatch(text.strip())
+    match = re.fullmatch(_SHAPE, text.strip())
     if match is None or (match[2] and match[1].lower() != "skill"):
         return None
     arguments = f"{match[2][1:]} {match[3] or ''}" if match[2] else match[3] or ""

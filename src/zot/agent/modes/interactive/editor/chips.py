@@ -13,7 +13,7 @@ from zot.provider.messages import ImageBlock
 from zot.tui.sanitize import one_line
 from zot.tui.text_buffer import Token, units_of
 
-_IMAGE_LABEL = re.compile(r"\[image #\d+\]")
+_IMAGE_LABEL = r"\[image #\d+\]"
 
 
 class Chip(Token):
@@ -71,7 +71,7 @@ class ChipMaker:
         left = list(images)
         units: list[str] = []
         position = 0
-        for match in _IMAGE_LABEL.finditer(text):
+        for match in re.finditer(_IMAGE_LABEL, text):
             if not left:
                 break
             units += [*units_of(text[position : match.start()]), self.image(left.pop(0))]

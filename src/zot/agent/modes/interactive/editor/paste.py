@@ -18,7 +18,7 @@ MAX_LINES = 10
 MAX_CHARACTERS = 1000
 _WORTH_A_CHIP = 5  # how much longer than its last part a path must be
 
-_WORD = re.compile(r"'[^']*'|\"[^\"]*\"|(?:\\.|[^\s\\'\"])+")
+_WORD = r"'[^']*'|\"[^\"]*\"|(?:\\.|[^\s\\'\"])+"
 _SHELL = frozenset("|;&$`<>")
 
 
@@ -47,7 +47,7 @@ def dropped_paths(text: str, chips: ChipMaker) -> list[str] | None:
         return None
     if whole := _existing(line):  # many terminals drop a path with spaces as it is
         return _alone(whole, chips)
-    words = list(_WORD.finditer(line))
+    words = list(re.finditer(_WORD, line))
     paths = [_existing(word.group()) for word in words]
     if not any(paths):
         return None

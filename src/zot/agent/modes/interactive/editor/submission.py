@@ -23,7 +23,7 @@ MAX_FILES = 16
 MAX_BYTES = 1 << 20
 MAX_IMAGE = 20 << 20
 
-_COMMAND = re.compile(r"/[A-Za-z0-9_:-]+(?:\s|\Z)")
+_COMMAND = r"/[A-Za-z0-9_:-]+(?:\s|\Z)"
 
 
 class Submitted(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Submitted(msgspec.Struct, frozen=True):
 def submission(units: Sequence[str]) -> Submitted | None:
     """What to send; None when there is nothing. Raises ZotError when an attached file cannot be sent."""
     plain = "".join(units)
-    if _COMMAND.match(plain) or plain.startswith("!"):
+    if re.match(_COMMAND, plain) or plain.startswith("!"):
         kept = [unit if isinstance(unit, Chip) and unit.content is None else str(unit) for unit in units]
         return _trimmed(expanded(kept), images_of(kept))
     chips = [unit for unit in units if isinstance(unit, Chip) and unit.content is not None]

@@ -7,12 +7,12 @@ import re
 from zot.provider.failures import error_details
 
 RETRYING = "; trying again in "
-_ANSWER = re.compile(rf"(.*?http \d+: )([{{\[].*?)({RETRYING}.*)?", re.DOTALL)
+_ANSWER = rf"(?s)(.*?http \d+: )([{{\[].*?)({RETRYING}.*)?"
 
 
 def in_words(text: str) -> str:
     """``anthropic: http 401: {…"message": "invalid x-api-key"…}`` becomes ``anthropic: http 401: invalid x-api-key``;
     anything else stays as it is."""
-    found = _ANSWER.fullmatch(text.strip())
+    found = re.fullmatch(_ANSWER, text.strip())
     message = error_details(found[2])[1] if found else ""
     return f"{found[1]}{message}{found[3] or ''}" if found and message else text

@@ -20,7 +20,7 @@ from zot.tui.width import cut, visible, wrap
 if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
-_NUMBERED = re.compile(r" *(\d+)\t(.*)")
+_NUMBERED = r" *(\d+)\t(.*)"
 _COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
 
 
@@ -115,7 +115,7 @@ def read_rows(
     footer: list[str] = []
     while lines and lines[-1].startswith(("... ", "[")) and len(lines) > 1 and lines[-1].endswith("]"):
         footer.insert(0, lines.pop())
-    old = [_NUMBERED.fullmatch(line) for line in lines]
+    old = [re.fullmatch(_NUMBERED, line) for line in lines]
     if lines and all(old):  # sessions of other programs carry their numbers in the text
         first = int(old[0][1]) if old[0] else first
         lines = [match[2] for match in old if match]
