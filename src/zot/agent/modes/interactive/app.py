@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ from zot.agent.modes.interactive.screen.notes import Notes
 from zot.agent.modes.interactive.screen.screen import Screen
 from zot.agent.modes.interactive.screen.status import Activity, AgentBar, Attention, StartingBar, StatusLine
 from zot.agent.modes.interactive.screen.transcript import Transcript
-from zot.agent.modes.interactive.surface import InteractiveSurface, Panels, Typing
+from zot.agent.modes.interactive.surface import InteractiveSurface, NoOwner, Panels, Typing
 from zot.agent.modes.interactive.turns import EarlyTurns, Speaking, Turns
 from zot.core.events import Diagnostic, SessionFault
 
@@ -53,7 +53,7 @@ class App:
         self.exit_code = 0
         self.leaving = asyncio.Event()
         self.lost: list[str] = []  # what to say about the session when the terminal is given back
-        self._early: list[str] | None = []
+        self._notices: list[str] = []  # of the start, shown below what was said before
         directory = Path(flags.cwd or os.getcwd()).absolute()
         keeps_sessions = not flags.no_session
 
@@ -72,7 +72,8 @@ class App:
         self._transcript = Transcript(desk, self._notes, self._activity, self._asking)
         self._asides = Asides(status, self._notes)
         self._editor = Editor()
-        self.turns: Speaking = EarlyTurns(desk.redraw)
+        self._early = EarlyTurns(desk.redraw)
+        self.turns: Speaking = self._early
         self._layout = self.screen.scene = Layout(
             desk,
             self._dialogs,
@@ -90,8 +91,9 @@ class App:
             self._dialogs,
             self._editor,
             self._asides,
+            self._transcript,
             self.turns,
-            Actions(self._commands.run, self.leave, self._expand, self.looks.replied),
+            Actions(self._commands.run, self.leave, self.looks.replied),
         )
         self.keyboard = Keyboard(terminal, self._keymap.press, self.screen.key_typed)
         self._around = self._editor.around = TerminalSurroundings(
@@ -101,6 +103,7 @@ class App:
         self._editor.on_steer = lambda submitted: self.turns.steer(submitted.text, submitted.images)
         self._commands.early = EarlyContext(
             desk=desk,
+            status=status,
             dialogs=self._dialogs,
             asides=self._asides,
             commands=self._commands,
@@ -129,28 +132,17 @@ class App:
     def _say(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         self.turns.submit(text, images)
 
-    def _expand(self) -> None:
-        """Boxes that still live unfold in place; what is settled is shown in full on a screen of its own."""
-        if self._transcript.tools_live:
-            self._transcript.fold()
-        else:
-            self._show_in_full()
-
-    _show_in_full: Callable[[], object] = staticmethod(lambda: None)  # nothing was said before the agent is there
-
     def leave(self, exit_code: int = 0) -> None:
         """End the mode: the turn is cancelled, the session saved, the terminal restored."""
         self.exit_code = self.exit_code or exit_code
         self.leaving.set()
 
-    # --- what the agent says
-
     def hear(self, event: AgentEvent) -> None:
-        """The reader of the conversation, from its first diagnostic on; what was said before is shown first."""
+        """The reader of the conversation, from its first diagnostic on."""
         if isinstance(event, SessionFault) and event.lost:
             self.lost.append(event.message)
-        if self._early is not None and isinstance(event, Diagnostic) and not event.of_extension:
-            self._early.append(event.text)
+        if isinstance(event, Diagnostic) and not event.of_extension and not self.turns.ready:
+            self._notices.append(event.text)
         else:
             self._transcript.hear(event)
 
@@ -161,7 +153,6 @@ class App:
         # Loaded here, after the first frame and the first keys.
         from zot.agent.modes.interactive.greeting import greet
 
-        early = self.turns
         self._read_settings(conversation)
         context = self._make_context(conversation)
         self._show(conversation)
@@ -170,28 +161,24 @@ class App:
         self.desk.spawn(greet(context))
         if self._flags.prompt:
             self._editor.insert(self._flags.prompt)
-        for text, images in early.said:
+        for text, images in self._early.said:
             self.turns.submit(text, images)
         self.desk.redraw()
 
     def _read_settings(self, conversation: Conversation) -> None:
         settings = conversation.settings
         self._around.agent_arrived(conversation)
-        self._join_extensions(conversation)
-        self.looks.settings_read(conversation.home, settings, conversation.extensions)
+        self._panels.owner = lambda: conversation.extensions or NoOwner()
+        self.looks.settings_read(conversation)
         self.desk.spawn(self.looks.watch())
         self._keymap.custom = CustomKeys(settings.values.keymap)
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
-
-    def _join_extensions(self, conversation: Conversation) -> None:
-        if conversation.extensions is not None:
-            self._panels.owner = conversation.extensions
 
     def _make_context(self, conversation: Conversation) -> Context:
         from zot.agent.modes.interactive.dialogs.confirm import Confirmations
 
         desk = self.desk
-        attention = Attention(desk.terminal, conversation.settings, conversation.workspace.cwd)
+        attention = Attention(desk.terminal, conversation)
         turns = Turns(
             conversation,
             desk,
@@ -220,32 +207,25 @@ class App:
             looks=self.looks,
             confirmations=confirmations,
             surface=self.surface,
-            find_extensions=lambda: self._find_extensions(conversation),
         )
         turns.on_failure = lambda outcome: desk.spawn(_rescue(context, outcome))
         return context
-
-    async def _find_extensions(self, conversation: Conversation) -> bool:
-        found = await conversation.find_extensions()
-        self._join_extensions(conversation)
-        return found
 
     def _show(self, conversation: Conversation) -> None:
         """What was said before, and the notices of the start."""
         transcript, messages = self._transcript, conversation.messages
         transcript.owner_of = conversation.extension_of
-        self._show_in_full = lambda: self.desk.spawn(self._view_in_full(conversation))
+        self._keymap.show_in_full = lambda: self.desk.spawn(self._show_in_full(conversation))
         if messages:
             from zot.agent.modes.interactive.editor.history import prompts_in
 
             transcript.show(messages)
             self._editor.history.begin_with(prompts_in(messages))
-        early, self._early = self._early, None
-        for text in (*(early or ()), *self._keymap.custom.problems):
+        for text in (*self._notices, *self._keymap.custom.problems):
             transcript.diagnose(text)
         self.screen.holding = False
 
-    async def _view_in_full(self, conversation: Conversation) -> None:
+    async def _show_in_full(self, conversation: Conversation) -> None:
         from zot.agent.modes.interactive.dialogs.viewers import ExpandedViewer
 
         if messages := conversation.messages:

@@ -29,7 +29,7 @@ async def greet(context: Context) -> None:
         await reload(context)
     if flags.resume and not flags.session and not flags.continue_:
         context.commands.run("/sessions")
-    elif conversation.resolved.missing:
+    elif conversation.missing:
         await _first_launch(context)
     elif conversation.settings.values.update_url:  # most people have no feed
         from zot.agent.modes.interactive import news

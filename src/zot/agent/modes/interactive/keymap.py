@@ -20,6 +20,7 @@ from zot.agent.modes.interactive.dialogs.dialog import Dialogs
 from zot.agent.modes.interactive.editor.editor import Editor
 from zot.agent.modes.interactive.screen.asides import Asides
 from zot.agent.modes.interactive.screen.desk import Desk
+from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.modes.interactive.turns import Speaking
 from zot.tui.keys import Key, KeyDecoder
 from zot.tui.terminal import Terminal
@@ -75,24 +76,32 @@ class Actions(NamedTuple):
 
     run_command: Callable[[str], None]
     leave: Callable[[], None]
-    expand: Callable[[], None]
     replied: Callable[[str], None]
 
 
 class Keymap:
-    """``turns`` is exchanged when the agent arrives; ``custom`` and ``slots`` come with the settings."""
+    """``turns`` is exchanged when the agent arrives, with whom come ``custom``, ``slots`` and ``show_in_full``."""
 
     def __init__(
-        self, desk: Desk, dialogs: Dialogs, editor: Editor, asides: Asides, turns: Speaking, actions: Actions
+        self,
+        desk: Desk,
+        dialogs: Dialogs,
+        editor: Editor,
+        asides: Asides,
+        transcript: Transcript,
+        turns: Speaking,
+        actions: Actions,
     ) -> None:
         self._desk = desk
         self._dialogs = dialogs
         self._editor = editor
         self._asides = asides
+        self._transcript = transcript
         self._actions = actions
         self.turns = turns
         self.custom = CustomKeys()
         self.slots: Callable[[], Mapping[str, str]] = dict[str, str]
+        self.show_in_full: Callable[[], object] = lambda: None
 
     def press(self, key: Key) -> None:
         """Hand a key to the part it belongs to."""
@@ -165,7 +174,11 @@ class Keymap:
         self.turns.take_back()
 
     def expand(self) -> None:
-        self._actions.expand()
+        """Boxes that still live unfold in place; what is settled is shown in full on a screen of its own."""
+        if self._transcript.tools_live:
+            self._transcript.fold()
+        else:
+            self.show_in_full()
 
     def repaint(self) -> None:
         self._desk.repaint()

@@ -7,9 +7,9 @@ disk, children are gone and the terminal is as it was.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zot.system.collector import wake
@@ -40,14 +40,14 @@ def run(flags: Flags) -> int:
         from zot.agent.console import say
 
         say(text)
-    if not terminal.closed and session is not None and session.exists():
+    if not terminal.closed and session and os.path.exists(session):
         from shlex import quote
 
-        print(f"to continue: zot -c, or zot --session {quote(str(session))}")
+        print(f"to continue: zot -c, or zot --session {quote(session)}")
     return exit_code
 
 
-async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, Path | None, list[str]]:
+async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str]]:
     """The exit code, the file of the session to continue, and what of it was lost."""
     app = make(flags, terminal)
     loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int,
         app.screen.close()
 
 
-async def _live(app: App, flags: Flags) -> Path | None:
+async def _live(app: App, flags: Flags) -> str:
     """Until it is over; the file of the session there was last."""
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, front_end = await asyncio.to_thread(_import_build, app)
@@ -82,7 +82,7 @@ async def _live(app: App, flags: Flags) -> Path | None:
         wake()
         await app.leaving.wait()
         await app.turns.stop()
-        return conversation.session.path if conversation.session is not None else None
+        return conversation.present.session_file
 
 
 def _import_build(app: App) -> tuple[Any, Any]:

@@ -108,23 +108,23 @@ class PanelDialog(Dialog[bool]):
             self.finish(True)
             return True
         for name, text in panel_keys(key):
-            self._panels.owner.panel_key(self.extension, self.panel.id, name, text)
+            self._panels.owner().panel_key(self.extension, self.panel.id, name, text)
         return True
 
 
 class Panels:
-    """``owner`` gets the keys; it is the host, once there is one."""
+    """``owner`` is who gets the keys: the host, once there is one."""
 
     def __init__(self, desk: Desk, dialogs: Dialogs) -> None:
         self._desk = desk
         self._dialogs = dialogs
-        self.owner: PanelOwner = NoOwner()
+        self.owner: Callable[[], PanelOwner] = NoOwner
         self._open: PanelDialog | None = None
 
     def open(self, extension: str, panel: Panel) -> None:
         old = self._open
         if old is not None and (old.extension, old.panel.id) != (extension, panel.id):
-            self.owner.panel_closed(old.extension, old.panel.id)
+            self.owner().panel_closed(old.extension, old.panel.id)
         if old is not None:
             old.finish(False)
         self._open = PanelDialog(extension, panel, self)
@@ -132,7 +132,7 @@ class Panels:
 
     async def _show(self, dialog: PanelDialog) -> None:
         if await self._dialogs.ask(dialog):
-            self.owner.panel_closed(dialog.extension, dialog.panel.id)
+            self.owner().panel_closed(dialog.extension, dialog.panel.id)
         if self._open is dialog:
             self._open = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.dialogs.picker import Picker
@@ -26,7 +27,7 @@ async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dia
         return False
     from zot.agent.extensions.loading.trust import undecided
 
-    found = undecided(conversation.workspace.cwd, host.trust)
+    found = undecided(Path(conversation.present.directory), host.trust)
     answer = await dialogs.ask(TrustDialog(found)) if found else None
     for extension in found:
         if answer == TRUST:

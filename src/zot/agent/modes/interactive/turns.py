@@ -39,11 +39,6 @@ class Speaking(Protocol):
     @property
     def busy(self) -> bool: ...
 
-    @property
-    def said(self) -> Sequence[tuple[str, Sequence[ImageBlock]]]:
-        """What still waits for an agent."""
-        ...
-
     def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Say it now, or when it is its turn."""
         ...
@@ -103,7 +98,6 @@ class Turns:
     """``on_failure`` gets a turn that ended in an error, ``on_end`` the seconds anything took."""
 
     ready = True
-    said = ()
 
     def __init__(
         self,
@@ -137,8 +131,8 @@ class Turns:
     def submit(self, text: str, images: Sequence[ImageBlock] = (), *, first_call: FirstCall | None = None) -> None:
         """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
         conversation = self._conversation
-        if conversation.resolved.missing:
-            self._status.error(conversation.resolved.missing)
+        if conversation.missing:
+            self._status.error(conversation.missing)
             self._editor.give_back([(text, images)])
         elif self.busy:
             conversation.queue(text, images)

@@ -14,4 +14,4 @@ def begin(context: Context, text: str) -> None:
     """The screen of a conversation in which nothing was said yet."""
     context.asides.clear()
     context.transcript.clear()
-    context.desk.status.ok(text)
+    context.status.ok(text)

@@ -8,7 +8,7 @@ from zot.tui.widgets.status_bar import tokens
 
 
 async def run(context: Context, arguments: str) -> None:
-    conversation, turns, status = context.conversation, context.turns, context.desk.status
+    conversation, turns, status = context.conversation, context.turns, context.status
     if not conversation.messages:
         raise ZotError("there is nothing to compact yet")
     before = conversation.context_tokens

@@ -5,7 +5,8 @@ A command takes what it needs from here and nothing from anywhere else; only the
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.asides import Asides
     from zot.agent.modes.interactive.screen.desk import Desk
     from zot.agent.modes.interactive.screen.looks import Looks
+    from zot.agent.modes.interactive.screen.status import StatusLine
     from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.agent.modes.interactive.surface import InteractiveSurface
     from zot.agent.modes.interactive.turns import Turns
@@ -31,6 +33,7 @@ class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):
     """Enough for a command that is run before the agent is there."""
 
     desk: Desk
+    status: StatusLine
     dialogs: Dialogs
     asides: Asides
     commands: Commands
@@ -39,8 +42,7 @@ class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Context(EarlyContext, frozen=True, kw_only=True):
-    """``typed`` is False when an extension runs the command in a person's place; ``find_extensions`` looks for some
-    where there were none when zot started."""
+    """``typed`` is False when an extension runs the command in a person's place."""
 
     conversation: Conversation
     flags: Flags
@@ -50,8 +52,15 @@ class Context(EarlyContext, frozen=True, kw_only=True):
     looks: Looks
     confirmations: Confirmations
     surface: InteractiveSurface
-    find_extensions: Callable[[], Awaitable[bool]]
     typed: bool = True
+
+    def session_file(self) -> Path | None:
+        """The file of this session, complete on disk; None while nothing is kept."""
+        session = self.conversation.session
+        if session is None:
+            return None
+        session.flush()
+        return session.path if session.path.exists() else None
 
     async def end_turn(self, doing: str) -> None:
         """Before a choice is applied that a running turn must not see: cancel it and wait."""

@@ -16,12 +16,8 @@ from zot.tui.width import cut, pad
 async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 
-    conversation = context.conversation
-    report = CostReport((), ())
-    if conversation.session is not None and conversation.session.path.exists():
-        conversation.session.flush()
-        report = await asyncio.to_thread(cost_of, conversation.session.path)
-    total = conversation.cost
+    path, total = context.session_file(), context.conversation.cost
+    report = await asyncio.to_thread(cost_of, path) if path is not None else CostReport((), ())
     await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width)))
 
 

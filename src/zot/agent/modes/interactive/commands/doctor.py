@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.context import Context
@@ -20,7 +21,7 @@ async def run(context: Context, arguments: str) -> None:
 
     conversation = context.conversation
     # In a thread: it looks at every file zot reads.
-    found = await asyncio.to_thread(report, conversation.home, conversation.workspace.cwd)
+    found = await asyncio.to_thread(report, conversation.home, Path(conversation.present.directory))
     running = [_described(status) for status in _extensions(context)]
 
     def render(theme: Theme, width: int) -> list[str]:

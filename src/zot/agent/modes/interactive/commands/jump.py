@@ -9,7 +9,6 @@ from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import ZotError
 
 if TYPE_CHECKING:
-    from zot.agent.conversation import Conversation
     from zot.core.session.history import Turn
 
 
@@ -17,7 +16,7 @@ async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.turn_picker import TurnPicker
     from zot.agent.modes.interactive.dialogs.viewers import TurnViewer
 
-    turns = await _turns(context.conversation)
+    turns = await _turns(context)
     if not turns:
         raise ZotError("there is nothing to jump to yet")
     found = [i for i, turn in enumerate(turns) if arguments.lower() in turn.prompt.text().lower()]
@@ -30,12 +29,10 @@ async def run(context: Context, arguments: str) -> None:
         await context.dialogs.ask(TurnViewer(turns, number, context.transcript.page, context.desk.terminal.write))
 
 
-async def _turns(conversation: Conversation) -> list[Turn]:
+async def _turns(context: Context) -> list[Turn]:
     """From the file, which also knows what compaction and resuming left out; without one, from memory."""
     from zot.core.session.history import turns_in, turns_of
 
-    session = conversation.session
-    if session is None or not session.path.exists():
-        return turns_in(list(enumerate(conversation.messages)))
-    session.flush()
-    return await asyncio.to_thread(turns_of, session.path)
+    if (path := context.session_file()) is None:
+        return turns_in(list(enumerate(context.conversation.messages)))
+    return await asyncio.to_thread(turns_of, path)

@@ -44,7 +44,7 @@ async def _provider(context: Context, typed: str) -> Provider | None:
     known = _logins(context.conversation, providers)
     method = await context.dialogs.ask(_method_picker(known))
     if method == "subscription":
-        context.desk.status.ok(_LATER)
+        context.status.ok(_LATER)
     if method != "key":
         return None
     chosen = await context.dialogs.ask(_provider_picker(known, providers))
@@ -106,8 +106,8 @@ async def _log_in(context: Context, provider: Provider, key: str) -> None:
     from zot.agent.modes.interactive.commands.model import use_model
     from zot.provider.auth.probe import probe_key, refusal
 
-    conversation, status = context.conversation, context.desk.status
-    same = provider.id == conversation.resolved.provider.id
+    conversation, status = context.conversation, context.status
+    same = provider.id == conversation.present.provider
     model = conversation.model.id if same else provider.default_model or _first_model(conversation, provider)
     status.ok(f"asking {provider.name} about the key …")
     try:
@@ -116,7 +116,7 @@ async def _log_in(context: Context, provider: Provider, key: str) -> None:
         raise ZotError(f"nothing was stored: {refusal(error)}") from error
     await context.end_turn("/login")
     conversation.auth.set_api_key(provider.id, key)
-    context.conversation.launch.forget_key(provider.id)
+    conversation.launch.forget_key(provider.id)
     if not model:
         status.ok(f"logged in to {provider.name}; choose a model with /model")
         return
@@ -131,7 +131,7 @@ def _endpoint(context: Context, provider: Provider, model: str, key: str) -> End
     from zot.provider.model import Model
 
     conversation = context.conversation
-    query = context.conversation.launch.query(provider.id, model)
+    query = conversation.launch.query(provider.id, model)
     known = conversation.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
     return endpoint_for(
         provider,

@@ -21,7 +21,7 @@ async def run(context: Context, arguments: str) -> None:
     if target and target not in known:
         raise UsageError(f"/logout {arguments}: expected one of {', '.join(dict.fromkeys(known))}")
     if not stored:
-        context.desk.status.ok("nothing is stored, so there is nothing to log out of")
+        context.status.ok("nothing is stored, so there is nothing to log out of")
         return
     target = target or await _choose(context) or ""
     if target:
@@ -52,9 +52,9 @@ async def _forget(context: Context, providers: list[str]) -> None:
     for provider in providers:
         conversation.auth.clear(provider)
     text = f"logged out of {', '.join(providers)}"
-    if conversation.resolved.provider.id in providers:
+    if conversation.present.provider in providers:
         await _drop_agent(context)
-    context.desk.status.ok(text + _still_set(conversation, providers))
+    context.status.ok(text + _still_set(conversation, providers))
 
 
 async def _drop_agent(context: Context) -> None:

@@ -67,7 +67,7 @@ async def use_model(context: Context, provider: str, model_id: str) -> None:
     await context.end_turn("/model")
     await conversation.use_model(model_id, provider)
     present = conversation.present
-    context.desk.status.ok(f"model: {present.model} ({present.provider})")
+    context.status.ok(f"model: {present.model} ({present.provider})")
     conversation.settings.save(provider=present.provider, model=present.model)
 
 
@@ -77,7 +77,7 @@ async def _refresh(context: Context, picker: ModelPicker) -> None:
 
     conversation, launch = context.conversation, context.conversation.launch
     providers = conversation.catalog.providers().values()
-    asked = targets(providers, conversation.auth, os.environ, in_use=conversation.resolved.provider.id)
+    asked = targets(providers, conversation.auth, os.environ, in_use=conversation.present.provider)
     if launch.base_url:  # an address typed by hand is not the provider's: not asked
         asked = [target for target in asked if target.provider.id != launch.provider]
     models = await refresh(conversation.pool, asked, conversation.home)

@@ -8,7 +8,7 @@ from zot.errors import ZotError
 
 
 def run(context: Context, arguments: str) -> None:
-    if context.conversation.session is None:
+    if not context.conversation.present.session_file:
         raise ZotError("/new needs sessions, and zot was started with --no-session; /clear starts over without one")
     context.conversation.begin_session()
     begin(context, "a new session begins; the previous one is in /sessions")

@@ -44,7 +44,7 @@ def apply(context: Context, level: Reasoning) -> None:
     conversation = context.conversation
     conversation.set_reasoning(level)
     conversation.settings.save(reasoning=level)
-    context.desk.status.ok(f"reasoning: {level}")
+    context.status.ok(f"reasoning: {level}")
 
 
 def levels(conversation: Conversation) -> list[str]:

@@ -26,8 +26,8 @@ async def run(context: Context, arguments: str) -> None:
         await reload(context)
         return
     await context.end_turn("/reload-ext")
-    if not await context.find_extensions():  # there were none when zot started; perhaps there are by now
-        context.desk.status.ok("there are no extensions")
+    if not await context.conversation.find_extensions():  # there were none when zot started; perhaps there are by now
+        context.status.ok("there are no extensions")
         return
     await ask_about_trust(context.conversation, context.flags, context.dialogs)
     await reload(context)
@@ -35,12 +35,12 @@ async def run(context: Context, arguments: str) -> None:
 
 async def reload(context: Context) -> None:
     """Without a question; says what came of it."""
-    conversation, status = context.conversation, context.desk.status
+    conversation, status = context.conversation, context.status
     status.ok("reloading extensions …")
     stats = await conversation.reload_extensions()
     if stats is None:
         return
-    context.looks.settings_read(conversation.home, conversation.settings, conversation.extensions)  # themes, too
+    context.looks.settings_read(conversation)  # extensions bring themes
     text = counts(stats)
     if stats.errors:
         status.error(text)

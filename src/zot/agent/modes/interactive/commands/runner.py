@@ -77,8 +77,7 @@ class Commands:
 
     async def _run_extensions(self, name: str, arguments: str) -> None:
         context = await self._context(typed=True)
-        if (host := context.conversation.extensions) is not None:
-            _heed(context, await host.run_command(name, arguments))
+        _heed(context, await context.conversation.run_command(name, arguments))
 
     async def _context(self, typed: bool) -> Context:
         context = await asyncio.shield(self._arrived)
@@ -103,8 +102,8 @@ class Commands:
 
     def of_extensions(self) -> list[tuple[str, str]]:
         """Name and description of each extension command, by name; without a description the extension is named."""
-        host = self._arrived.result().conversation.extensions if self._arrived.done() else None
-        infos = sorted(host.commands(), key=lambda info: info.name) if host is not None else []
+        known = self._arrived.result().conversation.commands() if self._arrived.done() else []
+        infos = sorted(known, key=lambda info: info.name)
         return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
 
     def slash_commands(self) -> Sequence[SlashCommand]:

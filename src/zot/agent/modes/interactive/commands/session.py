@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.context import Context
-from zot.agent.modes.interactive.commands.sessions import summaries, switch_session
+from zot.agent.modes.interactive.commands.sessions import show_session, summaries, switch_session
 from zot.errors import UsageError, ZotError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ async def _export(context: Context, path: str) -> None:
 
     session = _saved(context.conversation, "export")
     written = await asyncio.to_thread(export_session, session.path, path or default_destination())
-    context.desk.status.ok(f"exported to {written}; tool output in it may contain secrets")
+    context.status.ok(f"exported to {written}; tool output in it may contain secrets")
 
 
 async def _import(context: Context, path: str) -> None:
@@ -73,30 +73,27 @@ async def _import(context: Context, path: str) -> None:
     conversation = context.conversation
     if not path:
         raise UsageError("/session import needs the path of a .zotsession file")
-    if conversation.session is None:
+    if not conversation.present.session_file:
         raise ZotError("/session import: sessions are off (--no-session)")
     await context.end_turn("/session import")
     new = await asyncio.to_thread(import_session, conversation.sessions, path)
     await switch_session(context, new)
-    context.desk.status.ok("imported as a new session of this directory")
+    context.status.ok("imported as a new session of this directory")
 
 
 async def _fork(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.turn_picker import TurnPicker
-    from zot.core.session.copies import fork_at
     from zot.core.session.history import turns_of
 
-    conversation = context.conversation
-    session = _saved(conversation, "fork")
+    session = _saved(context.conversation, "fork")
     turns = await asyncio.to_thread(turns_of, session.path)
     chosen = await context.dialogs.ask(TurnPicker("branch off before", turns))
     if chosen is None:
         return
     await context.end_turn("/session fork")
-    branch = await asyncio.to_thread(fork_at, conversation.sessions, session.path, turns[chosen].row)
-    await switch_session(context, branch)
+    await show_session(context, await context.conversation.fork(turns[chosen].row))
     context.editor.set_text(turns[chosen].prompt.text())
-    context.desk.status.ok(f"branched off before prompt #{chosen + 1}; its text is in the editor")
+    context.status.ok(f"branched off before prompt #{chosen + 1}; its text is in the editor")
 
 
 async def _tree(context: Context, arguments: str) -> None:
@@ -106,18 +103,15 @@ async def _tree(context: Context, arguments: str) -> None:
     from zot.tui.sanitize import sanitize
     from zot.tui.widgets.select_list import Choice
 
-    conversation = context.conversation
-    current = conversation.session.id if conversation.session is not None else ""
-    found = branches(await summaries(conversation))
+    present = context.conversation.present
+    found = branches(await summaries(context.conversation))
     rows = [  # branches often have the same title: how long and how old they are tells them apart
         Choice(s.path, sanitize(line).replace("\n", " "), f"{s.messages} msgs · {age(s.modified)}")
-        for s, line in zip((branch.summary for branch in found), tree_lines(found, current), strict=True)
+        for s, line in zip((branch.summary for branch in found), tree_lines(found, present.session_id), strict=True)
     ]
-    here = str(conversation.session.path) if conversation.session is not None else ""
-    chosen = await context.dialogs.ask(
-        Picker("branches of this directory", rows, selected=here, empty="no sessions yet")
-    )
-    if chosen and chosen != here:
+    picker = Picker("branches of this directory", rows, selected=present.session_file, empty="no sessions yet")
+    chosen = await context.dialogs.ask(picker)
+    if chosen and chosen != present.session_file:
         await switch_session(context, Path(chosen))
 
 
@@ -128,4 +122,4 @@ async def _rename(context: Context, title: str) -> None:
     title = title or await context.dialogs.ask(TextPrompt("title of this session", text=session.meta.title)) or ""
     if title:
         session.rename(title)
-        context.desk.status.ok(f"this session is now called {title}")
+        context.status.ok(f"this session is now called {title}")

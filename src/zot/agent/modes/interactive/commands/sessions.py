@@ -34,8 +34,8 @@ async def _list(
     from zot.agent.modes.interactive.dialogs.sessions_list import SessionsList
 
     chosen = like.list.chosen if like is not None else None
-    current = str(conversation.session.path) if conversation.session is not None else ""
     found = await summaries(conversation, everywhere=everywhere)
+    current = conversation.present.session_file
     return SessionsList(found, current, everywhere=everywhere, selected=chosen.value if chosen else "")
 
 
@@ -46,9 +46,9 @@ async def _change(context: Context, act: Act) -> None:
             await _rename(context.conversation, Path(act.path), act.title)
         elif act.kind == "delete" and await _sure(context, act):
             await _delete(context.conversation, Path(act.path))
-            context.desk.status.ok("deleted")
+            context.status.ok("deleted")
     except ZotError as error:
-        context.desk.status.error(str(error))
+        context.status.error(str(error))
 
 
 async def _sure(context: Context, act: Act) -> bool:
@@ -72,7 +72,7 @@ async def _rename(conversation: Conversation, path: Path, title: str) -> None:
 
 async def _delete(conversation: Conversation, path: Path) -> None:
     """Under its lock, so that nobody loses what they are writing."""
-    if conversation.session is not None and conversation.session.path == path:
+    if conversation.present.session_file == str(path):
         raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
     session = await conversation.sessions.load(path)
     try:
@@ -85,20 +85,25 @@ async def _delete(conversation: Conversation, path: Path) -> None:
 
 async def switch_session(context: Context, path: Path) -> None:
     """Continue a stored conversation: it is shown, and its own model is used where possible."""
-    conversation, transcript, status = context.conversation, context.transcript, context.desk.status
-    if conversation.session is not None and conversation.session.path == path:
-        status.ok("you are already in this session")
+    if context.conversation.present.session_file == str(path):
+        context.status.ok("you are already in this session")
         return
     await context.end_turn("/sessions")
     try:
-        session = await conversation.open_session(path)
+        session = await context.conversation.open_session(path)
     except SessionLocked:
         await _branch_instead(context, path)
-        return
+    else:
+        await show_session(context, session)
+
+
+async def show_session(context: Context, session: Session) -> None:
+    """What was said in the session that was just opened, and what had to be repaired; its model answers from now on."""
+    transcript = context.transcript
     context.asides.clear()
     transcript.clear()
     transcript.show(session.messages)
-    status.ok(f"resumed: {len(session.messages)} messages")
+    context.status.ok(f"resumed: {len(session.messages)} messages")
     for repair in session.repairs:
         transcript.diagnose(repair)
     await _restore_model(context, session)

@@ -90,7 +90,7 @@ async def _open_row(context: Context, key: str) -> None:
         else:
             await _shortcuts(context)
     except ZotError as error:
-        context.desk.status.error(str(error))
+        context.status.error(str(error))
 
 
 def _turn(context: Context, row: Row) -> None:
@@ -101,7 +101,7 @@ def _turn(context: Context, row: Row) -> None:
     settings.save(**{row.key: value})
     if row.apply is not None:
         row.apply(context)
-    context.desk.status.ok(f"{row.label}: {_shown(value)}")
+    context.status.ok(f"{row.label}: {_shown(value)}")
 
 
 async def _theme(context: Context) -> None:
@@ -123,7 +123,7 @@ async def _theme(context: Context) -> None:
         return
     looks.choose(chosen)
     settings.save(theme=None if chosen == "auto" else chosen)
-    context.desk.status.ok(f"colour theme: {one_line(chosen)}")
+    context.status.ok(f"colour theme: {one_line(chosen)}")
 
 
 async def _shortcuts(context: Context) -> None:

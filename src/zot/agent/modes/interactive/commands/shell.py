@@ -43,7 +43,7 @@ async def _work(context: Context, command: str) -> None:
     except ToolError as error:
         result = text_result(str(error), is_error=True)
     except asyncio.CancelledError:
-        context.desk.status.ok("cancelled")
+        context.status.ok("cancelled")
         raise
     finally:
         hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))

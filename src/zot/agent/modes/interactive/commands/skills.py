@@ -22,7 +22,7 @@ async def run(context: Context, arguments: str) -> None:
     from zot.agent.modes.interactive.dialogs.picker import Picker
 
     if context.flags.no_skills:
-        context.desk.status.ok("zot was started without skills (--no-skill)")
+        context.status.ok("zot was started without skills (--no-skill)")
         return
     skills, selected = found_skills(context.conversation), arguments
     for problem in skills.problems:
@@ -49,7 +49,7 @@ def found_skills(conversation: Conversation) -> Skills:
         from zot.agent.extensions.loading.bundled_skills import skill_files
 
         extra = skill_files(conversation.extensions.plan().entries)[0]
-    return discover(conversation.workspace.cwd, conversation.home, Path(os.path.expanduser("~")), extra)
+    return discover(Path(conversation.present.directory), conversation.home, Path(os.path.expanduser("~")), extra)
 
 
 def _choices(skills: Skills) -> list[Choice]:
@@ -72,7 +72,7 @@ async def _read(context: Context, skill: Skill) -> None:
     try:
         body = visible(sanitize(skill.body()))
     except OSError as error:
-        context.desk.status.error(f"skill {skill.name}: {error.strerror or error}")
+        context.status.error(f"skill {skill.name}: {error.strerror or error}")
         return
     view = TextView(
         one_line(skill.name), lambda theme, width: markdown.render(body, context.desk.painter, width), most=16

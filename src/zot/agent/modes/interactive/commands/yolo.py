@@ -7,8 +7,6 @@ from zot.agent.modes.interactive.commands.context import Context
 
 def run(context: Context, arguments: str) -> None:
     if context.confirmations.allow_all():
-        context.desk.status.ok("no more questions: every tool runs without confirmation from now on")
+        context.status.ok("no more questions: every tool runs without confirmation from now on")
     else:
-        context.desk.status.ok(
-            "nothing was being asked: zot runs tools without confirmation unless started with --no-yolo"
-        )
+        context.status.ok("nothing was being asked: zot runs tools without confirmation unless started with --no-yolo")

@@ -151,10 +151,10 @@ class Confirmations:
 
     ``gate`` is the gate of ``--no-yolo``, None when nothing is asked; ``cancel`` ends the turn."""
 
-    def __init__(self, desk: Desk, dialogs: Dialogs, gate: object, cancel: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, dialogs: Dialogs, gate: ConfirmGate | None, cancel: Callable[[], None]) -> None:
         self._desk = desk
         self._dialogs = dialogs
-        self._gate = gate if isinstance(gate, ConfirmGate) else None
+        self._gate = gate
         self._cancel = cancel
         if self._gate is not None:
             self._gate.confirmer = self

@@ -19,9 +19,8 @@ from zot.tui.markdown import Painter
 from zot.tui.theme import Theme, built_in
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.screen.notes import Notes
-    from zot.agent.settings import Settings
     from zot.agent.themes import ThemeChoice, Themes
     from zot.tui.terminal import Terminal
 
@@ -79,13 +78,14 @@ class Looks:
         """Every theme there is; none before the settings are read."""
         return self._shelf.choices() if self._shelf is not None else ()
 
-    def settings_read(self, home: Path, settings: Settings, extensions: ExtensionHost | None) -> None:
+    def settings_read(self, conversation: Conversation) -> None:
         """Home, settings and extensions say which themes there are, and which one is wanted."""
         from zot.agent.themes import Themes, wanted
 
-        self._shelf = Themes(home, extensions.plan().entries if extensions is not None else ())
-        self._images = settings.values.inline_images_enabled
-        self.choose(wanted(self._asked_for, os.environ, settings.values.theme))
+        extensions, values = conversation.extensions, conversation.settings.values
+        self._shelf = Themes(conversation.home, extensions.plan().entries if extensions is not None else ())
+        self._images = values.inline_images_enabled
+        self.choose(wanted(self._asked_for, os.environ, values.theme))
 
     # --- the terminal's background
 

@@ -16,7 +16,6 @@ from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.agent.settings import Settings
     from zot.tui.terminal import Terminal
 
 _ERROR_ROWS = 4
@@ -79,7 +78,7 @@ class StartingBar:
         self._directory = directory
 
     def lines(self, theme: Theme, width: int) -> list[str]:
-        return StatusBar(model="starting…", place=place(self._directory)).lines(theme, width)
+        return StatusBar(model="starting…", place=place(str(self._directory))).lines(theme, width)
 
 
 class AgentBar:
@@ -107,7 +106,7 @@ class AgentBar:
             model=self._model(),
             stats=self._stats(),
             tags=("yolo mode disabled",) if self._confirming() else (),
-            place=place(self._conversation.workspace.cwd, self._attention.branch),
+            place=place(self._conversation.present.directory, self._attention.branch),
         ).lines(theme, width)
 
     def _model(self) -> str:
@@ -150,8 +149,8 @@ def _context(conversation: Conversation, *, compacting: bool) -> tuple[Stat, ...
     return (Stat(f"{percent:.1f}%/{tokens(window)}{auto}", role),)
 
 
-def place(directory: Path, branch: str = "") -> str:
-    return one_line(home_as_tilde(str(directory)) + (f" ({branch})" if branch else ""))
+def place(directory: str, branch: str = "") -> str:
+    return one_line(home_as_tilde(directory) + (f" ({branch})" if branch else ""))
 
 
 def home_as_tilde(path: str) -> str:
@@ -162,12 +161,12 @@ def home_as_tilde(path: str) -> str:
 class Attention:
     """The window is named after the directory, a long turn ends with a bell; ``branch`` is the one we are on."""
 
-    def __init__(self, terminal: Terminal, settings: Settings, directory: Path) -> None:
+    def __init__(self, terminal: Terminal, conversation: Conversation) -> None:
         self._terminal = terminal
-        self._settings = settings
-        self._directory = directory
+        self._settings = conversation.settings
+        self._directory = directory = Path(conversation.present.directory)
         self.branch = branch_of(directory)
-        if settings.values.terminal_title:
+        if self._settings.values.terminal_title:
             terminal.title(f"zot: {directory.name or directory}")
 
     def turn_ended(self, seconds: float) -> None:
