@@ -1,0 +1,1 @@
+"""Attacks on zot, each through its real boundary; ``make attack`` runs them all."""
