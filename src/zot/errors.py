@@ -22,6 +22,7 @@ and on its fields instead of matching text::
     ├── SessionError
     │   ├── SessionCorrupt
     │   └── SessionLocked
+    ├── OutputFailed                stdout cannot be written: a full disk, say
     ├── AgentBusy                   a second prompt while one is running
     ├── StepLimitReached            --max-steps
     ├── CostLimitReached            --max-cost
@@ -132,6 +133,10 @@ class SessionCorrupt(SessionError):
 
 class SessionLocked(SessionError):
     """Another process writes this session."""
+
+
+class OutputFailed(ZotError):
+    """The answer is there, and stdout does not take it."""
 
 
 class AgentBusy(ZotError):

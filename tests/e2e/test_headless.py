@@ -220,6 +220,18 @@ def test_a_closed_stdout_ends_the_run_quietly_with_141(zot: Zot, serve) -> None:
     assert running.stderr.read() == b""
 
 
+@pytest.mark.parametrize("words", [("-p", "go"), ("--json", "go"), ("--stream", "go"), ("docs",), ("--help",)])
+def test_an_output_that_cannot_be_written_is_one_line_and_exit_1(zot: Zot, serve, words: tuple[str, ...]) -> None:
+    """A full disk behind stdout: no traceback, no silent success."""
+    serve([Say("an answer")])
+    argv = zot.argv([*words, *zot.endpoint(len(words) == 2)])
+    with open("/dev/full", "wb") as full:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": full, "stderr": subprocess.PIPE}
+        done = subprocess.run(argv, **pipes, cwd=zot.project, env=zot.env(), timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "zot: cannot write to stdout: No space left on device\n"
+
+
 def test_a_signal_ends_a_run_whose_reader_is_stuck(zot: Zot, serve) -> None:
     server = serve([Say("word " * 100_000)])
     running = zot.start("--json", "go")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+from zot.errors import OutputFailed
+
 # The sanitizer is imported where something is said or shown: a quiet run into a pipe never needs it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class Stdout:
         self.is_terminal = os.isatty(fd)
 
     def write(self, data: bytes) -> None:
-        """Write everything, or raise StdoutClosed."""
+        """Write everything, or raise StdoutClosed when nobody reads and OutputFailed when it cannot be written."""
         view = memoryview(data)
         self.writing = True
         self.writes += 1
@@ -64,6 +66,8 @@ class Stdout:
             raise StdoutClosed from error
         except BlockingIOError:
             self._write_slowly(view)
+        except OSError as error:
+            raise OutputFailed(f"cannot write to stdout: {error.strerror or error}") from error
         finally:
             self.writing = False
 

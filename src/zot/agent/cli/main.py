@@ -34,7 +34,9 @@ RESERVED = (
 def run(argv: list[str]) -> int:
     """The exit code of one command line."""
     try:
-        return _dispatch(argv)
+        code = _dispatch(argv)
+        sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
+        return code
     except UsageError as error:
         return _fail(f"{error} (see zot --help)")
     except ZotError as error:
@@ -44,6 +46,11 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return 141
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _silence_stdout()
+        return _fail(f"cannot write to stdout: {error.strerror or error}")
 
 
 def _dispatch(argv: list[str]) -> int:
