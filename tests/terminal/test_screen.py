@@ -435,3 +435,19 @@ def test_no_row_of_chinese_or_japanese_begins_with_closing_punctuation(
     rows = [row for row in stripped if row and ord(row[0]) >= 0x3000]
     assert "".join(rows) == said
     assert not [row for row in rows if row[0] in "。、，．）」』】！？：；"], rows
+
+
+def test_a_session_that_cannot_be_saved_is_reported_at_once_and_when_leaving(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    serve([Say("the answer")])
+    sessions = zot.home / "zot" / "sessions"
+    sessions.parent.mkdir(exist_ok=True)
+    sessions.write_text("not a directory")
+    terminal = open_zot(columns=300)
+    terminal.submit("a question")
+    terminal.wait_for("the answer")
+    terminal.wait_for("tries again with each message")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    assert "could not be saved and are lost" in terminal.everything
