@@ -14,7 +14,7 @@ import msgspec
 
 import zot
 
-_LINE = re.compile(r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$", re.MULTILINE)
+_LINE = r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$"
 _NOT_TOPICS = ("decisions",)
 
 
@@ -36,7 +36,7 @@ def index_path() -> Path:
 
 
 def pages() -> list[Page]:
-    return [Page(*match) for match in _LINE.findall(index_path().read_text("utf-8"))]
+    return [Page(*match) for match in re.findall(_LINE, index_path().read_text("utf-8"), re.MULTILINE)]
 
 
 def run(argv: list[str]) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.extkit.schema import example
 from zot.agent.extkit.script_host import ScriptHost
+from zot.agent.extkit.tool_schema import example
 from zot.agent.extkit.transcript import Asking, Kind, Question, kind_of, name_of
 from zot.agent.extkit.verdicts import Verdicts
 from zot.wire import limits

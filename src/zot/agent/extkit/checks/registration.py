@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from zot.agent.extkit.run import Run
-from zot.agent.extkit.schema import problems
+from zot.agent.extkit.tool_schema import problems
 from zot.agent.extkit.verdicts import Check
 from zot.wire.codec import encode
 from zot.wire.frames import CLASSIC_EVENTS, EXPOSURES, INTERCEPTS, LATER_EVENTS, REPLAYS, Frame, RegisterTool

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zot.agent.extkit.schema import example, problems
+from zot.agent.extkit.tool_schema import example, problems
 
 
 @pytest.mark.parametrize(
