@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -16,7 +16,7 @@ from zot.errors import ZotError
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
     from zot.agent.conversation import Conversation
-    from zot.agent.modes.interactive.commands.runner import Commands
+    from zot.agent.modes.interactive.commands.registry import Command
     from zot.agent.modes.interactive.dialogs.confirm import Confirmations
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
     from zot.agent.modes.interactive.editor.editor import Editor
@@ -27,6 +27,18 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.agent.modes.interactive.surface import InteractiveSurface
     from zot.agent.modes.interactive.turns import Turns
+
+
+class Commands(Protocol):
+    """The commands there are; ``runner`` has them."""
+
+    def run(self, text: str) -> None:
+        """As if it had been typed."""
+        ...
+
+    def offered(self) -> list[Command]: ...
+
+    def of_extensions(self) -> list[tuple[str, str]]: ...
 
 
 class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,6 +64,15 @@ COMMANDS: list[Command] = [
     Command(name="exit", summary="leave zot", aliases=("quit",), early=True),
 ]
 
+# What may follow ``/session``; people also type it as a command of its own.
+SESSION_OPERATIONS = {
+    "export": "write it to a .zotsession file",
+    "import": "import a .zotsession file and switch to it",
+    "fork": "branch off before an earlier prompt",
+    "tree": "see the branches and switch",
+    "rename": "give it a title",
+}
+
 # What people type who know other agents.
 _ELSEWHERE = {
     **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "undo": "session fork"},
@@ -90,9 +99,7 @@ def find(name: str) -> Command | None:
 
 def meant(name: str) -> str:
     """The advice for a name that is almost one of these, or that another agent uses."""
-    from zot.agent.modes.interactive.commands.session import OPERATIONS
-
-    if known := f"session {name}" if name in OPERATIONS else _ELSEWHERE.get(name):
+    if known := f"session {name}" if name in SESSION_OPERATIONS else _ELSEWHERE.get(name):
         return f"; did you mean /{known}?"
     close = nearest(name, (command.name for command in COMMANDS if not command.hidden))
     return f"; did you mean /{close}?" if close else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.context import Context
+from zot.agent.modes.interactive.commands.registry import SESSION_OPERATIONS
 from zot.agent.modes.interactive.commands.sessions import show_session, summaries, switch_session
 from zot.errors import UsageError, ZotError
 
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.session.session import Session
     from zot.tui.widgets.select_list import Choice
-
-OPERATIONS = {
-    "export": "write it to a .zotsession file",
-    "import": "import a .zotsession file and switch to it",
-    "fork": "branch off before an earlier prompt",
-    "tree": "see the branches and switch",
-    "rename": "give it a title",
-}
 
 
 async def run(context: Context, arguments: str) -> None:
@@ -38,14 +31,13 @@ def complete(context: Context, typed: str) -> list[Choice]:
     """What the editor offers after ``/session``."""
     from zot.tui.widgets.select_list import Choice
 
-    return [Choice(name, name, text) for name, text in OPERATIONS.items()]
+    return [Choice(name, name, text) for name, text in SESSION_OPERATIONS.items()]
 
 
 async def _choose(context: Context) -> str | None:
     from zot.agent.modes.interactive.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
 
-    return await context.dialogs.ask(Picker("session", [Choice(name, name, text) for name, text in OPERATIONS.items()]))
+    return await context.dialogs.ask(Picker("session", complete(context, "")))
 
 
 def _saved(conversation: Conversation, what: str) -> Session:

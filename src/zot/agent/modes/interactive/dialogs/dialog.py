@@ -110,8 +110,3 @@ class Dialogs:
             dialog.finish(None)
         self._changed()
         return True
-
-    def close_all(self, rank: int = NORMAL) -> None:
-        for dialog in self._open:
-            if dialog.rank <= rank:
-                dialog.finish(None)

@@ -32,11 +32,6 @@ class Pages:
     def go(self, top: int) -> None:
         self.top = min(max(top, 0), max(self.count - self.height, 0))
 
-    def reveal(self, row: int) -> None:
-        """Move only if the row is out of sight."""
-        if not self.top <= row < self.top + self.height:
-            self.go(row - self.height // 3)
-
     def key(self, key: Key) -> bool:
         steps = {"up": -1, "down": 1, "k": -1, "j": 1, "pageup": -self.height, "pagedown": self.height}
         steps |= {"space": self.height, "b": -self.height, "ctrl+u": -self.height // 2, "ctrl+d": self.height // 2}
