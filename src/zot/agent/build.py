@@ -164,10 +164,10 @@ def _converse(
     )
     conversation = Conversation(resources, agent, resolved, session)
     late.append(conversation)
-    if session is not None:
-        session.set_model(resolved.provider.id, resolved.model.id)
     if front_end.reader is not None:
         agent.readers.add(front_end.reader, *front_end.kinds)
+    if session is not None:
+        session.set_model(resolved.provider.id, resolved.model.id)  # a resumed one writes it, and may say it cannot
     return conversation, agent, problems
 
 

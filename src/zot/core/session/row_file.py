@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,8 +40,36 @@ class RowWriter:
     def sync(self) -> None:
         os.fsync(self.fd)
 
+    def is_at(self, path: Path) -> bool:
+        """Whether this name still leads to the file that is written; only a name that surely does not counts."""
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(self.fd))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+
+    def copy_to(self, path: Path) -> RowWriter:
+        """All of it in a new file, whose writer comes back; raises OSError, and then nothing is left of it."""
+        copy = create_file(path)
+        try:
+            offset = 0
+            while data := os.pread(self.fd, _PIECE, offset):
+                offset += len(data)
+                while data:
+                    data = data[os.write(copy.fd, data) :]
+            copy._torn = self._torn
+            return copy
+        except BaseException:
+            copy.close()
+            path.unlink(missing_ok=True)
+            raise
+
     def close(self) -> None:
         os.close(self.fd)
+
+
+_PIECE = 1024 * 1024
 
 
 def create_file(path: Path) -> RowWriter:
@@ -56,6 +85,12 @@ def create_file(path: Path) -> RowWriter:
         path.unlink(missing_ok=True)
         raise
     return RowWriter(fd)
+
+
+def free_name(path: Path) -> Path:
+    """This path, or the next one like it that nothing has: ``a.jsonl``, ``a-2.jsonl``, …"""
+    names = (path if n == 1 else path.with_name(f"{path.stem}-{n}{path.suffix}") for n in count(1))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def open_file(path: Path) -> RowWriter:

@@ -1,7 +1,8 @@
 """One session: the first reader of a running agent, and the transcript as it was when the file was opened.
 
 The file is created at the first message, never earlier. When a call returns, its row is in the file; a row that
-could not be written waits in memory and goes first next time, and the failure is told once.
+could not be written waits in memory and goes first next time, and the failure is told once. A file that was deleted or
+replaced by somebody else is written again, whole: its descriptor still has everything.
 """
 
 from __future__ import annotations
@@ -36,7 +37,16 @@ from zot.core.session.records import (
     message_row,
     outcome_row,
 )
-from zot.core.session.row_file import NO_ROW, RowWriter, bad_path, create_file, keep_aside, open_file, read_lines
+from zot.core.session.row_file import (
+    NO_ROW,
+    RowWriter,
+    bad_path,
+    create_file,
+    free_name,
+    keep_aside,
+    open_file,
+    read_lines,
+)
 from zot.core.tool import ToolResult
 from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Message, ToolCallBlock, Usage
@@ -162,12 +172,18 @@ class Session:
         try:
             self.flush()
             if self._begun and (self._waiting or self._failing):
-                what = f"{len(self._waiting)} records" if self._waiting else "the last records"
-                self._tell(f"{what} of session {self.path} could not be saved and are lost", lost=True)
+                self._tell(self._loss(), lost=True)
         finally:
             if self._writer is not None:
                 self._writer.close()
             self._writer, self._begun = None, False
+
+    def _loss(self) -> str:
+        if self._writer is None or not self._writer.is_at(self.path):
+            return f"session {self.path} could not be saved and is lost"
+        what = _count(len(self._waiting), "record") if self._waiting else "the last records"
+        are = "is" if len(self._waiting) == 1 else "are"
+        return f"{what} of session {self.path} could not be saved and {are} lost"
 
     def _begin(self) -> None:
         if not self._begun:
@@ -189,17 +205,29 @@ class Session:
                 if entry is not None:
                     entry.row = offset
             if sync:
+                writer = self._where_its_name_says(writer)
                 writer.sync()
-            self._failing = False
+                self._failing = False
         except OSError as error:
             self._failed(error)
+
+    def _where_its_name_says(self, writer: RowWriter) -> RowWriter:
+        """What is written to a file that has lost its name would be gone with the process."""
+        if writer.is_at(self.path):
+            return writer
+        old, new = self.path, free_name(self.path)
+        self._writer, self.path = writer.copy_to(new), new
+        writer.close()
+        where = "at the same place" if new == old else f"as {new}"
+        self._tell(f"session {old} was deleted or replaced by another program; zot saved all of it again {where}")
+        return self._writer
 
     def _failed(self, error: OSError) -> None:
         if self._failing:
             return
         self._failing = True
         self._tell(
-            f"session {self.path} cannot be saved: {error.strerror}; "
+            f"session {self.path} cannot be saved: {error.strerror or error}; "
             "zot keeps the conversation in memory and tries again with each message"
         )
 
@@ -228,6 +256,7 @@ def open_session(path: Path) -> Session:
 
 def _loaded_session(path: Path, writer: RowWriter, loaded: Replay) -> Session:
     stubs = loaded.finish()
+    path = Path(os.path.abspath(path))  # whoever embeds zot may change the directory of the process
     session = Session(path, _meta_of(path, loaded), writer=writer, loaded=loaded)
     if loaded.meta is None:
         session.repairs.append(f"{path.name} has lost its first row: its model and directory are unknown")

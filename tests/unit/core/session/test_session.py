@@ -216,7 +216,86 @@ class TestDiskFull:
         full(0)
         session.appended(assistant("one"))
         session.close()
-        assert len(told) == 2 and "1 records" in told[1] and "lost" in told[1]
+        assert len(told) == 2 and "1 record of" in told[1] and "is lost" in told[1]
+
+
+class TestNameLost:
+    """Somebody else deletes or replaces the file while it is written."""
+
+    @pytest.fixture
+    def told(self) -> list[tuple[str, bool]]:
+        return []
+
+    @pytest.fixture
+    def session(self, store: SessionStore, told: list[tuple[str, bool]]) -> Session:
+        session = store.create("p", "m")
+        session.on_failure = lambda text, lost: told.append((text, lost))
+        session.appended(user("before"))
+        return session
+
+    def test_a_deleted_file_is_there_again_when_a_flush_returns(self, store, session, told) -> None:
+        before = session.path.read_bytes()
+        session.path.unlink()
+        session.appended(assistant("meanwhile"))
+        assert not session.path.exists()  # rows alone are not worth looking at the directory for
+        session.flush()
+        assert session.path.read_bytes().startswith(before)
+        session.appended(user("after"))
+        session.close()
+        assert texts(reopened(store, session.path)) == ["before", "meanwhile", "after"]
+        [(text, lost)] = told
+        assert "was deleted or replaced" in text and not lost
+
+    def test_it_is_locked_and_private_as_the_old_one_was(self, store, session) -> None:
+        session.path.unlink()
+        session.flush()
+        assert session.path.stat().st_mode & 0o777 == 0o600
+        with pytest.raises(SessionError, match="in use"):
+            store.open(session.path)
+        session.close()
+
+    def test_rows_keep_their_places(self, store, session) -> None:
+        message = assistant("where am I")
+        session.appended(message)
+        row = session.row_of(message)
+        session.path.unlink()
+        assert session.row_of(message) == row
+        assert session.path.read_bytes()[row:].startswith(b'{"type":"message"')
+        session.close()
+
+    def test_another_file_of_that_name_is_left_alone(self, store, session, told) -> None:
+        theirs = session.path
+        theirs.unlink()
+        theirs.write_text("theirs")
+        session.flush()
+        assert theirs.read_text() == "theirs" and session.path == theirs.with_name(f"{theirs.stem}-2.jsonl")
+        session.close()
+        assert texts(reopened(store, session.path)) == ["before"]
+        assert str(session.path) in told[0][0]
+
+    def test_while_it_cannot_be_written_again_that_is_told_once_and_tried_each_time(
+        self, store, session, told, tmp_path: Path
+    ) -> None:
+        directory = session.path.parent
+        session.path.unlink()
+        directory.rmdir()
+        directory.touch()
+        session.flush()
+        session.appended(assistant("more"))
+        session.flush()
+        assert [lost for _, lost in told] == [False] and "cannot be saved" in told[0][0]
+        directory.unlink()
+        session.close()
+        assert texts(reopened(store, session.path)) == ["before", "more"]
+        assert [lost for _, lost in told] == [False, False]
+
+    def test_a_session_that_is_gone_at_the_end_is_lost_aloud(self, session, told) -> None:
+        directory = session.path.parent
+        session.path.unlink()
+        directory.rmdir()
+        directory.touch()
+        session.close()
+        assert told[-1] == (f"session {session.path} could not be saved and is lost", True)
 
 
 def rows_or_bytes(path: Path) -> list[bytes]:

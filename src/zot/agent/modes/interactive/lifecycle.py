@@ -82,7 +82,7 @@ async def _live(app: App, flags: Flags) -> str:
         wake()
         await app.leaving.wait()
         await app.turns.stop()
-        return conversation.present.session_file
+    return conversation.present.session_file  # closing it may have saved it under another name
 
 
 def _import_build(app: App) -> tuple[Any, Any]:

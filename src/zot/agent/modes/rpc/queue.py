@@ -45,10 +45,17 @@ class WorkQueue:
         self._wake = asyncio.Event()
         self._closed = False
         self._announced = 0  # commands that may still add work
+        self._early: list[SessionFault] | None = []  # until the client has spoken
 
     @property
     def busy(self) -> bool:
         return self._running is not None
+
+    def open(self) -> None:
+        """The client has spoken: from now on events may be written."""
+        early, self._early = self._early or (), None
+        for event in early:
+            self._writer.emit(event)
 
     def submit(self, work: Work) -> None:
         self._waiting.append(work)
@@ -117,9 +124,13 @@ class WorkQueue:
             say(event.text)
         elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
             self._last = event
+        elif isinstance(event, SessionFault):
+            say(event.message)
+            if self._early is None:
+                self._writer.emit(event)
+            else:
+                self._early.append(event)
         else:
-            if isinstance(event, SessionFault):
-                say(event.message)
             self._writer.emit(event)
 
     def _finish(self) -> None:

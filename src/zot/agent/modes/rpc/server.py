@@ -151,6 +151,7 @@ class Server:
         if not self._spoken_to:
             self._spoken_to = True
             self._surface.open()
+            self._queue.open()
 
     def _do(self, command: wire.AnyCommand) -> None:
         reply = Reply(self._writer, command)

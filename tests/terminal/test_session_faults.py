@@ -1,0 +1,80 @@
+"""In the terminal a session that cannot be saved is a line at once, and one more on stderr when records were lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.e2e.test_session_faults import texts
+from tests.fakes.model_server import Say
+from tests.terminal.conftest import OpenZot
+
+
+@pytest.fixture
+def in_the_way(zot: Zot) -> Path:
+    """A file where the directory of sessions should be."""
+    file = zot.home / "zot" / "sessions"
+    file.parent.mkdir()
+    file.touch()
+    return file
+
+
+def plain(screen: str) -> str:
+    """Without the line breaks and indents a paragraph has on the screen."""
+    return "".join(screen.split())
+
+
+def test_it_is_told_at_once_and_after_leaving(serve: Any, open_zot: OpenZot, in_the_way: Path) -> None:
+    serve([Say("first answer"), Say("second answer")])
+    terminal = open_zot(columns=120)
+    terminal.submit("hello")
+    terminal.wait_for("first answer")
+    assert plain(terminal.screen).index("cannotbesaved:Fileexists") < plain(terminal.screen).index("firstanswer")
+    terminal.submit("again")
+    terminal.wait_for("second answer")
+    assert plain(terminal.everything).count("cannotbesaved") == 1
+    terminal.submit("/exit")
+    assert terminal.wait_exit() == 0
+    shown = plain(terminal.everything)
+    assert "zot:session" in shown and "couldnotbesavedandislost" in shown and "tocontinue" not in shown
+
+
+def test_where_saving_works_again_nothing_is_lost(serve: Any, open_zot: OpenZot, zot: Zot, in_the_way: Path) -> None:
+    serve([Say("first answer"), Say("second answer")])
+    terminal = open_zot(columns=120)
+    terminal.submit("hello")
+    terminal.wait_for("first answer")
+    in_the_way.unlink()
+    terminal.submit("again")
+    terminal.wait_for("second answer")
+    terminal.submit("/exit")
+    assert terminal.wait_exit() == 0
+    assert "lost" not in terminal.everything and "to continue" in terminal.everything
+    [path] = zot.sessions
+    assert [text for _, text in texts(path)] == ["hello", "first answer", "again", "second answer"]
+
+
+def test_a_session_that_was_deleted_is_told_and_written_again(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([Say("first answer"), Say("second answer")])
+    terminal = open_zot(columns=120)
+    terminal.submit("hello")
+    terminal.wait_for("first answer")
+    [path] = zot.sessions
+    path.unlink()
+    terminal.submit("again")
+    terminal.wait_for("second answer")
+    assert "wasdeletedorreplaced" in plain(terminal.screen)
+    terminal.submit("/exit")
+    assert terminal.wait_exit() == 0
+    assert [text for _, text in texts(path)] == ["hello", "first answer", "again", "second answer"]
+
+
+def test_a_terminal_that_can_only_print_is_told_too(serve: Any, open_zot: OpenZot, in_the_way: Path) -> None:
+    serve([Say("the answer")])
+    terminal = open_zot(env={"TERM": "dumb"}, wait="ctrl+d quits", columns=120)
+    terminal.type("hello\r")
+    terminal.wait_for("the answer")
+    assert "cannotbesaved:Fileexists" in plain(terminal.screen)
