@@ -39,7 +39,7 @@ def test_it_is_told_at_once_and_after_leaving(serve: Any, open_zot: OpenZot, in_
     terminal.submit("/exit")
     assert terminal.wait_exit() == 0
     shown = plain(terminal.everything)
-    assert "zot:session" in shown and "couldnotbesavedandislost" in shown and "tocontinue" not in shown
+    assert "recordsofsession" in shown and "couldnotbesavedandarelost" in shown and "tocontinue" not in shown
 
 
 def test_where_saving_works_again_nothing_is_lost(serve: Any, open_zot: OpenZot, zot: Zot, in_the_way: Path) -> None:

@@ -35,7 +35,8 @@ def run(argv: list[str]) -> int:
     """The exit code of one command line."""
     try:
         code = _dispatch(argv)
-        sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
+            sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
         return code
     except UsageError as error:
         return _fail(f"{error} (see zot --help)")

@@ -179,7 +179,7 @@ class Session:
             self._writer, self._begun = None, False
 
     def _loss(self) -> str:
-        if self._writer is None or not self._writer.is_at(self.path):
+        if self._writer is not None and not self._writer.is_at(self.path):
             return f"session {self.path} could not be saved and is lost"
         what = _count(len(self._waiting), "record") if self._waiting else "the last records"
         are = "is" if len(self._waiting) == 1 else "are"
