@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from zot import __version__
 from zot.agent import context_files
-from zot.agent.cli.docs import index_path
 from zot.agent.config import NOBODY, FrontEnd, RunConfig
 from zot.agent.conversation import Conversation, Present
 from zot.agent.model_refresh import ModelRefresh
@@ -19,11 +18,10 @@ from zot.agent.resources import Resources
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import Skills, discover
 from zot.agent.skills.tool import SkillTool, manifest
-from zot.agent.system_prompt import SystemPrompt, load_custom
+from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
 from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, Limits, builtin_tools, preparing, unknown_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
-from zot.core.confirm import ConfirmGate
 from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
@@ -38,6 +36,7 @@ from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.core.confirm import ConfirmGate
 
 
 @asynccontextmanager
@@ -155,7 +154,7 @@ def _converse(
         reasoning=cast("Reasoning", config.reasoning or values.reasoning),
         temperature=values.temperature if config.temperature is None else config.temperature,
         interceptors=front_end.interceptors,
-        gate=ConfirmGate(front_end.confirmer) if config.confirm else None,
+        gate=_gate(front_end) if config.confirm else None,
         messages=session.messages if session else (),
         cumulative=session.cumulative if session else Usage(),
         session_id=new_id() if session is None else "",  # a conversation has an id also where nothing is kept of it
@@ -169,6 +168,12 @@ def _converse(
     if session is not None:
         session.set_model(resolved.provider.id, resolved.model.id)  # a resumed one writes it, and may say it cannot
     return conversation, agent, problems
+
+
+def _gate(front_end: FrontEnd) -> ConfirmGate:
+    from zot.core.confirm import ConfirmGate  # most runs ask nobody
+
+    return ConfirmGate(front_end.confirmer)
 
 
 def _builtin(config: RunConfig, settings: Settings, resources: Resources) -> list[Tool]:
@@ -196,7 +201,7 @@ def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
     problems += [*custom.problems, *context.problems]
     return SystemPrompt(
         cwd=cwd,
-        docs_index=index_path(),
+        docs_index=docs_root() / "index.md",
         custom=custom.text,
         appends=config.append_system_prompt,
         context=context.parts,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.core.confirm import Confirmer
 from zot.core.events import SHOWN, AgentEvent
-from zot.core.interceptors import Interceptor
 from zot.core.readers import Reader
 from zot.core.tool import Tool
 
 if TYPE_CHECKING:
     from zot.agent.extensions.surface import Surface
+    from zot.core.confirm import Confirmer
+    from zot.core.interceptors import Interceptor
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.launch import Launch
-from zot.agent.resolve import Query, Resolved, require_credential
+from zot.agent.resolve import Launch, Query, Resolved, require_credential
 from zot.agent.resources import Resources
 from zot.core.agent import Agent, FirstCall, Outcome
-from zot.core.confirm import ConfirmGate
 from zot.core.events import (
     RECORDED,
     SHOWN,
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.commands import CommandAnswer
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
+    from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
     from zot.wire.rpc_frames import ModelInfo, State
 
@@ -102,6 +101,8 @@ class Conversation:
     @property
     def gate(self) -> ConfirmGate | None:
         """Who asks before tools run; None when nobody is asked."""
+        from zot.core.confirm import ConfirmGate  # most runs ask nobody
+
         return self._agent.gate if isinstance(self._agent.gate, ConfirmGate) else None
 
     @property

@@ -23,7 +23,7 @@ from zot.core.session.store import SessionStore
 from zot.core.tool import Tool
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
-from zot.provider.connect import connect, connect_script
+from zot.provider.client import connect
 from zot.provider.http.pool import HttpPool
 from zot.provider.model_call import Client
 
@@ -85,7 +85,9 @@ class Resources:
 
     def client_for(self, resolved: Resolved) -> Client:
         if resolved.script:
-            return connect_script(Path(resolved.script))
+            from zot.provider.scripted import ScriptedClient
+
+            return ScriptedClient.load(Path(resolved.script))
         if resolved.endpoint is None:
             return LoggedOut(resolved.provider.id, resolved.missing)
         return connect(resolved.endpoint, resolved.api, self.pool)

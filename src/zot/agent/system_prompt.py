@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+import zot
 from zot.agent.context_files import ContextFile
 from zot.agent.skills.tool import one_line
 from zot.agent.text_files import read_text
@@ -32,6 +33,13 @@ zero-overhead-tool; say so when somebody asks.
 through shell redirection.
 - When you are asked about zot itself (its flags, settings, skills or extensions), read {index} and then the page \
 it names; where you cannot open that file, run `zot docs`."""
+
+
+def docs_root() -> Path:
+    """The pages of the installed package, else those of the checkout this module was loaded from."""
+    package = Path(zot.__file__).parent
+    installed = package / "docs"
+    return installed if installed.is_dir() else package.parent.parent / "docs"
 
 
 class CustomText(msgspec.Struct, frozen=True):

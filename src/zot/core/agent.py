@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from zot.core import compaction, events
+from zot.core import events
 from zot.core.events import SHOWN, Checkpoint, PromptAccepted
 from zot.core.inputs import Prompt
 from zot.core.loop import Loop, Outcome
@@ -22,7 +22,6 @@ from zot.core.readers import Reader
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import ToolContext, ToolResult, text_result
-from zot.core.tool_calls import execute, permit
 from zot.core.turn import describe
 from zot.errors import AgentBusy, CompactionAborted, ToolError
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock
@@ -72,6 +71,8 @@ class Agent(AgentState):
 
     async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
         """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript."""
+        from zot.core.tool_calls import execute, permit  # few extensions ask for one
+
         self._own_calls += 1
         call = ToolCallBlock(f"{origin}-{self._own_calls}", name).with_args(args)
         try:
@@ -84,10 +85,12 @@ class Agent(AgentState):
         """Replace the transcript with a summary, returned as the model wrote it.
 
         Raises CompactionFailed (after Error, Done) or CompactionAborted (after Done); nothing changed then."""
+        from zot.core.compaction import compact  # few conversations get so long
+
         with self._exclusive(emit) as run:
             run.emit(events.CompactStart())
             try:
-                summary = await compaction.compact(self, run, keep_tail)
+                summary = await compact(self, run, keep_tail)
             except asyncio.CancelledError:
                 self._finish(run, None)
                 await run.close()

@@ -67,12 +67,6 @@ async def _compact(state: AgentState, run: Run, messages: Sequence[Message], kee
     return summary
 
 
-def is_due(state: AgentState) -> bool:
-    """Whether the last prompt took so much of the window that the next one should be shorter."""
-    window = state.model.context_window
-    return window > 0 and state.compact_at > 0 and state.last_context_tokens >= state.compact_at * window
-
-
 async def compact_automatically(state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL) -> bool:
     """Compact in mid-task. A failure is told and the task goes on; returns whether there is room now."""
     run.emit(events.Notice(f"{why}: compacting"))

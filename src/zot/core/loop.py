@@ -5,16 +5,17 @@ Before each model call the limits are checked, steering joins the transcript and
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 import msgspec
 
-from zot.core import compaction, events
+from zot.core import events
 from zot.core.events import REPLACES
 from zot.core.inputs import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.tool_runs import ToolRuns
+from zot.core.tool import Tool
 from zot.core.turn import Turn
 from zot.errors import CostLimitReached, StepLimitReached, ZotError
 from zot.provider.messages import Message, StopReason, ToolCallBlock, user_message, utc_now
@@ -48,7 +49,7 @@ class Loop:
         """Run a call nobody has asked the model about: the pair of call and result stands before its answer."""
         self._state.append(Message("assistant", (call,), utc_now(), {"origin_extension": origin}))
         self._run.emit(events.ToolCall(call))
-        await ToolRuns(self._state, self._run, self._state.toolbox, (call,)).run_all()
+        await self._run_tools(self._state.toolbox, (call,))
 
     async def run(self) -> Outcome:
         for step in count(1):
@@ -61,20 +62,25 @@ class Loop:
             tools = self._state.toolbox
             turn = await Turn(self._state, self._run, step).take()
             if turn.stop == "tool_use":
-                await ToolRuns(self._state, self._run, tools, turn.calls).run_all()
+                await self._run_tools(tools, turn.calls)
             elif not self._goes_on(turn.stop, step):
                 return Outcome(turn.stop, turn.error, turn.refused)
         raise AssertionError("count() does not end")
 
+    async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock]) -> None:
+        from zot.core.tool_runs import ToolRuns  # many a prompt is answered without a tool
+
+        await ToolRuns(self._state, self._run, tools, calls).run_all()
+
     async def _prepare(self) -> None:
         for prompt in self._state.inputs.take_steering():
             self.say(prompt)
-        if self._may_compact and compaction.is_due(self._state):
+        if self._may_compact and self._state.should_be_compacted:
+            from zot.core.compaction import compact_automatically  # few conversations get so long
+
             used = self._state.last_context_tokens * 100 // self._state.model.context_window
             # One that failed would fail again at the next step, at a price.
-            self._may_compact = await compaction.compact_automatically(
-                self._state, self._run, f"the context is {used}% full"
-            )
+            self._may_compact = await compact_automatically(self._state, self._run, f"the context is {used}% full")
 
     def _goes_on(self, stop: StopReason, step: int) -> bool:
         """The model would stop here, but the user has more to say and a step is left to say it in."""

@@ -7,15 +7,18 @@ each bumps the revision, and all but ``set_messages`` are emitted for the sessio
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from zot.core.events import REPLACES, MessageAppended, TranscriptCompacted, UsageCounted
 from zot.core.inputs import Inputs
-from zot.core.interceptors import Gate, Interceptor
 from zot.core.readers import Readers
 from zot.core.tool import Tool, spec_of
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model, Reasoning
 from zot.provider.model_call import Client, Request, ToolSpec
+
+if TYPE_CHECKING:
+    from zot.core.interceptors import Gate, Interceptor
 
 NOTHING_SPENT = Usage()
 
@@ -130,6 +133,12 @@ class AgentState:
         """Add what was spent, here or by a conversation beside this one."""
         self.cost = self.cost + priced
         self.emit(UsageCounted(priced, self.cost))
+
+    @property
+    def should_be_compacted(self) -> bool:
+        """Whether the last prompt took so much of the window that the next one should be shorter."""
+        window = self.model.context_window
+        return window > 0 and self.compact_at > 0 and self.last_context_tokens >= self.compact_at * window
 
     # --- the system prompt, which an editor may change once per conversation, model and tool set
 

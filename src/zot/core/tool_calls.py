@@ -14,10 +14,9 @@ import msgspec
 
 from zot.core.confirm import preview
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
-from zot.core.interceptors import Gate
+from zot.core.interceptors import Gate, review_call
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
-from zot.core.verdicts import review_call
 from zot.errors import ToolError
 from zot.provider.messages import ToolCallBlock
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.core import events
-from zot.core.compaction import compact_after_overflow
-from zot.core.interceptors import Interceptor
-from zot.core.kept import kept_message, with_text
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.verdicts import review_text, turn_refusal
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider import model_call as stream
-from zot.provider.messages import Message, StopReason, TextBlock, ToolCallBlock, Usage, utc_now
+from zot.provider.messages import Block, Message, StopReason, TextBlock, ToolCallBlock, Usage, utc_now
+
+if TYPE_CHECKING:
+    from zot.core.interceptors import Interceptor
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Turn:
     async def take(self) -> TurnOutcome:
         self._run.emit(events.TurnStart(self._step))
         try:
-            refusal = await turn_refusal(self._state.interceptors, self._step)
+            refusal = await self._refusal()
             if refusal is not None:
                 return self._end(TurnOutcome("error", refused=refusal))
             answer = await self._answer()
@@ -64,6 +64,13 @@ class Turn:
             raise
         return self._conclude(message, shown, stop, answer.error)
 
+    async def _refusal(self) -> str | None:
+        if not self._state.interceptors:
+            return None
+        from zot.core.interceptors import turn_refusal  # most runs have nobody to ask
+
+        return await turn_refusal(self._state.interceptors, self._step)
+
     # --- listening
 
     async def _answer(self) -> _Answer:
@@ -72,6 +79,8 @@ class Turn:
             try:
                 return await self._listen()
             except ContextTooLong:
+                from zot.core.compaction import compact_after_overflow  # few conversations get so long
+
                 if self._heard or not await compact_after_overflow(self._state, self._run):
                     raise
                 return await self._listen()
@@ -145,6 +154,8 @@ class Turn:
         text = message.text() if message and self._watchers else ""
         if message is None or not text:
             return message
+        from zot.core.interceptors import review_text
+
         allowed = await review_text(self._watchers, text)
         if allowed is None:
             return None
@@ -186,3 +197,53 @@ class Turn:
 def describe(error: Exception) -> str:
     """An error's text, or at least its kind."""
     return str(error) or type(error).__name__
+
+
+# What is kept of an answer. The transcript never holds a call that will not be answered: only an answer that ended by
+# itself keeps its calls; any other ending keeps its text alone, and an aborted one that had begun a call keeps nothing.
+
+
+def kept_message(message: Message, stop: StopReason) -> tuple[Message | None, StopReason]:
+    """The message to append, if any, and the stop as the loop should take it."""
+    calls = message.tool_calls()
+    match stop:
+        case "tool_use":
+            stop = "tool_use" if calls else "end"
+            content = message.content
+        case "end" if all(_is_complete(call) for call in calls):
+            stop = "tool_use" if calls else "end"  # some servers call a finished call a natural end
+            content = message.content
+        case "aborted" if calls:
+            content = ()
+        case _:
+            content = _text_of(message)
+    return _dated(message, content) if _says_something(content) else None, stop
+
+
+def with_text(message: Message, text: str) -> Message:
+    """The same message with all its text replaced by one block, where the first one stood."""
+    content: list[Block] = []
+    replaced = False
+    for block in message.content:
+        if not isinstance(block, TextBlock):
+            content.append(block)
+        elif not replaced:
+            content.append(TextBlock(text))
+            replaced = True
+    return msgspec.structs.replace(message, content=tuple(content))
+
+
+def _is_complete(call: ToolCallBlock) -> bool:
+    return not call.arguments.strip() or isinstance(call.value, dict)
+
+
+def _text_of(message: Message) -> tuple[Block, ...]:
+    return tuple(block for block in message.content if isinstance(block, TextBlock) and block.text)
+
+
+def _says_something(content: tuple[Block, ...]) -> bool:
+    return any(not isinstance(block, TextBlock) or block.text for block in content)
+
+
+def _dated(message: Message, content: tuple[Block, ...]) -> Message:
+    return msgspec.structs.replace(message, content=content, time=message.time or utc_now())

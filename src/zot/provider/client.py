@@ -11,13 +11,17 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from zot.errors import BadRequest, ProviderError, TransportFailed
+from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint
-from zot.provider.failures import BODY_KEPT, failure
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.provider.http.sse import SseParser
 from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
-from zot.provider.retry import final, next_wait
+
+
+def connect(endpoint: Endpoint, api: str, pool: HttpPool | None = None) -> HttpClient:
+    """A client for an endpoint that speaks this dialect; of the dialects only that one is imported."""
+    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool)
 
 
 class HttpClient:
@@ -47,10 +51,10 @@ class HttpClient:
             async with aclosing(self._batches(outgoing, decoder)) as batches:
                 first, error = await self._first(batches, decoder)
                 failed += 1
-                wait = next_wait(error, failed) if error is not None else None
+                wait = _pause(error, failed) if error is not None else None
                 if wait is None:
                     if error is not None and not first:
-                        raise final(_advised(error, self._endpoint.base_url))
+                        raise _final(error, self._endpoint.base_url)
                     yield Started(request.model.id, self._endpoint.provider)
                     for event in first:
                         yield event
@@ -132,6 +136,8 @@ class HttpClient:
             raise self._named(error) from error
 
     async def _refusal(self, response: HttpResponse) -> ProviderError:
+        from zot.provider.failures import BODY_KEPT, failure
+
         try:
             body = await response.read(BODY_KEPT)
         except TransportFailed as error:
@@ -201,12 +207,23 @@ def _may_stream(response: HttpResponse) -> bool:
     return plain and not kind.startswith(("text/html", "application/json"))
 
 
-def _advised(error: ProviderError, base_url: str) -> ProviderError:
-    """A connection refused on this very machine usually means that no server is running there."""
+# What knows failures is imported when there is one: most calls go well.
+
+
+def _pause(error: ProviderError, failed: int) -> float | None:
+    from zot.provider.retry import next_wait
+
+    return next_wait(error, failed)
+
+
+def _final(error: ProviderError, base_url: str) -> ProviderError:
+    """The error as the caller sees it. One refused on this very machine usually means that no server is running."""
+    from zot.provider.retry import final
+
     here = base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
     if here and str(error).endswith("connection refused"):
         error.args = (f"{error}; start the server, or name its address with --base-url",)
-    return error
+    return final(error)
 
 
 def _notice(error: ProviderError, wait: float) -> str:

@@ -9,24 +9,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from zot.provider.messages import ImageBlock
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from zot.provider.dialects.dialect import ImageLimit
+
 _KEPT = 64
-_kept: OrderedDict[tuple[bytes, str, Limit], ImageBlock] = OrderedDict()
+_kept: OrderedDict[tuple[bytes, str, ImageLimit], ImageBlock] = OrderedDict()
 
 _MIME = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
-
-
-class Limit(msgspec.Struct, frozen=True):
-    """The longest side in pixels, and the size in raw bytes."""
-
-    side: int
-    size: int
 
 
 def sniff(data: bytes) -> str:
@@ -40,7 +33,7 @@ def sniff(data: bytes) -> str:
     return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
 
 
-def fitted(block: ImageBlock, limit: Limit) -> ImageBlock:
+def fitted(block: ImageBlock, limit: ImageLimit) -> ImageBlock:
     """The block itself when it fits, else one that does (or the block again, when nothing can be done)."""
     # The hash of a bytes object is computed once and kept in it: looking up costs nothing on later turns.
     key = (block.data, block.mime_type, limit)
@@ -53,7 +46,7 @@ def fitted(block: ImageBlock, limit: Limit) -> ImageBlock:
     return found
 
 
-def _fit(block: ImageBlock, limit: Limit) -> ImageBlock:
+def _fit(block: ImageBlock, limit: ImageLimit) -> ImageBlock:
     real = sniff(block.data)
     if not real:
         return block
@@ -63,7 +56,7 @@ def _fit(block: ImageBlock, limit: Limit) -> ImageBlock:
     return block if real == block.mime_type else ImageBlock(real, block.data)
 
 
-def _shrunk(data: bytes, limit: Limit) -> ImageBlock | None:
+def _shrunk(data: bytes, limit: ImageLimit) -> ImageBlock | None:
     """A smaller image, or None when it fits already or cannot be read."""
     try:
         import warnings  # both are slow to load and only needed once an image is there
@@ -83,7 +76,7 @@ def _shrunk(data: bytes, limit: Limit) -> ImageBlock | None:
         return None
 
 
-def _reencoded(image: Image, limit: Limit) -> ImageBlock:
+def _reencoded(image: Image, limit: ImageLimit) -> ImageBlock:
     """Keeps the format (GIF becomes PNG); what is still too heavy becomes JPEG and then smaller."""
     from PIL import ImageOps
 

@@ -16,8 +16,9 @@ from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.provider.auth.lookup import forget_commands
 from zot.provider.auth.store import AuthStore, OAuthToken
 from zot.provider.catalog import Catalog
-from zot.provider.connect import connect, connect_script
+from zot.provider.client import connect
 from zot.provider.dialects.dialect import Endpoint
+from zot.provider.scripted import ScriptedClient
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant"}
 OPENAI = {"OPENAI_API_KEY": "sk-oa"}
@@ -474,7 +475,7 @@ async def test_a_resolved_endpoint_becomes_a_client(home: Home, typed: dict[str,
 async def test_a_script_becomes_a_client(tmp_path: Path) -> None:
     path = tmp_path / "script.json"
     path.write_text('{"turns": [{"text": "hi"}]}')
-    client = connect_script(path)
+    client = ScriptedClient.load(path)
     assert client.name
     await client.aclose()
 

@@ -11,7 +11,7 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, is_valid, make_agent, of, roles, running, words
 from zot.core import events
 from zot.core.interceptors import TextVerdict
-from zot.core.kept import kept_message
+from zot.core.turn import kept_message
 from zot.errors import TransportFailed
 from zot.provider.messages import Message, ReasoningBlock, StopReason, TextBlock, ToolCallBlock
 from zot.provider.model_call import Started, TextDelta, ToolArgs, ToolStarted

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from zot.provider.dialects.anthropic import IMAGE_LIMIT
-from zot.provider.images import Limit, fitted, sniff
+from zot.provider.dialects.dialect import ImageLimit
+from zot.provider.images import fitted, sniff
 from zot.provider.messages import ImageBlock
 
 
@@ -88,7 +89,7 @@ def test_the_bytes_are_believed_over_the_name() -> None:
 
 
 def test_an_image_too_heavy_is_made_lighter() -> None:
-    limit = Limit(2000, 60_000)
+    limit = ImageLimit(2000, 60_000)
     block = fitted(ImageBlock("image/png", noise("PNG", 600)), limit)
     assert len(block.data) <= limit.size
     assert block.mime_type == sniff(block.data) == "image/jpeg"

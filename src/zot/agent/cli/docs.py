@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-import zot
+from zot.agent.system_prompt import docs_root as root
 
 _LINE = r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$"
 _NOT_TOPICS = ("decisions",)
@@ -22,13 +22,6 @@ class Page(msgspec.Struct, frozen=True):
     topic: str
     file: str
     about: str
-
-
-def root() -> Path:
-    """The pages of the installed package, else those of the checkout this module was loaded from."""
-    package = Path(zot.__file__).parent
-    installed = package / "docs"
-    return installed if installed.is_dir() else package.parent.parent / "docs"
 
 
 def index_path() -> Path:

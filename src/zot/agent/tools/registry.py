@@ -89,8 +89,11 @@ def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
     """An observer that makes a tool ready as soon as the model begins to call it, while it writes the arguments."""
 
     def watch(event: AgentEvent) -> None:
-        if isinstance(event, ToolUseStart) and isinstance(tool := agent.toolbox.get(event.name), LazyTool):
-            tool.prepare()
+        if isinstance(event, ToolUseStart):
+            import zot.core.tool_runs  # noqa: F401  # the loop will want it
+
+            if isinstance(tool := agent.toolbox.get(event.name), LazyTool):
+                tool.prepare()
 
     return watch
 

@@ -6,8 +6,10 @@ Making a store touches nothing on disk. Lists are always ordered by the last cha
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,11 +48,7 @@ class SessionStore:
 
     @property
     def directory(self) -> Path:
-        # Imported here: only a run with a session needs it.
-        import hashlib
-
-        digest = hashlib.sha256(self.cwd.encode("utf-8", "surrogateescape"))
-        return self.root / digest.hexdigest()[:16]
+        return self.root / _sha256(self.cwd.encode("utf-8", "surrogateescape"))[:16]
 
     def new_meta(self, provider: str, model: str) -> Meta:
         return Meta(new_id(), self.cwd, model, provider, utc_now(), self.version)
@@ -156,6 +154,15 @@ def _delete_if_empty(path: Path) -> bool:
         return True
     finally:
         os.close(fd)
+
+
+def _sha256(data: bytes) -> str:
+    """As ``hashlib`` says it, which would first load OpenSSL's and Blake's hashes: a millisecond of every start."""
+    try:
+        sha256 = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256
+    except ImportError:  # a Python that has them elsewhere
+        from hashlib import sha256
+    return sha256(data).hexdigest()
 
 
 def new_id() -> str:

@@ -13,7 +13,6 @@ import msgspec
 
 from zot.errors import ProviderError, TransportFailed
 from zot.provider.dialects.dialect import Endpoint
-from zot.provider.failures import stream_failure
 from zot.provider.messages import (
     Block,
     Message,
@@ -117,6 +116,8 @@ class Answer:
 
     def fail(self, text: str, code: str) -> list[StreamEvent]:
         """The end of an answer the provider broke off; ``code`` is its own word or number for what happened."""
+        from zot.provider.failures import stream_failure  # most calls go well
+
         return self.finish("error", stream_failure(self.provider, text, code))
 
     def end_tool(self, tool: ToolPart) -> list[StreamEvent]:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
-from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
+from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     Sent,
     address,
@@ -29,7 +29,6 @@ from zot.provider.dialects.request_parts import (
 )
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent
-from zot.provider.images import Limit
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -58,7 +57,7 @@ _LEAST_BUDGET = 1024
 _UNKNOWN_BUDGET = 32768
 
 # The API counts its 5 MB in base64, so three quarters of that as raw bytes.
-IMAGE_LIMIT = Limit(2000, 5 * 1024 * 1024 * 3 // 4)
+IMAGE_LIMIT = ImageLimit(2000, 5 * 1024 * 1024 * 3 // 4)
 
 
 class AnthropicDialect:

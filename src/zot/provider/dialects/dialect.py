@@ -36,6 +36,13 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"Endpoint({self.provider}, {self.base_url})"  # a traceback must not show the key
 
 
+class ImageLimit(msgspec.Struct, frozen=True):
+    """What the vendor takes: the longest side in pixels, and the size in raw bytes."""
+
+    side: int
+    size: int
+
+
 class ListedModel(msgspec.Struct, frozen=True):
     """One entry of a provider's model list; numbers the list does not tell are 0."""
 

@@ -13,7 +13,7 @@ import msgspec
 
 from zot.errors import ProviderError
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
-from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
+from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     Sent,
     address,
@@ -30,7 +30,6 @@ from zot.provider.dialects.request_parts import (
 )
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent
-from zot.provider.images import Limit
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -49,7 +48,7 @@ from zot.provider.repair import repaired
 # Every reasoning model has these three; more must be named by its catalogue row.
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 
-IMAGE_LIMIT = Limit(2048, 20 * 1024 * 1024 * 3 // 4)
+IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
 
 
 class OpenAIChatDialect:

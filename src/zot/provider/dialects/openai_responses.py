@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
-from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
+from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     address,
     arguments_text,
@@ -29,7 +29,6 @@ from zot.provider.dialects.request_parts import (
 )
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent
-from zot.provider.images import Limit
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
@@ -40,7 +39,7 @@ Item = dict[str, Any]
 # Every reasoning model has these three; more must be named by its catalogue row.
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
 
-IMAGE_LIMIT = Limit(2048, 20 * 1024 * 1024 * 3 // 4)
+IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
 
 
 class OpenAIResponsesDialect:

@@ -13,9 +13,8 @@ import msgspec
 from msgspec import Raw
 
 from zot import __version__
-from zot.provider.dialects.dialect import Endpoint
+from zot.provider.dialects.dialect import Endpoint, ImageLimit
 from zot.provider.http.message import HttpRequest
-from zot.provider.images import Limit, fitted
 from zot.provider.messages import ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Request
@@ -107,10 +106,12 @@ def joined(blocks: Iterable[object]) -> str:
     return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 
-def visible(block: ImageBlock, model: Model, limit: Limit) -> ResultBlock:
+def visible(block: ImageBlock, model: Model, limit: ImageLimit) -> ResultBlock:
     """The image as this model may get it; a model without eyes gets a line saying so."""
     if "image" not in model.input:
         return TextBlock(f"[image left out: {model.id} takes no images]")
+    from zot.provider.images import fitted  # most conversations have no picture
+
     return fitted(block, limit)
 
 
