@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -68,8 +69,6 @@ def builtin_tools(
 def _offers(workspace: Workspace, limits: Limits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
     def code(name: str, *more: object) -> Callable[[], Tool]:
         def make() -> Tool:
-            from importlib import import_module
-
             return getattr(import_module(f"zot.agent.tools.{name}"), f"{name.capitalize()}Tool")(workspace, *more)
 
         return make
@@ -90,8 +89,7 @@ def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
 
     def watch(event: AgentEvent) -> None:
         if isinstance(event, ToolUseStart):
-            import zot.core.tool_runs  # noqa: F401  # the loop will want it
-
+            import_module("zot.core.tool_runs")  # the loop will want it
             if isinstance(tool := agent.toolbox.get(event.name), LazyTool):
                 tool.prepare()
 
