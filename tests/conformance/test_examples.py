@@ -13,7 +13,7 @@ import pytest
 from tests import toolchains
 from tests.e2e.conftest import Zot, serve, zot
 from tests.fakes.model_server import CallTools, Say
-from zot.agent.cli.ext.copy_tree import copy_tree
+from zot.agent.cli.ext.install import copy_tree
 from zot.agent.extensions.loading.manifest import read_manifest
 
 __all__ = ["serve", "zot"]  # the fixtures of the real program

@@ -58,7 +58,7 @@ def _copy(typed: str) -> Manifest:
             raise ZotError(f"{source} contains the place it would be installed to")
         tell(f"copying {source} …")
         try:
-            _copy_tree(source, staging)
+            copy_tree(source, staging)
         except OSError as error:
             raise ZotError(f"copying {source} failed and was rolled back: {error}") from error
         return _checked(staging)
@@ -141,7 +141,7 @@ def _report_exec(manifest: Manifest) -> None:
 # --- copying
 
 
-def _copy_tree(source: Path, destination: Path) -> None:
+def copy_tree(source: Path, destination: Path) -> None:
     """``destination`` must not exist. OSError leaves a part behind; the caller removes it."""
     progress = _Progress()
     _copy_dir(source, destination, Path(os.path.realpath(source)), progress)
