@@ -32,7 +32,7 @@ from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
 from zot.provider.model import Reasoning
 from zot.provider.providers import credential_variables
-from zot.system.files import zot_home
+from zot.system.files import user_home, zot_home
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
@@ -211,14 +211,14 @@ def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
 
 def _skills(resources: Resources, problems: list[str]) -> Skills:
     """Those of extensions come first; they are known from the manifests, before any process runs."""
-    cwd, home, user_home = resources.workspace.cwd, resources.home, Path(os.path.expanduser("~"))
+    cwd, home, user = resources.workspace.cwd, resources.home, user_home()
     if resources.extensions is None:
-        return discover(cwd, home, user_home)
+        return discover(cwd, home, user)
     from zot.agent.extensions.loading.bundled_skills import skill_files
 
     files, found = skill_files(resources.extensions.plan().entries)
     problems += found
-    return discover(cwd, home, user_home, files)
+    return discover(cwd, home, user, files)
 
 
 # --- extensions

@@ -2,7 +2,8 @@
 
 The global file comes first, then one per directory from the root of the file system down to the working directory,
 so that the nearest speaks last. CLAUDE.md is read only in a directory without AGENTS.md. It is text, not code:
-nobody is asked, but a file that is cut, damaged, unreadable or planted by a stranger is reported once.
+nobody is asked, but a file that is cut, damaged, unreadable, planted by a stranger or a link out of its project is
+reported once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from stat import S_ISDIR, S_ISVTX, S_IWOTH
 
 import msgspec
 
-from zot.agent.text_files import TextFile, read_text
+from zot.agent.text_files import TextFile, project_of, read_text
 
 NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md")
 LIMIT = 64 << 10
@@ -40,12 +41,15 @@ class ContextFiles(msgspec.Struct, frozen=True):
 def load(cwd: Path, home: Path) -> ContextFiles:
     """Read the global file of ``home`` and those of every directory from the root to ``cwd``."""
     loaded = ContextFiles([], [])
-    for path, info in _standing(cwd.absolute(), home.absolute()):
+    home = home.absolute()
+    for path, info in _standing(cwd.absolute(), home):
         if _planted(path, info):
             loaded.problems.append(f"{path}: ignored: another user put it where everybody can write")
             continue
+        # The user's own file may be a link to anywhere; one that came with a project must not bring what did not.
+        within = None if path.parent == home else project_of(path.parent)
         try:
-            _add(loaded, path, read_text(path, LIMIT))
+            _add(loaded, path, read_text(path, LIMIT, within))
         except OSError as error:
             loaded.problems.append(f"{path}: {error.strerror}; left out of the prompt")
     return loaded
@@ -75,7 +79,8 @@ def _file_in(directory: Path) -> tuple[Path, os.stat_result] | None:
 def _planted(path: Path, info: os.stat_result) -> bool:
     """In a directory like /tmp anybody may leave a file for everybody working below it."""
     shared = S_ISVTX | S_IWOTH
-    return info.st_uid not in (0, os.geteuid()) and os.stat(path.parent).st_mode & shared == shared
+    owners = {info.st_uid, os.lstat(path).st_uid}  # of the file, and of a link to it
+    return not owners <= {0, os.geteuid()} and os.stat(path.parent).st_mode & shared == shared
 
 
 def _add(loaded: ContextFiles, path: Path, file: TextFile) -> None:

@@ -1,7 +1,8 @@
 """Reading text other people wrote: regular files only, up to a limit, decoded whatever it contains.
 
 A pipe or device under the expected name is refused instead of waited for; a byte-order mark and CRLF line
-ends are taken off; bytes that are not UTF-8 become U+FFFD and are reported, never raised.
+ends are taken off; bytes that are not UTF-8 become U+FFFD and are reported, never raised. What comes with a project
+stays in it: a link that leads elsewhere, to a private key say, is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from zot.system.files import open_regular
+from zot.system.files import user_home
+from zot.system.opening import reading
 
 
 class TextFile(msgspec.Struct, frozen=True):
@@ -24,15 +26,31 @@ class TextFile(msgspec.Struct, frozen=True):
     damaged: bool
 
 
-def read_text(path: Path, limit: int) -> TextFile:
-    """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or not a regular file."""
-    fd = open_regular(path)
-    with open(fd, "rb") as file:
-        size = os.fstat(fd).st_size
+def read_text(path: Path, limit: int, within: Path | None = None) -> TextFile:
+    """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or not a regular file.
+
+    ``within``: also when a link leads out of this directory.
+    """
+    with reading(path, within) as file:
+        size = os.fstat(file.fileno()).st_size
         data = file.read(limit + 1)
     cut = len(data) > limit
     text, damaged = _decode(data[:limit], final=not cut)
     return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), size, cut, damaged)
+
+
+def project_of(directory: Path) -> Path:
+    """What links of a project must not leave: the nearest directory with a ``.git``, else the directory itself.
+
+    A home directory under version control is no project: everything private would be inside it.
+    """
+    home = user_home()
+    for above in (directory, *directory.parents):
+        if home.is_relative_to(above):
+            break
+        if os.path.lexists(above / ".git"):
+            return above
+    return directory
 
 
 def _decode(data: bytes, *, final: bool) -> tuple[str, bool]:

@@ -128,11 +128,12 @@ class Themes:
         import time
 
         from zot.system.files import make_private_dir
+        from zot.system.opening import open_to_append
 
         with contextlib.suppress(OSError):  # a log that cannot be written stops nothing
             make_private_dir(self._home / "logs")
             stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-            with open(self._home / "logs" / "themes.log", "a", encoding="utf-8") as log:
+            with os.fdopen(open_to_append(self._home / "logs" / "themes.log"), "w", encoding="utf-8") as log:
                 log.writelines(f"{stamp} {line}\n" for line in lines)
 
 

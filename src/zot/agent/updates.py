@@ -22,6 +22,7 @@ from zot.errors import ProviderError
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.system.files import write_atomic
+from zot.system.opening import read_whole
 
 FRESH_S = 12 * 3600
 _TIMEOUT_S = 4.0
@@ -78,7 +79,7 @@ class UpdateCheck:
     def _cached(self) -> Update | None:
         """Only good news is believed: a cache that knows of no update asks again."""
         try:
-            checked = msgspec.json.decode(self._path.read_bytes(), type=Checked)
+            checked = msgspec.json.decode(read_whole(self._path), type=Checked)
         except (OSError, msgspec.DecodeError):
             return None
         fresh = 0 <= time.time() - checked.checked_at < FRESH_S and checked.current_at == self._version

@@ -14,6 +14,7 @@ import msgspec
 
 from zot.provider.model import Model, Source
 from zot.provider.providers import Provider, builtin_providers
+from zot.system.opening import read_whole
 
 if TYPE_CHECKING:
     from zot.provider.models_file import ModelsFile
@@ -151,7 +152,7 @@ def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> l
 def read_cache(home: Path) -> Cache:
     """The discovery cache, however old; a missing or corrupt one is an empty one."""
     try:
-        data = (home / CACHE_FILE).read_bytes()
+        data = read_whole(home / CACHE_FILE)
     except OSError:
         return Cache()
     try:

@@ -27,6 +27,7 @@ from zot.provider.model_call import (
     ToolStarted,
     UsageReported,
 )
+from zot.system.opening import read_whole
 
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
@@ -57,7 +58,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_script(path: Path) -> Script:
     """Raises ConfigError naming the file and the place in it."""
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the script: {error.strerror}") from error
     try:

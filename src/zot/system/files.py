@@ -19,6 +19,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError
+from zot.system.opening import create, not_regular, open_to_append, open_to_overwrite, read_whole
 
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 _LONGEST_NAME = 200  # leaves room for what the temporary name adds, within the usual 255 bytes
@@ -27,18 +28,32 @@ _LONGEST_NAME = 200  # leaves room for what the temporary name adds, within the 
 def zot_home() -> Path:
     """Where zot keeps its files: ``ZOT_HOME``, else ``$XDG_STATE_HOME/zot``, else the platform's place.
 
-    The path is absolute and the directory is not created; whoever writes there makes it 0700.
+    The path is absolute and the directory is not created; whoever writes there makes it 0700. ConfigError when there is
+    no such place: the settings, keys and extensions of zot must never come from the directory it happens to run in.
     """
     if explicit := os.environ.get("ZOT_HOME"):
-        return Path(explicit).expanduser().absolute()
-    if state := os.environ.get("XDG_STATE_HOME"):
-        return Path(state).absolute() / "zot"
-    home = os.path.expanduser("~")
-    if home == "~":
-        return Path(".zot").absolute()
+        if (expanded := os.path.expanduser(explicit)).startswith("~"):
+            raise ConfigError(f'ZOT_HOME is "{explicit}", but there is no such home directory; set it to a full path')
+        return Path(os.path.abspath(expanded))
+    if os.path.isabs(state := os.environ.get("XDG_STATE_HOME", "")):  # one that is not absolute does not count
+        return Path(state) / "zot"
+    home = _home_directory()
+    if not home:
+        raise ConfigError("there is no home directory to keep zot's files in: set HOME or ZOT_HOME to a full path")
     if sys.platform == "darwin":
         return Path(home) / "Library" / "Application Support" / "zot"
     return Path(home) / ".local" / "state" / "zot"
+
+
+def user_home() -> Path:
+    """The user's home directory; ``/``, where only root can put something, when there is none."""
+    return Path(_home_directory() or "/")
+
+
+def _home_directory() -> str:
+    """Absolute, or empty: a relative one would be whatever directory zot runs in."""
+    home = os.path.expanduser("~")
+    return home if os.path.isabs(home) else ""
 
 
 def find_program(name: str) -> str | None:
@@ -64,9 +79,9 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace ``path`` as a whole, or leave it untouched and raise OSError."""
     make_private_dir(path.parent)
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    fd = create(temporary, mode)
     try:
-        with open(fd, "wb", closefd=True) as file:
+        with os.fdopen(fd, "wb") as file:
             os.fchmod(fd, mode)
             file.write(data)
             file.flush()
@@ -91,7 +106,7 @@ def sync_dir(path: Path) -> None:
 def locked(path: Path) -> Generator[None]:
     """Hold the cross-process lock that belongs to ``path`` (a sibling ``.lock`` file) while in the block."""
     make_private_dir(path.parent)
-    fd = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = open_to_append(path.with_name(f".{path.name}.lock"), os.O_RDWR)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
@@ -125,7 +140,7 @@ def move_aside(path: Path) -> Path:
 def read_bytes(path: Path) -> bytes | None:
     """The file's bytes; None when there is no such file. Other failures are a ConfigError."""
     try:
-        return path.read_bytes()
+        return read_whole(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -164,16 +179,6 @@ def encode_pretty(value: dict[str, Any]) -> bytes:
 # The user's own files.
 
 
-def open_regular(path: Path) -> int:
-    """A read-only descriptor of a regular file; directories, pipes and devices raise OSError, never hang."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    mode = os.fstat(fd).st_mode
-    if stat.S_ISREG(mode):
-        return fd
-    os.close(fd)
-    raise _not_regular(mode, str(path))
-
-
 def replace_file(path: Path, data: bytes) -> bool:
     """Give ``path`` the content ``data``; its directory must exist. Returns whether the file was created.
 
@@ -187,7 +192,7 @@ def replace_file(path: Path, data: bytes) -> bool:
     except OSError as error:
         if before is None or error.errno not in _IN_PLACE:
             raise
-        with open(os.open(target, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+        with os.fdopen(open_to_overwrite(target), "wb") as file:
             file.write(data)
             file.truncate()
             file.flush()
@@ -201,25 +206,18 @@ def _existing(target: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(before.st_mode):
-        raise _not_regular(before.st_mode, target)
+        raise not_regular(before.st_mode, target)
     if not os.access(target, os.W_OK):  # a rename would not ask
         raise PermissionError(errno.EACCES, "is write-protected", target)
     return before
 
 
-def _not_regular(mode: int, path: str) -> OSError:
-    if stat.S_ISDIR(mode):
-        return IsADirectoryError(errno.EISDIR, "is a directory", path)
-    return OSError(errno.EINVAL, "is not a regular file (a pipe, socket or device)", path)
-
-
 def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
     directory, name = os.path.split(target)
     temporary = os.path.join(directory, f".{name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o666 if before is None else 0o600)
+    fd = create(temporary, 0o666 if before is None else 0o600)
     try:
-        with open(fd, "wb") as file:
+        with os.fdopen(fd, "wb") as file:
             file.write(data)
             if before is not None:
                 _take_after(fd, target, before)

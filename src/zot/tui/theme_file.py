@@ -16,6 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import nearest
+from zot.system.opening import TooLarge, read_whole
 from zot.tui import colour, palette
 from zot.tui.colour import Background, Colour, Depth
 from zot.tui.theme import Spinner, Theme, built_in
@@ -51,11 +52,9 @@ class ThemeFile(msgspec.Struct, frozen=True):
 def read(path: Path) -> ThemeFile:
     """Never raises."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            return ThemeFile(path, problem=f"{path}: a theme may be at most {LARGEST // 1024} KiB")
-        parsed: Any = msgspec.json.decode(data)
+        parsed: Any = msgspec.json.decode(read_whole(path, LARGEST))
+    except TooLarge:
+        return ThemeFile(path, problem=f"{path}: a theme may be at most {LARGEST // 1024} KiB")
     except OSError as error:
         return ThemeFile(path, problem=f"{path}: {error.strerror or error}")
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -6,13 +6,15 @@ Shared by ``zot.sdk`` and ``zot.client``, whose callers write the same things.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Literal, get_args
 
 from zot.core.confirm import Answer
 from zot.errors import UsageError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
+from zot.system.opening import read_whole
+
+_LARGEST_IMAGE = 64 << 20
 
 PromptImage = bytes | str | os.PathLike[str] | ImageBlock
 
@@ -27,7 +29,7 @@ def image_block(given: PromptImage) -> ImageBlock:
         return given
     name = "the image" if isinstance(given, bytes) else os.fspath(given)
     try:
-        data = given if isinstance(given, bytes) else Path(given).read_bytes()
+        data = given if isinstance(given, bytes) else read_whole(given, _LARGEST_IMAGE)
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}") from error
     kind = sniff(data)

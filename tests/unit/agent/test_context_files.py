@@ -135,3 +135,39 @@ def test_a_file_planted_in_a_shared_directory_is_ignored_aloud(tmp_path: Path, h
 def test_nothing_anywhere_gives_nothing(tmp_path: Path, home: Path, project: Path) -> None:
     loaded = load(project, home)
     assert (own(loaded, tmp_path), loaded.problems) == ([], [])
+
+
+def test_a_link_out_of_the_project_is_left_out_aloud_and_one_within_it_is_followed(
+    tmp_path: Path, home: Path, project: Path
+) -> None:
+    """``AGENTS.md -> ../.ssh/id_rsa`` in a clone was sent to the provider."""
+    (tmp_path / "repo" / ".git").mkdir()
+    (tmp_path / "repo" / "README.md").write_text("of the project")
+    (tmp_path / "id_rsa").write_text("a private key")
+    (tmp_path / "repo" / "sub" / "AGENTS.md").symlink_to("../README.md")
+    (project / "AGENTS.md").symlink_to("../../../id_rsa")
+    loaded = load(project, home)
+    assert own(loaded, tmp_path) == [("repo/sub/AGENTS.md", "of the project")]
+    assert loaded.problems == [
+        f"{project / 'AGENTS.md'}: leads out of {tmp_path / 'repo'} through a link, to {tmp_path / 'id_rsa'}; "
+        "left out of the prompt"
+    ]
+
+
+def test_the_users_own_file_may_be_a_link_to_anywhere(tmp_path: Path, home: Path, project: Path) -> None:
+    (tmp_path / "dotfiles.md").write_text("mine")
+    (home / "AGENTS.md").symlink_to("../dotfiles.md")
+    loaded = load(project, home)
+    assert own(loaded, tmp_path) == [("zot-home/AGENTS.md", "mine")] and not loaded.problems
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to somebody else")
+def test_a_link_planted_in_a_shared_directory_is_ignored_whoever_owns_its_target(tmp_path: Path, home: Path) -> None:
+    shared = tmp_path / "shared"
+    (shared / "work").mkdir(parents=True)
+    (shared / "diary").write_text("private, and mine")
+    (shared / "AGENTS.md").symlink_to("diary")
+    os.lchown(shared / "AGENTS.md", 12345, 12345)
+    shared.chmod(0o1777)
+    loaded = load(shared / "work", home)
+    assert own(loaded, tmp_path) == [] and "another user" in loaded.problems[0]

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from zot.errors import ConfigError
 from zot.system import files
-from zot.system.files import open_regular, replace_file
+from zot.system.files import replace_file, user_home, zot_home
+from zot.system.opening import open_regular
 
 
 def mode_of(path: Path) -> int:
@@ -180,3 +182,21 @@ def test_extended_attributes_survive(tmp_path: Path) -> None:
         return
     replace_file(file, b"new")
     assert os.getxattr(file, "user.zot") == b"kept"
+
+
+def test_without_a_home_directory_there_is_no_place_for_zots_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The ``.zot`` of the directory zot ran in became its home: a clone's settings and extensions were the user's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "relative")
+    with pytest.raises(ConfigError, match="set HOME or ZOT_HOME to a full path"):
+        zot_home()
+    assert user_home() == Path("/")
+    monkeypatch.setenv("ZOT_HOME", "~nobody-of-this-name/zot")
+    with pytest.raises(ConfigError, match="ZOT_HOME"):
+        zot_home()
+    monkeypatch.delenv("ZOT_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    assert zot_home() == Path("/home/me/.local/state/zot")

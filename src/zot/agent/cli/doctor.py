@@ -23,7 +23,7 @@ from zot.errors import UsageError, ZotError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, credential_variables
-from zot.system.files import zot_home
+from zot.system.files import user_home, zot_home
 
 
 def run(argv: list[str]) -> int:
@@ -100,7 +100,7 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     except ZotError as error:
         yield str(error)
     yield from store.notices
-    yield from discover(cwd, home, Path(os.path.expanduser("~"))).problems
+    yield from discover(cwd, home, user_home()).problems
     yield from context_files.load(cwd, home).problems
     yield from _extension_problems(home, cwd)
     yield from theme_problems(home, Settings(home).values.theme)

@@ -30,6 +30,7 @@ from zot.agent.extkit.script_host import Place, ScriptHost, started
 from zot.agent.extkit.transcript import Kind
 from zot.agent.extkit.verdicts import Report, Verdicts
 from zot.errors import ExtensionError, UsageError
+from zot.system.opening import read_beginning
 
 
 async def check_extension(
@@ -145,4 +146,4 @@ class _Checking:
 
 
 def _log(scratch: Path) -> str:
-    return "".join(path.read_text("utf-8", "replace") for path in sorted(scratch.glob("*/log")))
+    return "".join(read_beginning(path).decode("utf-8", "replace") for path in sorted(scratch.glob("*/log")))

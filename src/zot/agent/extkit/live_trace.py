@@ -22,6 +22,7 @@ from zot.agent.extkit.script_host import Place, ScriptHost, started
 from zot.agent.extkit.transcript import Asking, Line, kind_of
 from zot.agent.recording.frame_trace import FrameLog, TracedFrame
 from zot.errors import BadFrame, ExtensionError
+from zot.system.opening import read_beginning
 from zot.wire import limits
 from zot.wire.codec import decode_host, encode
 from zot.wire.frames import CommandInvoked, Frame, ToolCall
@@ -74,7 +75,7 @@ class LiveTrace:
     def _tell_log(self) -> None:
         """What it wrote to its stderr goes to ours."""
         if self._place.log.exists():
-            os.write(2, self._place.log.read_bytes())
+            os.write(2, read_beginning(self._place.log))
 
 
 class Typed:

@@ -26,6 +26,7 @@ from zot.errors import ExtensionError
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
 from zot.system.files import zot_home
+from zot.system.opening import open_to_append
 from zot.system.process_table import command_of
 from zot.system.processes import ProcessTree, spawn
 from zot.wire.codec import encode
@@ -342,7 +343,7 @@ def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
     argv = manifest.argv(environment.get("PATH", ""))
     stdin_read, stdin_write = os.pipe()
     stdout_read, stdout_write = os.pipe()
-    log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    log = open_to_append(place.log)
     try:
         tree = spawn(argv, cwd=manifest.directory, env=environment, stdin=stdin_read, stdout=stdout_write, stderr=log)
     except OSError as error:

@@ -11,16 +11,18 @@ import msgspec
 
 from zot.agent.recording.frame_trace import TracedFrame
 from zot.errors import ConfigError
+from zot.system.opening import reading
 from zot.wire.lines import Lines
 
 _LOOK_AGAIN = 0.1
+_AT_ONCE = 16 << 20
 _SUMMARY = 96
 
 
 def read_frames(path: Path) -> Iterator[tuple[int, TracedFrame]]:
     """The extension frames of a recording or a trace, with their line numbers; ConfigError names a bad line."""
     try:
-        file = path.open("rb")
+        file = reading(path)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
     with file:
@@ -53,9 +55,9 @@ def follow_frames(path: Path) -> Iterator[TracedFrame]:
         if size < place:
             lines, place = Lines(), 0
         if size > place:
-            with path.open("rb") as file:
+            with reading(path) as file:
                 file.seek(place)
-                new = file.read()
+                new = file.read(_AT_ONCE)
                 place = file.tell()
             yield from (traced for line in lines.feed(new) if (traced := _traced(line or b"")) is not None)
         else:

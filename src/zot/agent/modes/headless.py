@@ -148,7 +148,8 @@ def _report(outcome: Outcome, exit_code: int) -> None:
 def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> None:
     """``--stats``: one indented JSON object about the run."""
     import json
-    from pathlib import Path
+
+    from zot.system.opening import open_to_replace
 
     usage = conversation.spent()
     fields = {
@@ -160,7 +161,8 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> None:
         "elapsed_ms": elapsed_ms,
     }
     try:
-        Path(path).write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+        with os.fdopen(open_to_replace(path), "w", encoding="utf-8") as file:
+            file.write(json.dumps(fields, indent=2) + "\n")
     except OSError as error:
         say(f"--stats {path}: {error.strerror or error}")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from zot.errors import UsageError
+from zot.system.opening import open_to_replace
 
 _SHORTEST_SECRET = 8  # shorter values would blot out ordinary words
 _BLOT = b"[removed]"
@@ -25,11 +26,9 @@ class JournalFile:
         self._on_failure = on_failure
         self._secrets = [value.encode() for value in secrets if len(value) >= _SHORTEST_SECRET]
         try:
-            self._fd: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            self._fd: int | None = open_to_replace(path)
         except OSError as error:
             raise UsageError(f"{self._name}: {error.strerror or error}") from error
-        if os.path.isfile(path):
-            os.chmod(path, 0o600)
 
     def now(self) -> float:
         """Seconds since the file was begun."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.text_files import read_text
+from zot.agent.text_files import project_of, read_text
 
 BUILTIN = Path(__file__).parent / "builtin"
 BUILTIN_LABEL = "built-in"
@@ -28,7 +28,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """``path`` is the SKILL.md, or ``builtin:<directory>``; ``label`` says where it was found."""
+    """``path`` is the SKILL.md, or ``builtin:<directory>``; ``label`` says where it was found.
+
+    ``within`` is the directory its links must not leave, if it came with a project or an extension.
+    """
 
     name: str
     description: str
@@ -36,6 +39,7 @@ class Skill(msgspec.Struct, frozen=True):
     label: str
     allowed_tools: tuple[str, ...] = ()
     permissions: dict[str, tuple[str, ...]] = {}
+    within: Path | None = None
 
     @property
     def builtin(self) -> bool:
@@ -47,7 +51,7 @@ class Skill(msgspec.Struct, frozen=True):
 
     def body(self) -> str:
         """What follows the head, read now; OSError when the file has gone since."""
-        file = read_text(self.file, _BODY_BYTES)
+        file = read_text(self.file, _BODY_BYTES, self.within)
         body = split(file.text)[1]
         return f"{body}\n\n[cut: the first {_BODY_BYTES >> 20} MiB of this skill]" if file.cut else body
 
@@ -74,6 +78,7 @@ class SkillFile(msgspec.Struct, frozen=True):
     file: Path
     label: str
     prefix: str = ""
+    within: Path | None = None
 
 
 def discover(cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile] = ()) -> Skills:
@@ -91,35 +96,45 @@ def _all_skills(
     cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile], problems: list[str]
 ) -> Iterator[Skill]:
     for given in extra:
-        if skill := _read_skill(given.file, given.file.parent.name, str(given.file), given.label, problems):
+        source = _Source(given.file.parent, given.label, given.within)
+        if skill := _read_skill(given.file, given.file.parent.name, str(given.file), source, problems):
             yield msgspec.structs.replace(skill, name=f"{given.prefix}{skill.name}")
-    for root, label in _sources(cwd, home, user_home):
-        yield from _skills_in(root, label, problems)
+    for source in _sources(cwd, home, user_home):
+        yield from _skills_in(source, problems)
 
 
-def _sources(cwd: Path, home: Path, user_home: Path) -> list[tuple[Path, str]]:
+class _Source(msgspec.Struct, frozen=True):
+    """A directory of skills; ``within`` is what their links must not leave."""
+
+    root: Path
+    label: str
+    within: Path | None = None
+
+
+def _sources(cwd: Path, home: Path, user_home: Path) -> list[_Source]:
+    project = project_of(cwd)
     return [
-        (cwd / ".zot" / "skills", "project"),
-        (home / "skills", "global"),
-        (cwd / ".claude" / "skills", "project (claude)"),
-        (user_home / ".claude" / "skills", "global (claude)"),
-        (cwd / ".agents" / "skills", "project (agents)"),
-        (user_home / ".agents" / "skills", "global (agents)"),
-        (BUILTIN, BUILTIN_LABEL),
+        _Source(cwd / ".zot" / "skills", "project", project),
+        _Source(home / "skills", "global"),
+        _Source(cwd / ".claude" / "skills", "project (claude)", project),
+        _Source(user_home / ".claude" / "skills", "global (claude)"),
+        _Source(cwd / ".agents" / "skills", "project (agents)", project),
+        _Source(user_home / ".agents" / "skills", "global (agents)"),
+        _Source(BUILTIN, BUILTIN_LABEL),
     ]
 
 
-def _skills_in(root: Path, label: str, problems: list[str]) -> Iterator[Skill]:
-    for directory in _directories(root, problems):
-        file = root / directory / FILE_NAME
-        path = f"builtin:{directory}" if label == BUILTIN_LABEL else str(file)
-        if skill := _read_skill(file, directory, path, label, problems):
+def _skills_in(source: _Source, problems: list[str]) -> Iterator[Skill]:
+    for directory in _directories(source.root, problems):
+        file = source.root / directory / FILE_NAME
+        path = f"builtin:{directory}" if source.label == BUILTIN_LABEL else str(file)
+        if skill := _read_skill(file, directory, path, source, problems):
             yield skill
 
 
-def _read_skill(file: Path, directory: str, path: str, label: str, problems: list[str]) -> Skill | None:
+def _read_skill(file: Path, directory: str, path: str, source: _Source, problems: list[str]) -> Skill | None:
     try:
-        head = read_text(file, _HEAD_BYTES)
+        head = read_text(file, _HEAD_BYTES, source.within)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -128,7 +143,15 @@ def _read_skill(file: Path, directory: str, path: str, label: str, problems: lis
     if head.damaged:
         problems.append(f"skill {file}: not valid UTF-8; the bad bytes are shown as \ufffd")
     found = parse(split(head.text)[0])
-    return Skill(found.name or directory, found.description, path, label, found.allowed_tools, found.permissions)
+    return Skill(
+        found.name or directory,
+        found.description,
+        path,
+        source.label,
+        found.allowed_tools,
+        found.permissions,
+        source.within,
+    )
 
 
 def _directories(root: Path, problems: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zot.agent.tools.caps import MAX_BYTES, MAX_LINES, from_character, whole_characters
+from zot.system.opening import create
 
 HEAD_SHARE = 0.4
 SPOOL_CAP = 100 * 1024 * 1024
@@ -216,7 +217,7 @@ class Spool:
         self.trouble = ""
         self._fd: int | None = None
         try:
-            self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._fd = create(self.path)
         except OSError as error:
             self.trouble = f"it could not be created: {error.strerror}"
 

@@ -18,7 +18,8 @@ from zot.agent.tools.registry import EDIT
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.system.files import open_regular, replace_file
+from zot.system.files import replace_file
+from zot.system.opening import reading
 
 _BOM = "\ufeff"
 _MOST_LINES_NAMED = 10
@@ -38,7 +39,7 @@ class EditTool(WorkspaceTool):
         path = self._workspace.resolve(arguments.filled_text("path"))
         edits = [(edit.text("oldText"), edit.text("newText")) for edit in arguments.objects("edits")]
         shown = self._workspace.shown(path)
-        with self._reading(path), open(open_regular(path), "rb") as file:
+        with self._reading(path), reading(path) as file:
             text = EditableText(file.read())
         try:
             spans = locate(text.body, edits)

@@ -14,7 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from zot.system.opening import read_whole
+
 _KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
+_LARGEST = 1 << 20  # of an ignore file; a larger one says nothing
 _GIT_KINDS = frozenset({".gitignore", ".git/info/exclude"})
 
 
@@ -84,8 +87,9 @@ class Ignores:
 
 
 def _load(directory: str, name: str) -> Rules | None:
-    with suppress(OSError), open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
-        return Rules(directory, file.readlines())
+    with suppress(OSError):
+        text = read_whole(os.path.join(directory, name), _LARGEST).decode("utf-8", "replace")
+        return Rules(directory, text.split("\n"))
     return None
 
 

@@ -21,7 +21,7 @@ from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.files import open_regular
+from zot.system.opening import open_regular
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 _IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
@@ -42,7 +42,7 @@ class ReadTool(WorkspaceTool):
         shown = self._workspace.shown(path)
         with self._reading(path):
             fd = open_regular(path)
-        with open(fd, "rb", buffering=0) as file:
+        with os.fdopen(fd, "rb", buffering=0) as file:
             head = file.read(_BINARY_TEST_BYTES)
             # The name must say image and the first bytes must agree: a text file named .png is text.
             if path.suffix.lower() in _IMAGE_SUFFIXES and (kind := sniff(head)):
@@ -76,7 +76,7 @@ def _image(fd: int, kind: str, shown: str) -> ToolResult:
         limit = MAX_IMAGE_BYTES // (1024 * 1024)
         raise ToolError(f"read: {shown}: the image has {size} bytes; at most {limit} MiB can be sent. Shrink it first")
     os.lseek(fd, 0, os.SEEK_SET)
-    with open(fd, "rb", closefd=False) as file:
+    with os.fdopen(fd, "rb", closefd=False) as file:
         return ToolResult((ImageBlock(kind, file.read()),))
 
 

@@ -85,7 +85,7 @@ async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Cal
 async def _drain(fd: int, take: Callable[[bytes], bool]) -> bool:
     """True when the output was read to its end."""
     reader = asyncio.StreamReader()
-    with open(fd, "rb", buffering=0) as pipe:
+    with os.fdopen(fd, "rb", buffering=0) as pipe:
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), pipe
         )

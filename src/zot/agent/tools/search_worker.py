@@ -15,8 +15,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from zot.agent.tools.ignore import walk
+from zot.system.opening import reading
 
 _SNIFFED = 65536
+_LARGEST_UTF16 = 64 << 20
+_LONGEST_LINE = 16 << 20  # a longer one is searched in pieces
 
 
 def main(arguments: list[str]) -> int:
@@ -78,12 +81,12 @@ def _rows(lines: Iterable[str], regex: re.Pattern[str], context: int) -> Iterato
 def _lines(path: str) -> Iterator[str]:
     """The lines of a text file without their ends; none of a binary or unreadable one."""
     try:
-        with open(path, "rb") as file:
+        with reading(path) as file:
             head = file.peek(_SNIFFED)[:_SNIFFED]
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                yield from file.read().decode("utf-16", "replace").splitlines()
+                yield from file.read(_LARGEST_UTF16).decode("utf-16", "replace").splitlines()
             elif b"\0" not in head:
-                for number, line in enumerate(file):
+                for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b"")):
                     text = line if number else line.removeprefix(codecs.BOM_UTF8)
                     yield text.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace")
     except OSError:

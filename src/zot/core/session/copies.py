@@ -11,17 +11,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from zot.core.session.records import Meta, MetaRow, NotARecord, decode_row, encode_row, row_type
+from zot.core.session.row_file import LARGEST, lines_of
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, compact_time
 from zot.core.session.summary import summarise
 from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Message
-from zot.system.files import make_private_dir, sync_dir
+from zot.system.files import make_private_dir, sync_dir, user_home
+from zot.system.opening import TooLarge, create, reading
 
 SUFFIX = ".zotsession"
 _SLUG_MAX = 40
@@ -46,14 +48,13 @@ def _offset_of(parent: Path, count: int) -> int | None:
     if count < 0:
         raise UsageError(f"cannot fork at {count}: count the messages to keep from 0")
     source_of(parent)
-    with open(parent, "rb") as file:
-        seen = offset = 0
-        for line in file:
-            if row_type(line) == "message":
-                if seen == count:
-                    return offset
-                seen += 1
-            offset += len(line)
+    seen = offset = 0
+    for line in _lines(parent):
+        if row_type(line) == "message":
+            if seen == count:
+                return offset
+            seen += 1
+        offset += len(line)
     if seen < count:
         raise UsageError(f"cannot fork at {count}: {parent.name} has only {seen} messages")
     return None
@@ -62,8 +63,7 @@ def _offset_of(parent: Path, count: int) -> int | None:
 def _fork(store: SessionStore, parent: Path, end: int | None) -> Path:
     """Copy what stands before offset ``end``; the title stays with the parent."""
     origin = source_of(parent, end=end).meta
-    with open(parent, "rb") as file:
-        messages = sum(row_type(line) == "message" for line in _until(file, end))
+    messages = sum(row_type(line) == "message" for line in _lines(parent, end))
     fresh = store.new_meta(origin.provider, origin.model)
     meta = msgspec.structs.replace(fresh, parent=origin.id, fork_point=messages)
     path = store.path_for(meta)
@@ -116,7 +116,7 @@ def import_session(store: SessionStore, source: Path | str) -> Path:
 
 def default_destination() -> Path:
     """``~/Downloads`` if it exists, else home, else the temporary directory."""
-    home = Path(os.path.expanduser("~"))
+    home = user_home()
     for place in (home / "Downloads", home):
         if place.is_dir():
             return place
@@ -157,9 +157,7 @@ def _without_cwd(meta_line: bytes) -> bytes:
 
 
 def _scrubber(cwd: str) -> Callable[[bytes], bytes]:
-    places = [
-        (msgspec.json.encode(path)[1:-1], name) for path, name in ((cwd, b"<cwd>"), (os.path.expanduser("~"), b"~"))
-    ]
+    places = [(msgspec.json.encode(path)[1:-1], name) for path, name in ((cwd, b"<cwd>"), (str(user_home()), b"~"))]
     # A path ends where no more letter of a file name follows: /home/me is not in /home/melissa.
     rules = [(re.compile(re.escape(place) + rb"(?![\w.-])"), name) for place, name in places if len(place) > 1]
 
@@ -186,38 +184,36 @@ def source_of(path: Path, *, end: int | None = None) -> Source:
     """Check that ``path`` is a session and find its last meta row (before offset ``end``)."""
     if not path.is_file():
         raise SessionError(f"there is no session file {path}")
-    with _reading(path) as file:
-        first = file.readline()
-        meta = _meta(first)
-        if meta is None:
-            raise SessionCorrupt(f"{path} is not a session: its first row is not a `meta` row")
-        source = Source(path, first, meta)
-        for line in _until(file, end):
-            if row_type(line) == "meta" and (meta := _meta(line)) is not None:
-                source = Source(path, line, meta)
+    lines = _lines(path, end)
+    first = next(lines, b"")
+    meta = _meta(first)
+    if meta is None:
+        raise SessionCorrupt(f"{path} is not a session: its first row is not a `meta` row")
+    source = Source(path, first, meta)
+    for line in lines:
+        if row_type(line) == "meta" and (meta := _meta(line)) is not None:
+            source = Source(path, line, meta)
     return source
 
 
 def rows_of(path: Path, *, end: int | None = None, without: frozenset[str] = frozenset({"meta"})) -> Iterator[bytes]:
     """The lines that are JSON records, each with its newline, but those of the types in ``without``."""
-    with _reading(path) as file:
-        for line in _until(file, end):
-            kind = row_type(line)
-            if kind and kind not in without:
-                yield line if line.endswith(b"\n") else line + b"\n"
+    for line in _lines(path, end):
+        kind = row_type(line)
+        if kind and kind not in without:
+            yield line if line.endswith(b"\n") else line + b"\n"
 
 
 def write_new(path: Path, lines: Iterable[bytes]) -> None:
     """Write a private file as a whole; raises FileExistsError rather than replace one."""
     make_private_dir(path.parent)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # ours is the name now
-    temporary = path.with_name(f".{path.name}.tmp")
+    os.close(create(path))  # ours is the name now
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(fd, "wb", closefd=True) as file:
+        with os.fdopen(create(temporary), "wb") as file:
             file.writelines(lines)
             file.flush()
-            os.fsync(fd)
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -226,14 +222,20 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
     sync_dir(path.parent)
 
 
-def _until(file: BinaryIO, end: int | None) -> Iterator[bytes]:
-    """The lines from here to offset ``end``."""
-    offset = file.tell()
-    for line in file:
-        if end is not None and offset >= end:
-            return
-        offset += len(line)
-        yield line
+def _lines(path: Path, end: int | None = None) -> Iterator[bytes]:
+    """The lines before offset ``end``; SessionError when they cannot be read, all or some."""
+    offset = 0
+    try:
+        with reading(path) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                raise TooLarge(path, LARGEST)
+            for line in lines_of(file):
+                if end is not None and offset >= end:
+                    return
+                offset += len(line)
+                yield line
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _meta(line: bytes) -> Meta | None:
@@ -242,10 +244,3 @@ def _meta(line: bytes) -> Meta | None:
     except NotARecord:
         return None
     return row.meta if isinstance(row, MetaRow) else None
-
-
-def _reading(path: Path) -> BinaryIO:
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise SessionError(f"cannot read {path}: {error.strerror}") from error

@@ -15,6 +15,7 @@ from zot.core.events import REPLACES
 from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
 from zot.core.session.row_file import read_lines
 from zot.provider.messages import Message, Usage
+from zot.system.opening import reading
 
 _NOT_SAID = frozenset({"compaction", "synthetic", "shell"})  # marks of user messages that nobody typed to the model
 
@@ -36,7 +37,7 @@ def turns_of(path: Path) -> list[Turn]:
 
     def numbered() -> Iterator[tuple[int, Message]]:
         number = 0
-        with open(path, "rb") as file:
+        with reading(path) as file:
             for line in read_lines(file):
                 if isinstance(line.row, MessageRow) and (message := message_of(line.row.message)) is not None:
                     yield number, message
@@ -85,7 +86,7 @@ def cost_of(path: Path) -> CostReport:
     models: dict[str, Spent] = {}
     turns: list[Spent] = []
     model = "unknown"
-    with open(path, "rb") as file:
+    with reading(path) as file:
         for line in read_lines(file):
             match line.row:
                 case MetaRow(meta=meta):

@@ -17,6 +17,7 @@ import msgspec
 from zot.core.session.store import SessionFile
 from zot.core.session.summary import Summary, summarise
 from zot.system.files import make_private_dir
+from zot.system.opening import open_to_append
 
 _TABLE = "summaries_1"  # a new shape gets a new name
 _SCHEMA = (
@@ -57,7 +58,7 @@ def _through_index(root: Path, files: list[SessionFile]) -> list[Summary]:
 @contextmanager
 def _connection(path: Path) -> Generator[sqlite3.Connection]:
     make_private_dir(path.parent)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.close(open_to_append(path))  # private from its first moment; SQLite would wait for a pipe
     with closing(sqlite3.connect(path, timeout=_WAIT_S)) as db, db:
         db.execute(_SCHEMA)
         yield db

@@ -19,6 +19,7 @@ from zot.core.session.row_file import bad_path, lock
 from zot.core.session.store import SUFFIX
 from zot.core.session.summary import Summary, summarise
 from zot.errors import UsageError
+from zot.system.opening import open_to_change
 
 _UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "mo": 2_592_000, "y": 31_536_000}
 
@@ -105,7 +106,7 @@ def delete(found: Found) -> str | None:
     """Delete the session and what was kept aside of it; returns why not when it stays."""
     path = Path(found.summary.path)
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = open_to_change(path)
     except OSError as error:
         return error.strerror
     try:

@@ -179,6 +179,7 @@ def _hunk_list() -> Callable[[msgspec.Raw], Hunks]:
 def decode_row(line: bytes) -> Row:
     """One line as a row; raises NotARecord."""
     try:
+        _check_text(line)
         return _known_row()(line)
     except msgspec.ValidationError as error:
         if (unknown := _unknown(line)) is None:
@@ -188,9 +189,16 @@ def decode_row(line: bytes) -> Row:
         raise NotARecord(str(error)) from error
 
 
+def _check_text(line: bytes) -> None:
+    """UnicodeError unless it is UTF-8: the decoder leaves alone what it passes over or keeps as it stands."""
+    if not line.isascii():
+        line.decode()
+
+
 def row_type(line: bytes) -> str:
     """The ``type`` of a line that is a JSON object, without reading the rest of it; else the empty string."""
     try:
+        _check_text(line)
         return _any_row()(line).type
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return ""

@@ -2,14 +2,15 @@
 
 Rows are appended, one ``write`` each on an ``O_APPEND`` descriptor, and nothing is ever truncated: after a torn row
 the next one starts on a new line. An unreadable line stays where it is, for someone who does not know our lock may be
-writing; it is copied once to ``<file>.bad``.
+writing; it is copied once to ``<file>.bad``. The file may come with a repository, and so may its neighbours: only
+regular files are opened, and nothing is written through a link beside it.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +20,11 @@ import msgspec
 from zot.core.session.records import NotARecord, Row, decode_row
 from zot.errors import SessionError, SessionLocked
 from zot.system.files import make_private_dir, sync_dir, try_lock
+from zot.system.opening import TooLarge, create, open_to_append, open_to_change
+
+LARGEST = 2 << 30
+LONGEST_LINE = 256 << 20  # a row with many images stays below; more is no row
+_LARGEST_ASIDE = 64 << 20
 
 
 class RowWriter:
@@ -75,7 +81,7 @@ _PIECE = 1024 * 1024
 def create_file(path: Path) -> RowWriter:
     """A new file, 0600 in a 0700 directory, locked; raises OSError, FileExistsError among them."""
     make_private_dir(path.parent)
-    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fd = create(path, flags=os.O_RDWR | os.O_APPEND)
     try:
         os.fchmod(fd, 0o600)
         lock(fd)
@@ -96,12 +102,14 @@ def free_name(path: Path) -> Path:
 def open_file(path: Path) -> RowWriter:
     """An existing file for append, locked; raises SessionError or SessionLocked."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = open_to_change(path, follow=True)
     except OSError as error:
         raise SessionError(f"cannot open session {path}: {error.strerror}; `zot sessions` lists them") from error
     try:
         _claim(fd, path)
         size = os.fstat(fd).st_size
+        if size > LARGEST:
+            raise SessionError(f"cannot open session {path}: it {TooLarge(path, LARGEST).strerror}")
         return RowWriter(fd, torn=size > 0 and os.pread(fd, 1, size - 1) != b"\n")
     except BaseException:
         os.close(fd)
@@ -109,8 +117,6 @@ def open_file(path: Path) -> RowWriter:
 
 
 def _claim(fd: int, path: Path) -> None:
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        raise SessionError(f"cannot open session {path}: it is not a file")
     if not lock(fd):
         raise SessionLocked(
             f"session {path} is in use by another zot; end that one or continue in a branch: `zot sessions fork {path}`"
@@ -142,7 +148,7 @@ class Line(msgspec.Struct, frozen=True):
 def read_lines(file: BinaryIO) -> Iterator[Line]:
     """Every line that is not blank, in order."""
     offset = 0
-    for raw in file:
+    for raw in lines_of(file):
         if not raw.isspace():
             try:
                 row = decode_row(raw)
@@ -152,20 +158,25 @@ def read_lines(file: BinaryIO) -> Iterator[Line]:
         offset += len(raw)
 
 
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """With their ends; one beyond all measure comes in pieces, none of which is a row."""
+    return iter(partial(file.readline, LONGEST_LINE), b"")
+
+
 def bad_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.bad")
 
 
 def keep_aside(path: Path, lines: Iterable[bytes]) -> int:
-    """Append to ``<path>.bad`` those lines that are not in it yet; returns how many that were."""
-    target = bad_path(path)
-    known = set(target.read_bytes().splitlines()) if target.exists() else set[bytes]()
-    bare = dict.fromkeys(b" ".join(line.splitlines()) for line in lines)  # as ``splitlines`` will give them back
-    fresh = [line for line in bare if line not in known]
-    if fresh:
-        fd = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with open(fd, "wb", closefd=True) as file:
-            file.writelines(line + b"\n" for line in fresh)
-            file.flush()
-            os.fsync(fd)
+    """Append to ``<path>.bad`` those lines that are not in it yet; returns how many that were. Raises OSError."""
+    fd = open_to_append(bad_path(path), os.O_RDWR)
+    with os.fdopen(fd, "rb") as reader, os.fdopen(os.dup(fd), "wb") as writer:
+        if os.fstat(fd).st_size > _LARGEST_ASIDE:
+            raise TooLarge(bad_path(path), _LARGEST_ASIDE)
+        known = set(reader.read(_LARGEST_ASIDE).splitlines())
+        bare = dict.fromkeys(b" ".join(line.splitlines()) for line in lines)  # as ``splitlines`` will give them back
+        fresh = [line for line in bare if line not in known]
+        writer.writelines(line + b"\n" for line in fresh)
+        writer.flush()
+        os.fsync(fd)
     return len(fresh)

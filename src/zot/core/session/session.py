@@ -243,7 +243,7 @@ def open_session(path: Path) -> Session:
 
     writer = open_file(path)
     try:
-        with open(os.dup(writer.fd), "rb") as file:
+        with os.fdopen(os.dup(writer.fd), "rb") as file:
             loaded = replay(read_lines(file))
         return _loaded_session(path, writer, loaded)
     except OSError as error:
@@ -260,11 +260,21 @@ def _loaded_session(path: Path, writer: RowWriter, loaded: Replay) -> Session:
     session = Session(path, _meta_of(path, loaded), writer=writer, loaded=loaded)
     if loaded.meta is None:
         session.repairs.append(f"{path.name} has lost its first row: its model and directory are unknown")
-    if loaded.bad and (count := keep_aside(path, loaded.bad)):
-        session.repairs.append(f"{_count(count, 'unreadable line')} of {path.name} kept in {bad_path(path)}")
+    if loaded.bad:
+        session.repairs.extend(_keep_aside(path, loaded.bad))
     if stubs:
         session.repairs.append(f"{_count(stubs, 'tool call')} had no recorded result and got an error result")
     return session
+
+
+def _keep_aside(path: Path, lines: list[bytes]) -> list[str]:
+    """What the user is to know of them. They are still in the file, so a copy that cannot be made stops nobody."""
+    try:
+        count = keep_aside(path, lines)
+    except OSError as error:
+        what = _count(len(lines), "unreadable line")
+        return [f"{what} of {path.name} not copied: {bad_path(path)}: {error.strerror or error}; move that away"]
+    return [f"{_count(count, 'unreadable line')} of {path.name} kept in {bad_path(path)}"] if count else []
 
 
 def _meta_of(path: Path, loaded: Replay) -> Meta:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.session.records import Meta, row_type
-from zot.core.session.row_file import lock
+from zot.core.session.row_file import lines_of, lock
 from zot.core.session.session import Session, open_session
 from zot.provider.messages import utc_now
+from zot.system.opening import open_to_change, reading
 
 if TYPE_CHECKING:
     import asyncio
@@ -135,8 +136,8 @@ def newest_first(files: Iterable[SessionFile]) -> list[SessionFile]:
 
 def has_message(path: Path) -> bool:
     try:
-        with open(path, "rb") as file:
-            return any(row_type(line) == "message" for line in file)
+        with reading(path) as file:
+            return any(row_type(line) == "message" for line in lines_of(file))
     except OSError:
         return False
 
@@ -144,7 +145,7 @@ def has_message(path: Path) -> bool:
 def _delete_if_empty(path: Path) -> bool:
     """Under the lock, so that a process about to write to the file keeps it."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = open_to_change(path)
     except OSError:
         return False
     try:

@@ -11,7 +11,9 @@ from pathlib import Path
 import msgspec
 
 from zot.core.session.records import DiskBlock, Meta
+from zot.core.session.row_file import lines_of
 from zot.provider.messages import Usage
+from zot.system.opening import reading
 
 _FIRST_TEXT_MAX = 200
 
@@ -59,12 +61,13 @@ _decode_blocks = msgspec.json.Decoder(tuple[DiskBlock, ...] | None).decode
 
 def summarise(path: Path) -> Summary | None:
     """None when the first row is not a meta row; raises OSError. The last meta, title and cost hold."""
-    with open(path, "rb") as file:
-        first = _row(file.readline())
+    with reading(path) as file:
+        lines = lines_of(file)
+        first = _row(next(lines, b""))
         if first is None or first.type != "meta" or first.meta is None:
             return None
         meta, title, messages, first_text, cost_usd = first.meta, "", 0, "", 0.0
-        for line in file:
+        for line in lines:
             if (row := _row(line)) is None:
                 continue
             if row.type == "message" and row.message is not None:

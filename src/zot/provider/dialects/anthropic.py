@@ -44,6 +44,7 @@ from zot.provider.messages import (
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
 from zot.provider.repair import repaired
+from zot.system.opening import open_to_append
 
 _VERSION = "2023-06-01"
 _OAUTH_BETA = "oauth-2025-04-20"
@@ -221,7 +222,7 @@ def _copy_for_debugging(body: bytes) -> None:
     path = os.environ.get("ZOT_DEBUG_ANTHROPIC")
     if not path:
         return
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    file = open_to_append(path)
     try:
         os.write(file, body + b"\n")
     finally:

@@ -11,8 +11,10 @@ import pytest
 from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
 from zot.core.events import REPLACES
 from zot.core.session.copies import fork_before
+from zot.core.session.history import turns_of
 from zot.core.session.resume import Replay, window
 from zot.core.session.store import SessionStore
+from zot.core.session.summary import summarise
 from zot.core.tool import text_result
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 
@@ -332,6 +334,27 @@ def test_cut_at_any_byte_a_file_opens_with_all_complete_rows_and_takes_more(stor
         session.close()
         assert texts(reopened(store, path))[-1] == "more"
         path.with_name(path.name + ".bad").unlink(missing_ok=True)
+
+
+def test_whichever_byte_is_flipped_the_rest_of_a_file_opens_and_takes_more(store: SessionStore) -> None:
+    """A byte that is not UTF-8 in a call's arguments made the whole session unopenable everywhere."""
+    session = store.create("p", "m")
+    said = assistant("zwei é", call("t1", arguments='{"path":"ä"}'))
+    say(session, user("one"), said)
+    session.tool_outcome("t1", text_result("ran", details={"hunks": [[1, 2]]}))
+    say(session, Message("tool", (ToolResultBlock("t1", (TextBlock("ran"),), hunks=((1, 2),)),), TIME), user("last"))
+    session.close()
+    whole = session.path.read_bytes()
+    first_end = whole.index(b"\n")
+    for at in range(first_end + 1, len(whole)):
+        for bit in (0x80, 0x20, 0x01):
+            session.path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+            again = store.open(session.path)
+            assert len(again.messages) >= 2
+            again.appended(user("more"))
+            again.close()
+            assert summarise(session.path) is not None and turns_of(session.path)
+            session.path.with_name(session.path.name + ".bad").unlink(missing_ok=True)
 
 
 def test_a_prompt_that_replaced_a_failed_one_is_there_alone_and_counted_once_by_a_compaction(

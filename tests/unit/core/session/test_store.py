@@ -114,7 +114,7 @@ def test_opening_what_is_not_a_file_is_an_error(store: SessionStore, tmp_path: P
 
 def test_opening_a_pipe_is_an_error_and_does_not_hang(store: SessionStore, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SessionError, match="not a file"):
+    with pytest.raises(SessionError, match="not a regular file"):
         store.open(tmp_path / "pipe")
 
 

@@ -12,6 +12,7 @@ from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ZotError
 from zot.system.files import write_atomic, zot_home
+from zot.system.opening import read_whole
 
 
 def enable(argv: list[str]) -> int:
@@ -38,7 +39,7 @@ def _switch(argv: list[str], enabled: bool) -> int:
 
 def _set_enabled(path: Path, enabled: bool) -> None:
     """Through the standard library: it keeps numbers of any size as they are."""
-    fields = json.loads(path.read_text(encoding="utf-8-sig"))
+    fields = json.loads(read_whole(path).decode("utf-8-sig"))
     text = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False)
     try:
         write_atomic(path, f"{text}\n".encode(), mode=path.stat().st_mode & 0o777)

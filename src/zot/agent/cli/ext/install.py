@@ -24,6 +24,7 @@ from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
 from zot.system.files import make_private_dir, sync_dir, zot_home
+from zot.system.opening import create, reading
 
 _PROGRESS_STEP = 200  # files
 
@@ -162,7 +163,8 @@ def _copy_entry(entry: os.DirEntry[str], target: Path, root: Path, progress: _Pr
     elif entry.is_dir():
         _copy_dir(Path(entry.path), target, root, progress)
     elif entry.is_file():
-        shutil.copyfile(entry.path, target)
+        with reading(entry.path) as original, os.fdopen(create(target), "wb") as copy:
+            shutil.copyfileobj(original, copy, 1 << 20)
         target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o777)
         progress.add(entry.stat().st_size)
     else:

@@ -16,6 +16,7 @@ from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.process.log import log_path
 from zot.errors import ZotError
 from zot.system.files import zot_home
+from zot.system.opening import reading
 from zot.tui.sanitize import Sanitizer
 
 POLL_S = 0.1
@@ -58,7 +59,7 @@ class Tail:
         self._print_from(self._path)
 
     def _print_from(self, path: Path) -> None:
-        with path.open("rb") as file:
+        with reading(path) as file:
             if os.fstat(file.fileno()).st_size < self._position:
                 self._position = 0  # emptied by hand
             file.seek(self._position)

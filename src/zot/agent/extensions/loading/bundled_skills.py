@@ -26,7 +26,8 @@ def skill_files(entries: Iterable[Entry]) -> tuple[list[SkillFile], list[str]]:
             except ValueError as error:
                 problems.append(f"extension {name}: skills entry {item!r} {error}; it was skipped")
             else:
-                found += [SkillFile(file, f"extension {name}", f"{_kebab(name)}:") for file in files]
+                label, directory = f"extension {name}", entry.manifest.directory
+                found += [SkillFile(file, label, f"{_kebab(name)}:", directory) for file in files]
     return found, problems
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.errors import ExtensionError
+from zot.system.opening import reading
 
 MAX_FILES = 50_000
 SKIPPED_DIRS = frozenset({"__pycache__", ".git"})
@@ -107,7 +108,7 @@ def _could_run(name: str, found: Found) -> bool:
         return True
     if found.stat().st_mode & 0o111:
         return True
-    with found.open("rb") as file:
+    with reading(found) as file:
         return file.read(2) == b"#!"
 
 
@@ -116,7 +117,7 @@ def _digest(found: Found) -> str:
     if isinstance(found, str):
         return f"link to {found}"
     try:
-        with found.open("rb") as file:
+        with reading(found) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return "unreadable"

@@ -16,6 +16,7 @@ import msgspec
 from zot.errors import ConfigError, ExtensionError
 from zot.system import strict_json
 from zot.system.files import decode_object
+from zot.system.opening import TooLarge, read_whole
 
 FILE = "extension.json"
 MAX_BYTES = 1024 * 1024
@@ -148,13 +149,11 @@ def _read(path: Path) -> bytes:
     try:
         if not path.is_file():
             raise ExtensionError(_missing(path))
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        return read_whole(path, MAX_BYTES)
+    except TooLarge as error:
+        raise ExtensionError(f"{FILE} is larger than 1 MiB") from error
     except OSError as error:
         raise ExtensionError(f"{FILE} cannot be read: {error.strerror or error}") from error
-    if len(data) > MAX_BYTES:
-        raise ExtensionError(f"{FILE} is larger than 1 MiB")
-    return data
 
 
 def _missing(path: Path) -> str:

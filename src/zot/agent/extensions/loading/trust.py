@@ -14,6 +14,7 @@ import msgspec
 from zot.agent.extensions.loading.manifest import Manifest, read_manifest
 from zot.errors import ConfigError, ExtensionError
 from zot.system.files import locked, write_atomic
+from zot.system.opening import read_whole
 
 VERSION = 1
 
@@ -98,7 +99,7 @@ class TrustStore:
 
     def _load(self) -> _TrustFile:
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=_TrustFile)
+            return msgspec.json.decode(read_whole(self.path), type=_TrustFile)
         except FileNotFoundError:
             return _TrustFile()
         except (OSError, msgspec.MsgspecError, UnicodeError) as error:

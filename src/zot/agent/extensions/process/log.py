@@ -15,6 +15,7 @@ from pathlib import Path
 from zot.agent.extensions.loading.manifest import check_name
 from zot.errors import ExtensionError
 from zot.system.files import make_private_dir
+from zot.system.opening import create, open_to_append, open_to_change, reading
 
 MAX_BYTES = 5 * 1000 * 1000  # of a log before it is rotated
 _LISTED = 20  # faults of one kind in one life
@@ -117,11 +118,12 @@ def log_path(home: Path, name: str) -> Path:
 
 def last_words(log: Path) -> list[str]:
     """The end of what the child wrote itself in its last life, which usually says why it is not running."""
-    if not log.is_file():  # a pipe in the log's place must not hang us
+    try:
+        with reading(log) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            lines = file.read(4096).decode("utf-8", "replace").splitlines()
+    except OSError:
         return []
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 4096))
-        lines = file.read().decode("utf-8", "replace").splitlines()
     start = max((place for place, line in enumerate(lines) if not line), default=0)  # each life begins with a blank
     return [line for line in lines[start:] if line.strip() and not line.startswith("[zot] ")]
 
@@ -167,8 +169,7 @@ class LogFile:
 def _open(path: Path) -> int:
     try:
         make_private_dir(path.parent)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-        os.set_blocking(fd, True)  # non-blocking only for the open: a pipe in the log's place must not hang us
+        fd = open_to_append(path, os.O_RDWR)
         os.fchmod(fd, 0o600)
     except OSError as error:
         raise ExtensionError(f"the log {path} cannot be opened: {error.strerror or error}") from error
@@ -177,7 +178,7 @@ def _open(path: Path) -> int:
 
 def _rotate(path: Path) -> None:
     """Under a lock of its own: two runs share the log, and one rotation is enough."""
-    source = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    source = open_to_change(path)
     try:
         fcntl.flock(source, fcntl.LOCK_EX)
         if os.fstat(source).st_size > MAX_BYTES:
@@ -187,8 +188,8 @@ def _rotate(path: Path) -> None:
 
 
 def _move_content(source: int, old: Path) -> None:
-    temporary = old.with_name(f".{old.name}.tmp")
-    target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    temporary = old.with_name(f".{old.name}.{os.urandom(6).hex()}.tmp")
+    target = create(temporary)
     try:
         while chunk := os.read(source, _CHUNK):
             os.write(target, chunk)

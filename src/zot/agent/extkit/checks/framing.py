@@ -5,6 +5,7 @@ from __future__ import annotations
 from zot.agent.extkit.run import Run
 from zot.agent.extkit.transcript import read_line
 from zot.agent.extkit.verdicts import Check
+from zot.system.opening import read_beginning
 
 CHECKS = (
     Check(
@@ -111,7 +112,7 @@ def check(run: Run) -> None:
     for line in run.host.transcript.received:
         if line.fault is not None:
             run.verdicts.failed(line.fault.check, line.fault.reason, line.data)
-    for line in run.host.place.log.read_bytes().splitlines():
+    for line in read_beginning(run.host.place.log).splitlines():
         if line.startswith(b"{") and read_line(line)[0] is not None:
             run.verdicts.failed("framing.stdout", "a frame on stderr", line)
     if run.host.transcript.received:

@@ -10,6 +10,7 @@ from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.agent.extkit.run import Run
 from zot.agent.extkit.verdicts import Check, Verdicts
 from zot.errors import ExtensionError
+from zot.system.opening import read_whole
 from zot.wire.frames import Hello, Ready
 from zot.wire.limits import READY_GRACE
 
@@ -104,7 +105,7 @@ def _is_runnable(manifest: Manifest, verdicts: Verdicts) -> bool:
 
 def _text(directory: Path) -> bytes:
     try:
-        return (directory / FILE).read_bytes()
+        return read_whole(directory / FILE)
     except OSError:
         return b""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,13 +42,14 @@ _NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extensio
 def found_skills(conversation: Conversation) -> Skills:
     """As they are on disk now."""
     from zot.agent.skills.discover import discover
+    from zot.system.files import user_home
 
     extra = ()
     if conversation.extensions is not None:
         from zot.agent.extensions.loading.bundled_skills import skill_files
 
         extra = skill_files(conversation.extensions.plan().entries)[0]
-    return discover(Path(conversation.present.directory), conversation.home, Path(os.path.expanduser("~")), extra)
+    return discover(Path(conversation.present.directory), conversation.home, user_home(), extra)
 
 
 def _choices(skills: Skills) -> list[Choice]:

@@ -17,17 +17,24 @@ _IMAGE_LABEL = r"\[image #\d+\]"
 
 
 class Chip(Token):
-    """``expansion`` is what the model reads, ``images`` what it sees; ``content`` is a file read when it is sent."""
+    """``expansion`` is what the model reads, ``images`` what it sees; ``content`` is a file read when it is sent,
+    picked below the directory ``root``."""
 
     expansion: str
     images: tuple[ImageBlock, ...]
     content: Path | None
+    root: Path | None
 
     def __new__(
-        cls, label: str, expansion: str, images: tuple[ImageBlock, ...] = (), content: Path | None = None
+        cls,
+        label: str,
+        expansion: str,
+        images: tuple[ImageBlock, ...] = (),
+        content: Path | None = None,
+        root: Path | None = None,
     ) -> Chip:
         chip = super().__new__(cls, label)
-        chip.expansion, chip.images, chip.content = expansion, images, content
+        chip.expansion, chip.images, chip.content, chip.root = expansion, images, content, root
         return chip
 
 
@@ -60,7 +67,7 @@ class ChipMaker:
 
     def content(self, root: Path, relative: str) -> Chip:
         path = root / relative
-        return Chip(f"[content:{one_line(path.name)}]", str(path), content=path)
+        return Chip(f"[content:{one_line(path.name)}]", str(path), content=path, root=root)
 
     def image(self, image: ImageBlock) -> Chip:
         label = f"[image #{self._next('image')}]"

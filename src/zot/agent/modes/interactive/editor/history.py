@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.system.files import locked, make_private_dir, write_atomic
+from zot.system.opening import open_to_append, read_whole
 from zot.tui.text_buffer import Position, TextBuffer, units_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class History:
         line = msgspec.json.encode(Entry(text, int(time.time()))) + b"\n"
         make_private_dir(path.parent)
         with locked(path):
-            data = path.read_bytes() if path.exists() else b""
+            data = read_whole(path) if path.exists() else b""
             kept = data.splitlines(keepends=True)
             if kept and _text_of(kept[-1]) == text:
                 return
@@ -70,7 +71,7 @@ class History:
                 write_atomic(path, b"".join([*kept[-KEPT + 1 :], line]))
                 return
             torn = b"\n" if data and not data.endswith(b"\n") else b""
-            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fd = open_to_append(path)
             try:
                 os.write(fd, torn + line)
             finally:
@@ -84,7 +85,7 @@ class History:
             status = self._path.stat()
             if self._seen == (status.st_size, status.st_mtime_ns):
                 return
-            lines = self._path.read_bytes().splitlines()
+            lines = read_whole(self._path).splitlines()
         except OSError:
             return
         self._seen = (status.st_size, status.st_mtime_ns)

@@ -13,6 +13,7 @@ from zot.agent.modes.interactive.editor.chips import Chip, recognised
 from zot.agent.modes.interactive.editor.paste import clean
 from zot.errors import ZotError
 from zot.system.files import find_program, make_private_dir, zot_home
+from zot.system.opening import create, read_whole
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Editor
@@ -26,7 +27,7 @@ async def edit_outside(editor: Editor) -> None:
     try:
         command = editor_command(os.environ)
         await _run(editor, [*command, str(path)])
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_whole(path).decode("utf-8", "replace")
     except OSError as error:
         raise ZotError(f"the draft could not be edited in another program: {error.strerror or error}") from error
     finally:
@@ -71,7 +72,6 @@ def _draft_file(text: str) -> Path:
     directory = zot_home() / "drafts"
     make_private_dir(directory)
     path = directory / f"draft-{os.urandom(4).hex()}.md"
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+    with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(text)
     return path

@@ -1,7 +1,8 @@
 """From the units of the editor to ``Submitted``: chips expanded, files of ``!@`` read, within limits.
 
 Files are read before anything else happens, so that what was queued does not change under way; when one cannot be
-read, the error names it and nothing is sent. Commands and shell escapes take text, not files.
+read, the error names it and nothing is sent. So it is with one that a link brings in from outside the project: what was
+picked here is not what would be sent. Commands and shell escapes take text, not files.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from pathlib import Path
 import msgspec
 
 from zot.agent.modes.interactive.editor.chips import Chip, expanded, images_of
+from zot.agent.text_files import project_of
 from zot.errors import ZotError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.files import open_regular
+from zot.system.opening import reading
 
 MAX_FILES = 16
 MAX_BYTES = 1 << 20
@@ -53,14 +55,14 @@ def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
 
 
 def _attachments(chips: Sequence[Chip]) -> tuple[list[str], list[ImageBlock]]:
-    paths = list(dict.fromkeys(chip.content for chip in chips if chip.content is not None))
+    paths = {chip.content: chip.root for chip in chips if chip.content is not None}
     if len(paths) > MAX_FILES:
         raise ZotError(f"{len(paths)} files are attached with !@, but at most {MAX_FILES} are allowed; remove some")
     texts: list[str] = []
     images: list[ImageBlock] = []
     room = MAX_BYTES
-    for path in paths:
-        data = _read(path, room)
+    for path, root in paths.items():
+        data = _read(path, room, project_of(root) if root is not None else None)
         room -= len(data)
         if mime := sniff(data):
             images.append(ImageBlock(mime, data))
@@ -69,9 +71,9 @@ def _attachments(chips: Sequence[Chip]) -> tuple[list[str], list[ImageBlock]]:
     return texts, images
 
 
-def _read(path: Path, room: int) -> bytes:
+def _read(path: Path, room: int, within: Path | None) -> bytes:
     try:
-        with open(open_regular(path), "rb") as file:
+        with reading(path, within) as file:
             data = file.read(room + 1)
     except OSError as error:
         raise ZotError(f"{path}: cannot be attached: {error.strerror or error}") from error
@@ -92,11 +94,11 @@ def _file_block(path: Path, data: bytes) -> str:
 def image_file(path: str) -> ImageBlock | None:
     """The image a file holds, by its content; None for anything else, and for what is too large to send."""
     try:
-        fd = open_regular(Path(path))
+        with reading(path) as file:
+            head = file.read(16)
+            mime = sniff(head)
+            if not mime or os.fstat(file.fileno()).st_size > MAX_IMAGE:
+                return None
+            return ImageBlock(mime, head + file.read(MAX_IMAGE))
     except OSError:
         return None
-    with open(fd, "rb") as file:
-        mime = sniff(file.peek(16)[:16])
-        if not mime or os.fstat(fd).st_size > MAX_IMAGE:
-            return None
-        return ImageBlock(mime, file.read(MAX_IMAGE))

@@ -114,12 +114,14 @@ def _write_bug(error: BaseException | None, what: str) -> Path:
     import traceback
 
     from zot.system.files import make_private_dir, zot_home
+    from zot.system.opening import open_to_append
 
     path = zot_home() / "logs" / "bugs.log"
     lines = traceback.format_exception(error) if error is not None else [f"{what}\n"]
     with contextlib.suppress(OSError):  # nowhere to write: the line on the screen has to suffice
         make_private_dir(path.parent)
-        mode = "w" if path.exists() and path.stat().st_size > _LARGEST_LOG else "a"
-        with open(path, mode, encoding="utf-8", errors="replace") as log:
+        with os.fdopen(open_to_append(path), "w", encoding="utf-8", errors="replace") as log:
+            if os.fstat(log.fileno()).st_size > _LARGEST_LOG:
+                os.ftruncate(log.fileno(), 0)
             log.write(f"--- {time.strftime('%Y-%m-%d %H:%M:%S')}\n{''.join(lines)}")
     return path

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from zot.system.opening import read_whole
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets.status_bar import Spinner, Stat, StatusBar, tokens
@@ -182,9 +183,8 @@ def branch_of(directory: Path) -> str:
         git = above / ".git"
         try:
             if git.is_file():  # a worktree or submodule points elsewhere
-                git = above / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-            with open(git / "HEAD", encoding="utf-8") as file:
-                head = file.read(_LONGEST_HEAD).strip()
+                git = above / read_whole(git, _LONGEST_HEAD).decode().removeprefix("gitdir:").strip()
+            head = read_whole(git / "HEAD", _LONGEST_HEAD).decode().strip()
         except (OSError, UnicodeError):
             continue
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:7]

@@ -157,3 +157,17 @@ async def test_more_than_sixteen_files_are_too_many(tree: Path) -> None:
 async def test_commands_and_shell_lines_take_no_content(tree: Path) -> None:
     assert Keyboard(Desk(tree)).type("/btw !@b.t").press("enter").send() == "/btw [content:b.txt] "
     assert Keyboard(Desk(tree)).type("!cat !@b.t").press("enter").send() == "!cat [content:b.txt] "
+
+
+async def test_a_file_that_a_link_brings_in_from_outside_the_project_is_not_attached(tmp_path: Path) -> None:
+    """``notes -> ../.ssh/id_rsa`` in a clone looks like a file of the project and would have been sent."""
+    (tmp_path / "id_rsa").write_text("a private key")
+    (tmp_path / "clone" / "sub").mkdir(parents=True)
+    (tmp_path / "clone" / "notes").symlink_to("../id_rsa")
+    (tmp_path / "clone" / "near").symlink_to("sub/real")
+    (tmp_path / "clone" / "sub" / "real").write_text("of the project")
+    desk = Desk(tmp_path / "clone")
+    board = Keyboard(desk).type("!@notes").press("enter")
+    board.press("enter")
+    assert board.sent == [] and "leads out of" in desk.errors[0]
+    assert "of the project" in Keyboard(Desk(tmp_path / "clone")).type("!@near").press("enter").send()

@@ -1,0 +1,176 @@
+"""The one door through which zot opens files: regular ones only, without waiting, and no more of them than asked for.
+
+Under a name that zot is about to open, a repository, an archive or another user may have put something else: a pipe
+nobody writes to, a device without end, a link to a private file. Reading follows links, unless the caller names the
+directory they must not leave; writing follows none that zot did not make. Nothing else in zot opens files, and a test
+holds that. Standard library only: the search worker comes through here too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from io import BufferedReader
+from pathlib import Path
+
+LARGEST_SETTINGS = 16 << 20  # of a file that people edit; the largest honest ones have some hundred KiB
+
+AnyPath = str | os.PathLike[str]
+
+
+class TooLarge(OSError):
+    """A regular file with more in it than its reader can use."""
+
+    def __init__(self, path: AnyPath, limit: int) -> None:
+        super().__init__(errno.EFBIG, f"is larger than {_size(limit)}", os.fspath(path))
+
+
+class LeadsOut(OSError):
+    """A link on the way to the file leads out of the directory it must stay in."""
+
+    def __init__(self, path: AnyPath, real: str, within: str) -> None:
+        super().__init__(errno.ELOOP, f"leads out of {within} through a link, to {real}", os.fspath(path))
+
+
+# Reading.
+
+
+def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
+    """A read-only descriptor; directories, pipes and devices raise OSError.
+
+    ``within``: LeadsOut when the file that was opened, links followed, does not lie below this directory.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        _check_regular(fd, path)
+        if within is not None:
+            _check_within(fd, path, within)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def reading(path: AnyPath, within: AnyPath | None = None) -> BufferedReader:
+    """``open_regular`` as a buffered file."""
+    return os.fdopen(open_regular(path, within), "rb")
+
+
+def read_whole(path: AnyPath, limit: int = LARGEST_SETTINGS, within: AnyPath | None = None) -> bytes:
+    """All of a file; TooLarge when there is more than ``limit``, however much it claims to hold."""
+    with reading(path, within) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise TooLarge(path, limit)
+    return data
+
+
+def read_beginning(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
+    """What a file begins with, for readers that can do without the rest."""
+    with reading(path) as file:
+        return file.read(limit)
+
+
+# Writing.
+
+
+def create(path: AnyPath, mode: int = 0o600, flags: int = os.O_WRONLY) -> int:
+    """A descriptor of a new file; FileExistsError for whatever stands there, a dangling link included."""
+    return os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+
+
+def open_to_append(path: AnyPath, flags: int = os.O_WRONLY) -> int:
+    """A descriptor for adding to a private file of ours, made when missing; OSError for a link of either kind."""
+    flags |= os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+    fd = _regular(_opened(path, flags), path)
+    if os.fstat(fd).st_nlink > 1:
+        os.close(fd)
+        raise OSError(errno.EMLINK, "is a second name of another file (a hard link)", os.fspath(path))
+    return fd
+
+
+def open_to_change(path: AnyPath, *, follow: bool = False) -> int:
+    """A descriptor for reading and adding to a file that is there; ``follow`` is for a path somebody typed."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    return _regular(_opened(path, flags), path)
+
+
+def open_to_replace(path: AnyPath) -> int:
+    """A descriptor of an emptied or new file somebody named on the command line.
+
+    Beside a regular file it may be a terminal or a pipe somebody reads. A link is followed only in ``/dev`` and
+    ``/proc``: under any other name a repository could have put it there.
+    """
+    system = os.path.abspath(path).startswith(("/dev/", "/proc/"))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    fd = _opened(path, flags if system else flags | os.O_NOFOLLOW)
+    try:
+        info = os.fstat(fd)
+        if stat.S_ISREG(info.st_mode):
+            os.ftruncate(fd, 0)
+            os.fchmod(fd, 0o600)
+        os.set_blocking(fd, True)  # not to wait for a reader was for the opening only
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def open_to_overwrite(path: AnyPath) -> int:
+    """A descriptor of a file that is there, to write its new content in place; links were resolved by the caller."""
+    return _regular(_opened(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW), path)
+
+
+def _opened(path: AnyPath, flags: int) -> int:
+    try:
+        return os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK) and os.path.islink(path):
+            raise OSError(error.errno, "is a link", os.fspath(path)) from error
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, "is a pipe nobody reads, or a socket", os.fspath(path)) from error
+        raise
+
+
+def _regular(fd: int, path: AnyPath) -> int:
+    try:
+        _check_regular(fd, path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check_regular(fd: int, path: AnyPath) -> None:
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
+        raise not_regular(mode, path)
+
+
+def not_regular(mode: int, path: AnyPath) -> OSError:
+    if stat.S_ISDIR(mode):
+        return IsADirectoryError(errno.EISDIR, "is a directory", os.fspath(path))
+    return OSError(errno.EINVAL, "is not a regular file (a pipe, socket or device)", os.fspath(path))
+
+
+def _check_within(fd: int, path: AnyPath, within: AnyPath) -> None:
+    root = os.path.realpath(within)
+    real = _path_of(fd, path)
+    if not Path(real).is_relative_to(root):
+        raise LeadsOut(path, real, root)
+
+
+def _path_of(fd: int, path: AnyPath) -> str:
+    """Where the opened file lies. Linux tells by the descriptor, so that nobody can change the links in between."""
+    if sys.platform == "linux":
+        try:
+            return os.readlink(f"/proc/self/fd/{fd}")
+        except OSError:  # no /proc
+            pass
+    return os.path.realpath(path)
+
+
+def _size(limit: int) -> str:
+    return f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
