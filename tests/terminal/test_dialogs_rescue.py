@@ -163,3 +163,18 @@ def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: Op
     terminal = open_zot()
     terminal.submit("my prompt")
     terminal.wait_for("continue with another model?")
+
+
+def test_a_fallback_model_is_tried_before_anyone_is_asked(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Refuse(401, '{"error": {"message": "wrong key"}}'), Say("from the second"), Refuse(401, "no")])
+    two_providers(zot, server.url)
+    flags = ["--provider", "alpha", "--model", "alpha-one", "--fallback-model", "beta/beta-one"]
+    terminal = open_zot(*flags, model=False, columns=120)
+    terminal.submit("my prompt")
+    terminal.wait_for("from the second")
+    assert "! model alpha/alpha-one failed: alpha: http 401: wrong key; going on with beta/beta-one" in terminal.screen
+    assert "continue with another model?" not in terminal.everything
+    terminal.wait_for("beta-one")  # the status bar
+    terminal.submit("and another one")
+    terminal.wait_for("continue with another model?")
+    assert "beta/beta-one failed" in terminal.screen

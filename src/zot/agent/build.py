@@ -58,6 +58,10 @@ async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerat
             from zot.agent.recording.taps import attach  # few runs are traced
 
             attach(conversation, agent, recordings)
+        if config.fallback_model:
+            from zot.agent.fallback import fallback  # few runs name one
+
+            agent.fallback = fallback(conversation)
         for text in (*problems, *found):
             conversation.emit(Diagnostic(text))
         await conversation.start_extensions()

@@ -326,9 +326,10 @@ class Conversation:
         self.adopt(resolved)
 
     def adopt(self, resolved: Resolved) -> Client:
-        """Let this model answer; returns the previous client, for the caller to close."""
+        """Let this model answer, from the next model call on; returns the previous client, for the caller to close.
+        Whoever calls it knows that no model call is being made."""
         before = self._agent.client
-        self._agent.set_model(self.resources.client_for(resolved), resolved.model)
+        self._agent.replace_model(self.resources.client_for(resolved), resolved.model)
         self.resolved = resolved
         self.emit(ModelChanged(resolved.provider.id, resolved.model.id))
         for text in resolved.notices:

@@ -181,8 +181,7 @@ class Agent(AgentState):
     def set_model(self, client: Client, model: Model) -> None:
         """Continue with another model; the old client is the caller's to close."""
         self._must_be_idle()
-        self.client, self.model = client, model
-        self.rebuild_system()
+        self.replace_model(client, model)
 
     def _must_be_idle(self) -> None:
         if self.busy:

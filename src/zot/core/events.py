@@ -14,8 +14,9 @@ Most readers want what is *shown*. Its order within a prompt::
     [Error]                         not after an abort nor after a refused turn
     Done                            always, exactly once, last
 
-``Notice``, ``Diagnostic`` and ``SessionFault`` may stand anywhere, also while nothing runs. A failure before the model
-answered has no AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of the events.
+A turn that failed before anything was kept may be followed by another TurnStart with the same step, which a second
+model takes. ``Notice``, ``Diagnostic`` and ``SessionFault`` may stand anywhere, also while nothing runs. A failure
+before the model answered has no AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of them.
 
 What is *recorded* is for the session alone, which is the first reader: ``MessageAppended`` comes before the event that
 shows the message, so whatever a reader has seen is on disk. What *happened* (``LifecycleEvent``) is for those who watch

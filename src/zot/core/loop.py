@@ -1,12 +1,12 @@
 """The loop: turn, tools, turn, tools, until the model stops by itself or something stops it.
 
-Before each model call the limits are checked, steering joins the transcript and room is made in the window.
+Before each model call the limits are checked, steering joins the transcript and room is made in the window. A call that
+failed before anything of its answer was kept may be made once more by another model, as the same step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count
 
 import msgspec
 
@@ -16,7 +16,7 @@ from zot.core.inputs import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool
-from zot.core.turn import Turn
+from zot.core.turn import Turn, TurnOutcome
 from zot.errors import CostLimitReached, StepLimitReached, ZotError
 from zot.provider.messages import Message, StopReason, ToolCallBlock, user_message, utc_now
 
@@ -52,7 +52,8 @@ class Loop:
         await self._run_tools(self._state.toolbox, (call,))
 
     async def run(self) -> Outcome:
-        for step in count(1):
+        step = 1
+        while True:
             await self._run.checkpoint()
             limit = self._limit_reached(step)
             if limit is not None:
@@ -61,11 +62,13 @@ class Loop:
             await self._state.settle_system()
             tools = self._state.toolbox
             turn = await Turn(self._state, self._run, step).take()
+            if await self._is_taken_over(turn):
+                continue
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
             elif not self._goes_on(turn.stop, step):
                 return Outcome(turn.stop, turn.error, turn.refused)
-        raise AssertionError("count() does not end")
+            step += 1
 
     async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock]) -> None:
         from zot.core.tool_runs import ToolRuns  # many a prompt is answered without a tool
@@ -81,6 +84,11 @@ class Loop:
             used = self._state.last_context_tokens * 100 // self._state.model.context_window
             # One that failed would fail again at the next step, at a price.
             self._may_compact = await compact_automatically(self._state, self._run, f"the context is {used}% full")
+
+    async def _is_taken_over(self, turn: TurnOutcome) -> bool:
+        """The model failed and nothing of its answer was kept: whether another one takes this turn."""
+        fallback = self._state.fallback
+        return turn.error is not None and not turn.kept and fallback is not None and await fallback(turn.error)
 
     def _goes_on(self, stop: StopReason, step: int) -> bool:
         """The model would stop here, but the user has more to say and a step is left to say it in."""

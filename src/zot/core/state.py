@@ -24,12 +24,14 @@ NOTHING_SPENT = Usage()
 
 System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
+Fallback = Callable[[Exception], Awaitable[bool]]
 
 
 class AgentState:
     """``readers`` hear everything, the session first. ``reasoning``, ``temperature``, ``interceptors``, ``gate`` and
     the limits may be set at any time and hold from the next model call or tool on. The client belongs to the caller,
-    who also closes it."""
+    who also closes it. ``fallback`` is asked when a model call failed and nothing of its answer was kept; True says
+    that another model is in its place, and that one takes the turn."""
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class AgentState:
         self.readers = readers or Readers()
         self.emit = self.readers.emit
         self.system_editor: SystemEditor | None = None
+        self.fallback: Fallback | None = None
         self.gate = gate
         self.session_id = session_id
         self.compact_at = compact_at
@@ -87,6 +90,11 @@ class AgentState:
         """Swap the tools; a step in progress keeps those it was started with."""
         self.toolbox = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
         self.specs = tuple(spec_of(tool) for tool in self.toolbox.values())
+
+    def replace_model(self, client: Client, model: Model) -> None:
+        """Go on with another model, from the next model call on; the old client is the caller's to close."""
+        self.client, self.model = client, model
+        self.rebuild_system()
 
     def append(self, message: Message) -> None:
         self.emit(MessageAppended(message))

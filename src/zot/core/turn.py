@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
-    """How the turn ended; ``calls`` are to be run when it stopped for ``tool_use``."""
+    """How the turn ended; ``calls`` are to be run when it stopped for ``tool_use``. ``kept``: something of the answer
+    is in the transcript."""
 
     stop: StopReason
     error: Exception | None = None
     calls: tuple[ToolCallBlock, ...] = ()
     refused: str = ""
+    kept: bool = False
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -174,7 +176,7 @@ class Turn:
         calls = tuple(message.tool_calls()) if message else ()
         for call in calls:
             self._run.emit(events.ToolCall(call))
-        return self._end(TurnOutcome(stop, error, calls))
+        return self._end(TurnOutcome(stop, error, calls, kept=message is not None))
 
     def _abandon(self) -> None:
         """Cancelled: text is kept, a half-made call is not; held-back text stays hidden. Nothing is awaited."""

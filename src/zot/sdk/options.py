@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
     script: PathLike  # answers of the scripted model (provider "script")
     reasoning: Reasoning
     temperature: float
+    fallback_model: str  # takes over once when the first model fails; an id, or provider/id
     # where it works
     cwd: PathLike  # the process's own directory when left out
     home: PathLike  # instead of $ZOT_HOME: settings, credentials, skills
@@ -90,6 +91,7 @@ def config_of(options: Options) -> RunConfig:
         script=os.fspath(options.get("script", "")),
         reasoning=options.get("reasoning", ""),
         temperature=options.get("temperature"),
+        fallback_model=options.get("fallback_model", ""),
         max_steps=options.get("max_steps", 0) or MAX_STEPS,
         max_cost=options.get("max_cost_usd", 0.0),
         cwd=os.fspath(options.get("cwd", "")),

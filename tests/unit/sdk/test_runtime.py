@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Slow
-from zot.errors import AgentBusy, BadRequest, CompactionFailed, RuntimeClosed, UsageError
+from zot.errors import AgentBusy, BadRequest, CompactionFailed, NotLoggedIn, RuntimeClosed, UsageError
 from zot.sdk import (
     AssistantMessage,
     Done,
@@ -302,3 +302,19 @@ async def test_the_last_message_is_the_answer(serve: Serve, embed: Embed) -> Non
         events = await read(zot.prompt("hi"))
     messages = [text_of(event) for event in events if isinstance(event, AssistantMessage)]
     assert messages == ["Let me see.", "Done."]
+
+
+async def test_a_fallback_model_takes_over_and_is_a_notice(serve: Serve, embed: Embed) -> None:
+    server = serve(Refuse(401, "wrong key"), Say("hello"), Say("again"))
+    async with embed(server, fallback_model="claude-haiku-4-5") as zot:
+        kinds = [type(event).__name__ async for event in zot.prompt("hi")]
+        assert kinds.count("Done") == 1 and kinds[-1] == "Done" and "Error" not in kinds
+        assert zot.model == "claude-haiku-4-5" and len(zot.notices) == 1
+        assert "claude-sonnet-4-5 failed" in zot.notices[0]
+        assert await zot.ask("more") == "again"
+
+
+async def test_a_fallback_model_that_cannot_answer_is_an_error_of_entering(serve: Serve, embed: Embed) -> None:
+    with pytest.raises(NotLoggedIn, match="--fallback-model openai/gpt-5: no credential"):
+        async with embed(serve(), fallback_model="openai/gpt-5"):
+            pass

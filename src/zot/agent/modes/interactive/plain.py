@@ -86,7 +86,7 @@ class _Reader:
             case events.Error(message):
                 self._write(f"error: {one_line(in_words(message))}\n")
             case events.Diagnostic(text) | events.SessionFault(text):
-                say(text)
+                say(in_words(text))
             case events.Notice(text):
                 self._write(f"{one_line(in_words(text))}\n")
             case _:

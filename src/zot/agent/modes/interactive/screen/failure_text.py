@@ -7,7 +7,8 @@ import re
 from zot.provider.failures import error_details
 
 RETRYING = "; trying again in "
-_ANSWER = rf"(?s)(.*?http \d+: )([{{\[].*?)({RETRYING}.*)?"
+GOING_ON = "; going on with "
+_ANSWER = rf"(?s)(.*?http \d+: )([{{\[].*?)((?:{RETRYING}|{GOING_ON}).*)?"
 
 
 def in_words(text: str) -> str:

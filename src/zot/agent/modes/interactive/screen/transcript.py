@@ -89,7 +89,7 @@ class Transcript:
             case events.Error(message):
                 self.error(in_words(message))
             case events.Diagnostic(text):
-                self.diagnose(text)
+                self.diagnose(in_words(text))
             case events.SessionFault(message):
                 self.error(message)
             case events.Done():

@@ -14,6 +14,10 @@ BODY = '{"type":"error","error":{"type":"authentication_error","message":"invali
     [
         (f"anthropic: http 401: {BODY}", "anthropic: http 401: invalid x-api-key"),
         (f"a: http 529: {BODY}; trying again in 2 s", "a: http 529: invalid x-api-key; trying again in 2 s"),
+        (
+            f"model m failed: a: http 401: {BODY}; going on with n",
+            "model m failed: a: http 401: invalid x-api-key; going on with n",
+        ),
         ("a: http 500: plain words", "a: http 500: plain words"),
         ('a: http 500: {"cut off', 'a: http 500: {"cut off'),
         ('a: http 500: {"no": "message"}', 'a: http 500: {"no": "message"}'),

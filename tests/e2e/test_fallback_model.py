@@ -1,0 +1,116 @@
+"""``--fallback-model``: checked at the start, takes over once when the first model fails, and says so in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, Cut, FakeModelServer, Refuse, Say, StreamError
+from tests.terminal.scripts import rows, two_providers
+
+WRONG_KEY = Refuse(401, {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}})
+NOW = {"retry-after": "0"}
+
+
+def models(server: FakeModelServer) -> list[str]:
+    """Which model each request was for."""
+    return [request.json["model"] for request in server.requests if request.method == "POST"]
+
+
+@pytest.mark.parametrize("named", ["claude-haiku-4-5", "anthropic/claude-haiku-4-5"])
+def test_the_answer_comes_from_the_second_model_and_stderr_says_why(zot: Zot, serve: Any, named: str) -> None:
+    server = serve([WRONG_KEY, CallTools([("bash", {"command": "echo $ZOT_MODEL"})]), Say("hello")])
+    ran = zot("-p", "--fallback-model", named, "hi")
+    assert (ran.code, ran.out) == (0, "hello\n")
+    [line] = ran.err.splitlines()
+    assert line.startswith("zot: model anthropic/claude-sonnet-4-5 failed: anthropic: http 401:")
+    assert line.endswith("; going on with anthropic/claude-haiku-4-5")
+    assert models(server) == ["claude-sonnet-4-5", "claude-haiku-4-5", "claude-haiku-4-5"]
+    assert "claude-haiku-4-5" in str(server.requests[-1].json["messages"][-1])  # what bash was told
+
+
+def test_programs_see_one_prompt_and_one_done(zot: Zot, serve: Any) -> None:
+    serve([WRONG_KEY, Say("hello")])
+    ran = zot("--json", "--fallback-model", "claude-haiku-4-5", "hi")
+    assert [t for t in ran.types if t in ("user_message", "turn_start", "turn_end", "error", "done")] == [
+        *("user_message", "turn_start", "turn_end", "turn_start", "turn_end", "done")
+    ]
+    assert ran.events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
+
+
+def test_the_session_remembers_who_answered(zot: Zot, serve: Any) -> None:
+    server = serve([WRONG_KEY, Say("hello"), Say("again")])
+    assert zot("-p", "--fallback-model", "claude-haiku-4-5", "hi").code == 0
+    [path] = zot.sessions
+    assert [row["meta"]["model"] for row in rows(path, "meta")] == ["claude-sonnet-4-5", "claude-haiku-4-5"]
+    assert zot("-p", "-c", "--fallback-model", "claude-haiku-4-5", "hi").err == ""
+    assert models(server)[-1] == "claude-haiku-4-5"
+
+
+def test_another_providers_model_goes_there_without_the_first_ones_key(zot: Zot, serve: Any) -> None:
+    with FakeModelServer([Say("from beta")]) as good:
+        two_providers(zot, good.url)
+        serve([Refuse(503, "down", NOW)], repeat=True)
+        ran = zot("-p", "--provider", "alpha", "--model", "alpha-one", "--fallback-model", "beta-one", "hi")
+        assert ran.out == "from beta\n" and "alpha/alpha-one failed" in ran.err and "beta/beta-one" in ran.err
+        assert "test-key" not in str(good.requests[0].headers)
+
+
+def test_it_is_tried_once(zot: Zot, serve: Any) -> None:
+    server = serve([WRONG_KEY, WRONG_KEY, Say("never")])
+    ran = zot("--json", "--fallback-model", "claude-haiku-4-5", "hi")
+    assert ran.code == 1 and ran.events[-1]["reason"] == "error" and ran.types.count("done") == 1
+    assert len(models(server)) == 2
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Refuse(400, "a malformed request"),
+        Refuse(413, "too large"),
+        Cut(Say("half of an answer that is long enough"), 700),
+        StreamError(after=Say("some words")),
+    ],
+    ids=["bad request", "too large", "cut in mid-answer", "failed in mid-answer"],
+)
+def test_what_another_model_would_not_do_better_is_not_tried_there(zot: Zot, serve: Any, failure: Any) -> None:
+    server = serve([failure], repeat=True)
+    ran = zot("-p", "--fallback-model", "claude-haiku-4-5", "hi")
+    assert ran.code == 1 and "going on" not in ran.err
+    assert set(models(server)) == {"claude-sonnet-4-5"}
+
+
+def test_a_model_nobody_knows_is_an_error_at_the_start(zot: Zot, serve: Any) -> None:
+    server = serve([])
+    zot.url = ""
+    zot.environment["ANTHROPIC_API_KEY"] = "k"
+    for typed in ("nonsense", "anthropic/nonsense"):
+        ran = zot("-p", "--fallback-model", typed, "hi")
+        assert ran.code == 1 and ran.err.startswith(f'zot: --fallback-model {typed}: unknown model "nonsense"')
+    assert server.requests == [] and zot.sessions == []
+
+
+def test_a_model_without_a_credential_is_an_error_at_the_start(zot: Zot, serve: Any) -> None:
+    server = serve([])
+    ran = zot("-p", "--fallback-model", "openai/gpt-5", "hi")
+    assert ran.code == 1 and ran.err.startswith("zot: --fallback-model openai/gpt-5: no credential for openai")
+    assert server.requests == []
+
+
+def test_rpc_goes_on_with_the_second_model_too(zot: Zot, serve: Any) -> None:
+    serve([WRONG_KEY, Say("hello"), Say("again")])
+    lines = '{"type":"prompt","message":"hi"}\n{"type":"prompt","message":"more"}\n{"type":"get_state"}\n'
+    ran = zot("rpc", "--fallback-model", "claude-haiku-4-5", stdin=lines)
+    assert ran.code == 0 and ran.types.count("done") == 2 and "error" not in ran.types
+    assert [line for line in ran.err.splitlines() if "going on with" in line] == ran.err.splitlines()
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_name_with_a_slash_belongs_to_a_provider_that_has_it(zot: Zot, serve: Any) -> None:
+    """Ids of OpenRouter look like ``provider/id``."""
+    server = serve([WRONG_KEY, Say("hello")])
+    ran = zot("-p", "--provider", "openrouter", "--fallback-model", "meta-llama/llama-9", "hi")
+    assert ran.out == "hello\n" and models(server)[-1] == "meta-llama/llama-9"
+    assert "going on with openrouter/meta-llama/llama-9" in ran.err
