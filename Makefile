@@ -59,8 +59,8 @@ generate: $(STAMP)-dev ## write the generated reference pages
 test: $(STAMP)-sdks $(STAMP)-fixtures check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 2 --dist loadfile
 
-bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some)
-	@$(BIN)/python benchmarks/run.py $(ONLY)
+bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some; AGAINST=CHECKOUT compares)
+	@$(BIN)/python $(if $(AGAINST),benchmarks/compare.py $(AGAINST),benchmarks/run.py) $(ONLY)
 
 peers: $(STAMP)-venv ## install codex, pi and llm into .cache/peers, for `make bench` to compare with (700 MB)
 	@$(BIN)/python benchmarks/install_peers.py
