@@ -1,20 +1,33 @@
-"""What a headless run says to people and writes to pipes: ``zot:`` lines on stderr, answers on stdout.
+"""What a headless run has to do with the world: piped input, ``zot:`` lines on stderr, answers on stdout, and signals.
 
-Every line is made safe for a terminal. A reader that went away ends the process quietly (exit 141); a reader
-that is slow blocks a write, and a signal that arrives meanwhile still ends the run.
+Every line is made safe for a terminal. A reader that went away ends the process quietly (exit 141); a reader that is
+slow blocks a write, and a signal that arrives meanwhile still ends the run: the first one aborts it, a second one ends
+the process at once.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import stat
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 from zot.errors import OutputFailed
 
 # The sanitizer is imported where something is said or shown: a quiet run into a pipe never needs it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
+
     from zot.tui.sanitize import Sanitizer
+
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+REASONS = {130: "interrupted", 143: "terminated", 129: "hangup"}
+
+_STUCK_S = 0.3  # a write that is still stuck so long after a signal is given up
+_MENTION_S = 3.0
 
 
 class StdoutClosed(Exception):
@@ -27,6 +40,9 @@ class Interrupted(BaseException):
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
         self.exit_code = exit_code
+
+
+# --- stderr
 
 
 def say(text: str) -> None:
@@ -43,6 +59,9 @@ def print_line(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError):
         pass  # nobody reads stderr: there is nobody to tell
+
+
+# --- stdout
 
 
 class Stdout:
@@ -109,3 +128,80 @@ def _sanitizer() -> Sanitizer:
     from zot.tui.sanitize import Sanitizer
 
     return Sanitizer()
+
+
+# --- stdin, read whole before anything else when it is neither a terminal nor a device
+
+
+def is_piped() -> bool:
+    """Whether stdin is something other than a character device (a closed stdin is not)."""
+    try:
+        return not stat.S_ISCHR(os.fstat(0).st_mode)
+    except OSError:
+        return False
+
+
+def read_piped() -> str:
+    """All of stdin, trimmed; says so when it waits, because a pipe left open looks like a hang."""
+    chunks: list[bytes] = []
+    _mention_waiting()
+    while chunk := os.read(0, 1 << 16):
+        chunks.append(chunk)
+    data = b"".join(chunks)
+    text = data.decode("utf-8", "replace")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in data:
+        say("stdin is not UTF-8; bytes that could not be read were replaced")
+    return text.strip()
+
+
+def _mention_waiting() -> None:
+    import select  # only piped runs need it
+
+    if not select.select([0], [], [], _MENTION_S)[0]:
+        say("waiting for stdin to close (use </dev/null if nothing is piped in)")
+
+
+def join_prompt(piped: str, argument: str) -> str:
+    """The piped text, a newline, then the argument; either may be empty."""
+    return "\n".join(part for part in (piped.strip(), argument.strip()) if part)
+
+
+# --- signals
+
+
+class Signals:
+    """``exit_code`` is 0 until a signal arrived. Python's own handlers run between instructions even while a write to
+    a slow reader is stuck, which an event loop's would not."""
+
+    def __init__(self, stdout: Stdout) -> None:
+        self.exit_code = 0
+        self.on_signal: Callable[[], None] = lambda: None
+        self._stdout = stdout
+        self._last_write = 0
+
+    @contextmanager
+    def installed(self) -> Generator[None]:
+        handlers = dict.fromkeys(EXIT_CODES, self._handle) | {signal.SIGALRM: self._look_again}
+        previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        if self.exit_code:
+            raise Interrupted(self.exit_code)
+        self.exit_code = EXIT_CODES[signal.Signals(number)]
+        self.on_signal()
+        self._watch_for_a_stuck_write()
+
+    def _watch_for_a_stuck_write(self) -> None:
+        self._last_write = self._stdout.writes
+        signal.setitimer(signal.ITIMER_REAL, _STUCK_S)
+
+    def _look_again(self, _number: int, _frame: FrameType | None) -> None:
+        if self._stdout.writing and self._stdout.writes == self._last_write:
+            raise Interrupted(self.exit_code)
+        self._watch_for_a_stuck_write()

@@ -93,9 +93,9 @@ def _mode(flags: Flags) -> int:
     rest()
     if flags.mode == "rpc":
         return _rpc(flags)
-    from zot.agent.cli import stdin
+    from zot.agent.console import is_piped
 
-    mode = flags.mode or ("print" if stdin.is_piped() else "")
+    mode = flags.mode or ("print" if is_piped() else "")
     if mode:
         from zot.agent.modes.headless import run_headless
 

@@ -8,32 +8,42 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.agent.build import build, working_directory
-from zot.agent.cli import stdin
 from zot.agent.cli.flags import Flags
 from zot.agent.config import FrontEnd, RunConfig
-from zot.agent.console import Interrupted, Stdout, StdoutClosed, print_line, say
+from zot.agent.console import (
+    REASONS,
+    Interrupted,
+    Signals,
+    Stdout,
+    StdoutClosed,
+    is_piped,
+    join_prompt,
+    print_line,
+    read_piped,
+    say,
+)
 from zot.agent.conversation import Conversation
-from zot.agent.signals import REASONS, Signals
 from zot.core.agent import Outcome
 from zot.core.events import AgentEvent, Diagnostic, Notice, SessionFault
 from zot.errors import CostLimitReached, StepLimitReached, UsageError
 from zot.system.collector import wake
 
+if TYPE_CHECKING:
+    from zot.agent.modes.json import JsonMode
+    from zot.agent.modes.print import PrintMode
+    from zot.agent.modes.stream import StreamMode
 
-class Mode(Protocol):
-    def emit(self, event: AgentEvent) -> None: ...
-
-    def finish(self, reason: str, exit_code: int) -> None: ...
+    Mode = JsonMode | StreamMode | PrintMode  # they are told each event, and how the run ended
 
 
 def run_headless(flags: Flags, name: str) -> int:
     """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
     session = _chosen_session(flags) if flags.resume else flags.session
-    prompt = stdin.join_prompt(stdin.read_piped() if stdin.is_piped() else "", flags.prompt)
+    prompt = join_prompt(read_piped() if is_piped() else "", flags.prompt)
     if not prompt:
         raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
     stdout = Stdout()

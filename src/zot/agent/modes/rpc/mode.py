@@ -11,6 +11,7 @@ import asyncio
 from zot.agent.build import build
 from zot.agent.cli.flags import Flags
 from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.console import EXIT_CODES
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.commands import Commands
 from zot.agent.modes.rpc.early import EarlyDoor
@@ -19,7 +20,6 @@ from zot.agent.modes.rpc.queue import WorkQueue
 from zot.agent.modes.rpc.server import Server
 from zot.agent.modes.rpc.surface import RpcSurface
 from zot.agent.modes.rpc.writer import Writer
-from zot.agent.signals import EXIT_CODES
 from zot.system.collector import wake
 
 _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
