@@ -91,11 +91,12 @@ class ConfirmGate:
 
 
 def preview(args: Any, limit: int = PREVIEW_LIMIT) -> str:
-    """One line that says what a call is about; ``args`` is the parsed arguments or their raw JSON text."""
-    text = _gist(_parsed(args)).strip()
-    # A line break is shown, so that a dangerous second line cannot hide.
-    line = text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "↩")
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    """One line that says what a call is about; ``args`` is the parsed arguments or their raw JSON text.
+
+    Line breaks, control and invisible characters are spelled out, and what did not fit is counted."""
+    from zot.system.spelled import spelled_start  # only when somebody is asked
+
+    return spelled_start(_gist(_parsed(args)).strip(" \n").replace("\r\n", "\n"), limit)
 
 
 def _parsed(args: Any) -> Any:
@@ -116,4 +117,7 @@ def _gist(args: Any) -> str:
             value = fields.get(key)
             if isinstance(value, str) and value.strip():
                 return value
-    return msgspec.json.encode(args).decode()
+    try:
+        return msgspec.json.encode(args).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(cast("object", args))

@@ -19,7 +19,7 @@ _DRAWING = re.compile(r"\x1b7.*?\x1b8", re.DOTALL)
 # One cell each, never part of a cluster: what nearly all text is made of, so that the tables stay unloaded.
 _ONE_CELL = (
     " -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u03ff\u0400-\u0482\u2010-\u2027\u2030-\u203b\u2190-\u2199"
-    "\u2500-\u25a9\u25b2-\u25b5\u25b8-\u25bf\u25c6-\u25cf\u2713\u2717\u2800-\u28ff"
+    "\u21a9\u21aa\u21e5\u2500-\u25a9\u27e8\u27e9\u25b2-\u25b5\u25b8-\u25bf\u25c6-\u25cf\u2713\u2717\u2800-\u28ff"
 )
 # Two cells each and alone too: Chinese, Japanese and Korean as they are written.
 _WIDE_FROM = "\u3000"
@@ -45,6 +45,11 @@ def cells(text: str) -> int:
     if _SIMPLE.fullmatch(plain):
         return len(plain) + sum([character >= _WIDE_FROM for character in plain])
     return sum(width for _, width in clusters(plain))
+
+
+def is_narrow(plain: str) -> bool:
+    """Whether every character of a text without styles takes one cell for certain."""
+    return _PLAIN.fullmatch(plain) is not None
 
 
 def clusters(plain: str) -> Iterator[tuple[str, int]]:

@@ -143,8 +143,8 @@ def test_the_preview_says_what_the_call_is_about(args: Any, shown: str) -> None:
     assert preview(args) == shown
 
 
-def test_a_long_preview_is_cut_on_characters_with_an_ellipsis() -> None:
-    """engine-199: a preview longer than 120 characters is cut on a character and ends in an ellipsis."""
+def test_a_long_preview_is_cut_on_characters_and_says_how_many_more_there_are() -> None:
+    """engine-199: a preview longer than 120 characters is cut on a character and says how much is missing."""
     shown = preview({"command": "ü" * 200})
-    assert shown == "ü" * 119 + "…"
+    assert shown == "ü" * 119 + "… (81 more characters)"
     assert preview({"command": "x" * 120}) == "x" * 120

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from zot.agent.cli.lines import tell
 from zot.agent.system_prompt import docs_root as root
 
 _LINE = r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$"
@@ -41,7 +42,7 @@ def run(argv: list[str]) -> int:
     if found is not None:
         return _show(root() / found.file)
     topics = ", ".join(page.topic for page in pages())
-    print(f"zot: there is no documentation topic {topic!r}; topics: {topics}", file=sys.stderr)
+    tell(f"zot: there is no documentation topic {topic!r}; topics: {topics}")
     return 1
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from zot import __version__
 from zot.agent import context_files
 from zot.agent.cli.docs import check_index, index_path
+from zot.agent.cli.lines import show
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import discover
 from zot.agent.themes import theme_problems
@@ -28,18 +29,18 @@ from zot.system.files import user_home, zot_home
 
 def run(argv: list[str]) -> int:
     if argv in (["-h"], ["--help"]):
-        print("zot doctor: check this installation and say what is wrong")
+        show("zot doctor: check this installation and say what is wrong")
         return 0
     if argv:
         raise UsageError(f'zot doctor takes no arguments, got "{argv[0]}"')
     found = report(zot_home(), Path.cwd())
     for line in found.facts:
-        print(line)
-    print()
+        show(line)
+    show()
     for problem in found.problems:
-        print(f"  ! {problem}")
+        show(f"  ! {problem}")
     count = len(found.problems)
-    print(f"{count} problem{'s' * (count != 1)}" if count else "nothing is wrong")
+    show(f"{count} problem{'s' * (count != 1)}" if count else "nothing is wrong")
     return 1 if found.problems else 0
 
 

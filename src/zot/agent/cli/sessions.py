@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot import __version__
+from zot.agent.cli.lines import ask, show, show_path, show_spelled, tell
 from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary
@@ -52,9 +53,9 @@ def run(argv: list[str]) -> int:
     try:
         return _dispatch(verb, rest)
     except UsageError as error:
-        sys.stderr.write(f"zot: {plain(str(error))}; see `zot sessions --help`\n")
+        tell(f"zot: {error}; see `zot sessions --help`")
     except ZotError as error:
-        sys.stderr.write(f"zot: {plain(str(error))}\n")
+        tell(f"zot: {error}")
     return 1
 
 
@@ -84,15 +85,15 @@ def _dispatch(verb: str, argv: list[str]) -> int:
 def _list(store: SessionStore, arguments: Arguments) -> int:
     summaries = store.summaries(everywhere=arguments.has("--all"))
     if not summaries:
-        sys.stderr.write("no sessions yet\n" if arguments.has("--all") else f"no sessions in {plain(store.cwd)}\n")
+        tell("no sessions yet" if arguments.has("--all") else f"no sessions in {store.cwd}")
     for number, summary in enumerate(summaries, 1):
-        where = f"  ({plain(summary.cwd)})" if arguments.has("--all") else ""
-        print(row(number, summary) + where)
+        where = f"  ({summary.cwd})" if arguments.has("--all") else ""
+        show(row(number, summary) + where)
     return 0
 
 
 def _path(store: SessionStore, arguments: Arguments) -> int:
-    print(_session(store, arguments.word(0)))
+    show_path(_session(store, arguments.word(0)))
     return 0
 
 
@@ -111,7 +112,7 @@ def _tree(store: SessionStore, arguments: Arguments) -> int:
     from zot.core.session.summary import branches, tree_lines
 
     for line in tree_lines(branches(store.summaries()), os.environ.get("ZOT_SESSION_ID", "")):
-        print(plain(line))
+        show_spelled(plain(line))
     return 0
 
 
@@ -121,7 +122,7 @@ def _fork(store: SessionStore, arguments: Arguments) -> int:
     at = arguments.values.get("--at")
     if at is not None and not at.isdecimal():
         raise UsageError(f'--at takes the number of messages to keep, not "{at}"')
-    print(fork_at(store, _session(store, arguments.word(0)), None if at is None else int(at)))
+    show_path(fork_at(store, _session(store, arguments.word(0)), None if at is None else int(at)))
     return 0
 
 
@@ -130,16 +131,16 @@ def _export(store: SessionStore, arguments: Arguments) -> int:
 
     scrub = arguments.has("--scrub")
     destination = arguments.word(1) or default_destination()
-    print(export_session(_session(store, arguments.word(0)), destination, scrub=scrub))
+    show_path(export_session(_session(store, arguments.word(0)), destination, scrub=scrub))
     left = "" if scrub else "paths (--scrub replaces them) and "
-    sys.stderr.write(f"note: prompts and tool output in it may still contain {left}secrets; look before you share it\n")
+    tell(f"note: prompts and tool output in it may still contain {left}secrets; look before you share it")
     return 0
 
 
 def _import(store: SessionStore, arguments: Arguments) -> int:
     from zot.core.session.copies import import_session
 
-    print(import_session(store, arguments.word(0) or ""))
+    show_path(import_session(store, arguments.word(0) or ""))
     return 0
 
 
@@ -149,51 +150,44 @@ def _prune(store: SessionStore, arguments: Arguments) -> int:
 
     age = arguments.values.get("--older-than")
     older_than_s = None if age is None else age_seconds(age)
-    everything, confirmed = arguments.has("--all"), arguments.has("--yes")
-    if confirmed and not everything:
+    everything, sure = arguments.has("--all"), arguments.has("--yes")
+    if sure and not everything:
         raise UsageError("--yes needs --all: without it there is nobody to choose")
     found = survey(store.root, older_than_s=older_than_s, cwd=store.cwd if arguments.has("--cwd") else None)
     for spared in found.kept:
-        print(f"kept {plain(spared.path)}: {spared.reason}")
+        show(f"kept {spared.path}: {spared.reason}")
     if not found.groups:
-        print("nothing to prune")
+        show("nothing to prune")
         return 0
     for number, group in enumerate(found.groups, 1):
-        where = plain(group.cwd) or "(no directory recorded)"
-        print(f"{number:>3}  {len(group.sessions):>4} sessions  {_size(group.size):>9}  {where}")
+        where = group.cwd or "(no directory recorded)"
+        show(f"{number:>3}  {len(group.sessions):>4} sessions  {_size(group.size):>9}  {where}")
     if arguments.has("--dry-run"):
         return 0
     chosen = found.groups if everything else _chosen(found.groups)
     sessions = [session for group in chosen for session in group.sessions]
     if not sessions:
-        print("nothing chosen, nothing deleted")
+        show("nothing chosen, nothing deleted")
         return 0
-    if not confirmed and _ask(f"delete {len(sessions)} sessions for good (y/N)? ").lower() not in ("y", "yes"):
-        print("nothing deleted")
+    if not sure and ask(f"delete {len(sessions)} sessions for good (y/N)?").lower() not in ("y", "yes"):
+        show("nothing deleted")
         return 0
     kept = 0
     for session in sessions:
         if (reason := delete(session)) is not None:
-            print(f"kept {plain(session.summary.path)}: {reason}")
+            show(f"kept {session.summary.path}: {reason}")
             kept += 1
-    print(f"deleted {len(sessions) - kept} sessions" + (f", kept {kept}" if kept else ""))
+    show(f"deleted {len(sessions) - kept} sessions" + (f", kept {kept}" if kept else ""))
     return 1 if kept else 0
 
 
 def _chosen(groups: tuple[Group, ...]) -> tuple[Group, ...]:
-    answer = _ask("which ones (numbers, or all)? ").replace(",", " ").split()
+    answer = ask("which ones (numbers, or all)?").replace(",", " ").split()
     if answer == ["all"]:
         return groups
     if not all(word.isdecimal() and 1 <= int(word) <= len(groups) for word in answer):
         raise UsageError(f"choose numbers from 1 to {len(groups)}; nothing was deleted")
     return tuple(groups[number - 1] for number in sorted({int(word) for word in answer}))
-
-
-def _ask(question: str) -> str:
-    sys.stdout.flush()
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip()
 
 
 # --- which session is meant

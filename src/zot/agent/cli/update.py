@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from zot import __version__
+from zot.agent.cli.lines import show
 from zot.agent.settings import Settings
 from zot.agent.updates import Update, UpdateCheck, install_command
 from zot.errors import UsageError, ZotError
@@ -16,7 +17,7 @@ NEWER = 10  # the exit code of --check when there is an update
 
 def run(argv: list[str]) -> int:
     if argv in (["-h"], ["--help"]):
-        print("zot update [--check]: whether there is a newer zot and how to install it; --check exits 10 if there is")
+        show("zot update [--check]: whether there is a newer zot and how to install it; --check exits 10 if there is")
         return 0
     if argv not in ([], ["--check"]):
         raise UsageError(f'zot update: unexpected "{argv[0]}"')
@@ -24,17 +25,17 @@ def run(argv: list[str]) -> int:
     if not settings.values.update_url:
         if argv:
             raise ZotError("zot update --check: no update_url is configured, so there is no feed to ask")
-        print(f"zot {__version__}; no update_url is configured, so zot did not look for a newer version")
-        print(f"upgrade with: {install_command()}")
+        show(f"zot {__version__}; no update_url is configured, so zot did not look for a newer version")
+        show(f"upgrade with: {install_command()}")
         return 0
     found = asyncio.run(_find(settings))
     if found is None:
-        print(f"zot {__version__} is the newest version the feed knows")
+        show(f"zot {__version__} is the newest version the feed knows")
         return 0
-    print(f"zot {found.latest} is available; you have {__version__}")
+    show(f"zot {found.latest} is available; you have {__version__}")
     if found.url:
-        print(found.url)
-    print(f"install it with: {install_command()}")
+        show(found.url)
+    show(f"install it with: {install_command()}")
     return NEWER if argv else 0
 
 

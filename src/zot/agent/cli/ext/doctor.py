@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from zot import __version__
+from zot.agent.cli.lines import show_spelled
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.conversation import Present
 from zot.agent.extensions.host import ExtensionHost
@@ -29,6 +30,7 @@ from zot.agent.tools.workspace import Workspace
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
 from zot.system.files import zot_home
+from zot.system.spelled import spelled
 from zot.tui.sanitize import one_line
 
 _READY = {"frame": "ready", "idle": "assumed ready: it sent no `ready`", "grace": "timed out: not ready after 3 s"}
@@ -52,7 +54,7 @@ def run(argv: list[str]) -> int:
     words = parse(argv, {}, least=0, most=1000).words
     findings = asyncio.run(examine(zot_home(), Path.cwd(), [Path(os.path.abspath(word)) for word in words]))
     for line in report(findings):
-        sys.stdout.write(f"{line}\n")
+        show_spelled(line)
     return 1 if findings.load_errors else 0
 
 
@@ -95,8 +97,8 @@ def report(findings: Findings) -> Iterator[str]:
     statuses = {status.name: status for status in findings.statuses}
     for entry in findings.discovery.entries:
         status = statuses.get(entry.manifest.name)
-        yield one_line(_headline(entry, status))
-        yield from (f"  {label:12}{one_line(text)}" for label, text in _details(entry, status))
+        yield spelled(_headline(entry, status))
+        yield from (f"  {label:12}{spelled(text)}" for label, text in _details(entry, status))
     yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
     yield from _section("notes", [*findings.discovery.notes, *findings.discovery.quiet])
     yield from _section("left over, safe to delete", map(str, findings.leftovers))
@@ -127,7 +129,7 @@ def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str
     if status.log_path:
         yield "log", str(status.log_path)
         if status.state != "ready":
-            yield from (("", line) for line in last_words(status.log_path)[-_LAST_LINES:])
+            yield from (("", one_line(line)) for line in last_words(status.log_path)[-_LAST_LINES:])
 
 
 def _state(status: ExtensionStatus) -> str:
@@ -142,13 +144,13 @@ def _names(active: tuple[str, ...], shadowed: tuple[str, ...], mark: str) -> str
 
 
 def _untrusted_line(entry: Untrusted) -> str:
-    command = " ".join((entry.exec, *entry.args))
+    command = shlex.join((entry.exec, *entry.args))
     why = f"changed: {', '.join(entry.changes)}" if entry.changes else "new"
     return f"{entry.name} ({why}) runs `{command}`; `zot ext trust {entry.directory}` allows it"
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    body = [f"  {one_line(line)}" for line in lines]
+    body = [f"  {spelled(line)}" for line in lines]
     if body:
         yield f"{title}:"
         yield from body

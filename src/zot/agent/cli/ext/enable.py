@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from zot.agent.cli.ext.installed import find, tell
+from zot.agent.cli.ext.installed import find
+from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.guards_file import forget
 from zot.agent.extensions.loading.manifest import FILE, read_manifest

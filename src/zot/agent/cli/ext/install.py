@@ -8,6 +8,7 @@ permission bits and links as links, never followed; pipes, sockets and devices a
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import stat
@@ -18,7 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from zot.agent.cli.ext.installed import all_installed, tell, typed_name
+from zot.agent.cli.ext.installed import all_installed, typed_name
+from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
@@ -136,7 +138,7 @@ def _report_exec(manifest: Manifest) -> None:
     if not os.access(program, os.X_OK):
         tell(f"note: {program} is missing or not executable; the extension cannot start until it is built")
     else:
-        tell(f"it runs `{' '.join((manifest.exec, *manifest.args))}` at the next start of zot")
+        tell(f"it runs `{shlex.join((manifest.exec, *manifest.args))}` at the next start of zot")
 
 
 # --- copying

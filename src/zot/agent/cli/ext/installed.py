@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import msgspec
 
+from zot.agent.cli.lines import tell
 from zot.agent.extensions.loading.discover import Scope, candidates, global_dir, project_dir
 from zot.agent.extensions.loading.manifest import Manifest, check_name, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
 from zot.system.files import zot_home
-from zot.tui.sanitize import one_line
 
 
 class Installed(msgspec.Struct, frozen=True):
@@ -24,12 +23,6 @@ class Installed(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.manifest.name if self.manifest else self.directory.name
-
-
-def tell(text: str) -> None:
-    """One line for a person, on stderr."""
-    sys.stderr.write(f"{one_line(text)}\n")
-    sys.stderr.flush()
 
 
 def all_installed() -> list[Installed]:

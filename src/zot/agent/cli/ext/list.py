@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from zot.agent.cli.ext.installed import Installed, all_installed, tell
+from zot.agent.cli.ext.installed import Installed, all_installed
+from zot.agent.cli.lines import show_spelled, tell
 from zot.agent.cli.verb_arguments import parse
-from zot.tui.sanitize import one_line
+from zot.system.spelled import spelled
 from zot.tui.width import cells, cut
 
 COLUMNS = (
@@ -36,7 +37,7 @@ def run(argv: list[str]) -> int:
     ]
     for row in table:
         padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(" ".join(padded).rstrip() + "\n")
+        show_spelled(" ".join(padded).rstrip())
     return 0
 
 
@@ -46,4 +47,4 @@ def _cells(item: Installed) -> list[str]:
         return []
     enabled = "yes" if manifest.enabled else "no"
     columns = (item.scope, manifest.name, manifest.version, enabled, manifest.language, manifest.description)
-    return [one_line(cell) or "-" for cell in (*columns, manifest.kind, str(item.directory))]
+    return [spelled(cell) or "-" for cell in (*columns, manifest.kind, str(item.directory))]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import zot
-from zot.agent.cli.ext.installed import tell
+from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.manifest import FILE
 from zot.errors import UsageError, ZotError

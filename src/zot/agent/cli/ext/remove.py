@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
-from zot.agent.cli.ext.installed import all_installed, find, tell
+from zot.agent.cli.ext.installed import all_installed, find
+from zot.agent.cli.lines import ask, tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.guards_file import forget, known_guards
@@ -24,7 +24,7 @@ def run(argv: list[str]) -> int:
         tell(f"forgot the guard {name}; there is no extension in {global_dir(zot_home()) / name} to remove")
         return 0
     item = find(name)
-    if not (arguments.has("--yes", "-y") or _confirmed(f"remove {item.name} ({item.directory})?")):
+    if not (arguments.has("--yes", "-y") or ask(f"remove {item.name} ({item.directory})? [y/N]") in ("y", "Y")):
         tell("aborted")
         return 0
     try:
@@ -41,12 +41,6 @@ def run(argv: list[str]) -> int:
 def _is_lost_guard(name: str) -> bool:
     installed = any(name in (item.name, item.directory.name) for item in all_installed())
     return not installed and name in known_guards(zot_home())
-
-
-def _confirmed(question: str) -> bool:
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip() in ("y", "Y")
 
 
 def _delete(directory: Path) -> None:

@@ -6,9 +6,10 @@ Nothing is started. Each entry is named with what it would run, so that the deci
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
-from zot.agent.cli.ext.installed import tell
+from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.discover import candidates, project_dir
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
@@ -67,6 +68,6 @@ def _trust_one(directory: Path, store: TrustStore) -> bool:
     except (ExtensionError, OSError) as error:
         tell(f"skipped {directory}: {error}")
         return False
-    command = " ".join((manifest.exec, *manifest.args))
+    command = shlex.join((manifest.exec, *manifest.args))
     tell(f"trusted {manifest.name}: runs `{command}` ({len(record.files)} files in {directory})")
     return True

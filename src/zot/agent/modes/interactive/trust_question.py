@@ -1,14 +1,22 @@
-"""May this project's extensions run? One question for all of them that nobody decided about, with what changed."""
+"""May this project's extensions run? One question for all of them that nobody decided about, with what changed.
+
+Everything the answer is about can be read: names, commands and files go through the door for text a person decides on.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.agent.modes.interactive.dialogs.picker import Picker
-from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.agent.modes.interactive.dialogs.dialog import Dialog
+from zot.agent.modes.interactive.dialogs.evidence import Evidence
+from zot.system.spelled import has_hidden, spelled
+from zot.tui.decide import folded, painted
+from zot.tui.keys import Key
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList
 
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
@@ -17,7 +25,6 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
-_SHOWN = 6
 
 
 async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
@@ -37,31 +44,51 @@ async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dia
     return answer in (TRUST, EDITING)
 
 
-class TrustDialog(Picker):
+class TrustDialog(Dialog[str]):
     """Ends with ``trust``, ``editing`` or ``skip``; closing it skips, which is also what is selected."""
 
+    hint = "enter picks · page up/down reads · esc closes"
+
     def __init__(self, found: Sequence[Untrusted]) -> None:
+        super().__init__()
         again = any(extension.changes for extension in found)
         many, want = ("these extensions", "want") if len(found) > 1 else ("this extension", "wants")
-        above = ["They are programs that run as you. Look at the files before you trust them.", ""]
-        for extension in found:
-            above += _described(extension)
-        rows = [
+        word = "changed since you trusted" if again else f"{want} to run"
+        self.title = f"this project: {many} {word}"
+        choices = [
             Choice(SKIP, "do not run them", "ask again next time"),
             Choice(TRUST, "trust them as they are now", "until a file changes"),
         ]
         if again:
-            rows.append(Choice(EDITING, "trust this directory while I edit (this run)", "nothing is stored"))
-        word = "changed since you trusted" if again else f"{want} to run"
-        super().__init__(f"this project: {many} {word}", rows, filterable=False, above=above)
+            choices.append(Choice(EDITING, "trust this directory while I edit (this run)", "nothing is stored"))
+        self._answers = SelectList(choices, filterable=False)
+        self._count = len(choices)
+        told = [line for extension in found for line in _described(extension)]
+        self._evidence = Evidence(lambda theme, width: _rows(told, theme, width), hidden=any(map(has_hidden, told)))
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        body = self._evidence.rows(theme, width, max(height - self._count, 2))
+        return [*body, *self._answers.lines(theme, width, self._count)]
+
+    def key(self, key: Key) -> bool:
+        if key.name == "enter":
+            if (chosen := self._answers.chosen) is not None:
+                self.finish(chosen.value)
+            return True
+        if key.name in ("up", "down"):
+            return self._answers.key(key)
+        return self._evidence.key(key)
+
+
+def _rows(told: Sequence[str], theme: Theme, width: int) -> list[str]:
+    warning = "They are programs that run as you. Look at the files before you trust them."
+    rows = [*painted(folded(warning, width), "fg", theme), ""]
+    return rows + [row for line in told for row in painted(folded(spelled(line), width, 4), "fg", theme, "    ")]
 
 
 def _described(extension: Untrusted) -> list[str]:
-    command = " ".join([extension.exec, *extension.args])
+    """One line each: what it is, what it would run and where, and its files or what is different in them."""
     guard = " (a guard)" if extension.guard else ""
-    lines = [f"{one_line(extension.name)}{guard}: {one_line(command)}"]
-    notes = extension.changes or [", ".join(extension.files[:_SHOWN])]
-    lines += [f"  {one_line(note)}" for note in notes[:_SHOWN]]
-    if (more := len(extension.changes or extension.files) - _SHOWN) > 0:
-        lines.append(f"  and {more} more")
-    return lines
+    command = shlex.join([extension.exec, *extension.args])
+    lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]
+    return lines + [f"  {note}" for note in extension.changes or extension.files]

@@ -53,8 +53,9 @@ async def _change(context: Context, act: Act) -> None:
 
 async def _sure(context: Context, act: Act) -> bool:
     from zot.agent.modes.interactive.dialogs.picker import YesNo
+    from zot.system.spelled import spelled
 
-    question = f"Delete this session for good?\n{act.title}"
+    question = f"Delete this session for good?\n{spelled(act.title)}"
     return await context.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
 
 

@@ -1,4 +1,7 @@
-"""What a tool call would do, in full: the command, the file, the changes, or every argument. Safe to show."""
+"""What a tool call would do, in full: the command, the file, the changes, and every other argument.
+
+All of it goes through the door for text a person decides on: what is approved is what is shown.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.modes.interactive.screen.tool_bodies import box_safe, code_rows
 from zot.agent.tools.edit_diff import Span, diff_of
+from zot.system.spelled import MARK, TAB, has_hidden, spelled_lines
+from zot.tui.decide import CONTINUED, decision_rows, folded, painted
+from zot.tui.highlight import language_of
 from zot.tui.markdown import Painter
-from zot.tui.sanitize import one_line
-from zot.tui.width import wrap
+from zot.tui.width import visible
 
 _ROLES = {" ": "diff_context", "-": "diff_remove", "+": "diff_add"}
+_COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
 
 
 def call_rows(tool: str, args: Any, painter: Painter, width: int) -> list[str]:
@@ -21,11 +26,31 @@ def call_rows(tool: str, args: Any, painter: Painter, width: int) -> list[str]:
     fields = _fields(args)
     if tool == "bash" and isinstance(command := fields.get("command"), str):
         return [*_text(f"$ {command}", "accent", painter, width), *_rest(fields, ("command",), painter, width)]
-    if tool == "write" and isinstance(content := fields.get("content"), str):
-        return [*_path(fields, painter, width), *_file(content, fields, painter, width)]
-    if tool == "edit" and (changes := _changes(fields)):
-        return [*_path(fields, painter, width), *_edits(changes, painter, width)]
-    return _rest(fields, (), painter, width) if fields else _text(str(args), "fg", painter, width)
+    if tool == "write" and isinstance(content := fields.get("content"), str) and _has_path(fields):
+        rows = [*_path(fields, painter, width), *_rest(fields, ("path", "content"), painter, width)]
+        return rows + _file(content, fields["path"], painter, width)
+    if tool == "edit" and (changes := _changes(fields)) and _has_path(fields):
+        rows = [*_path(fields, painter, width), *_rest(fields, ("path", "edits"), painter, width)]
+        return rows + _edits(changes, painter, width)
+    return _rest(fields, (), painter, width) if fields else _text(_as_text(args), "fg", painter, width)
+
+
+def call_hides(tool: str, args: Any) -> bool:
+    """Whether the call contains something a screen would not have shown."""
+    return has_hidden(tool) or any(map(has_hidden, _strings(args)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    waiting: list[Any] = [value]
+    while waiting:
+        item: Any = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            fields = cast("dict[Any, Any]", item)
+            waiting += [*fields.keys(), *fields.values()]
+        elif isinstance(item, list):
+            waiting += cast("list[Any]", item)
 
 
 def _fields(args: Any) -> dict[str, Any]:
@@ -37,38 +62,66 @@ def _fields(args: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
 
 
+def _has_path(fields: dict[str, Any]) -> bool:
+    return isinstance(fields.get("path"), str)
+
+
 def _path(fields: dict[str, Any], painter: Painter, width: int) -> list[str]:
-    return _text(one_line(str(fields.get("path", ""))), "accent", painter, width)
+    return _text(fields["path"], "accent", painter, width)
 
 
-def _file(content: str, fields: dict[str, Any], painter: Painter, width: int) -> list[str]:
-    """Highlighted where every line fits; else wrapped, for a cut line may hide its end."""
-    rows = code_rows(content.removesuffix("\n"), str(fields.get("path", "")), 1, painter, 1_000_000)
-    return [part for row in rows for part in wrap(row, width, "     ")]
+def _file(content: str, path: str, painter: Painter, width: int) -> list[str]:
+    """Numbered; highlighted where a line fits and nothing in it had to be spelled out."""
+    lines = spelled_lines(content.removesuffix("\n"))
+    language = language_of(path)
+    styled = painter.code.lines("\n".join(lines[:_COLOURED]), language) if language else []
+    digits = max(4, len(str(len(lines))))
+    rows: list[str] = []
+    for number, line in enumerate(lines):
+        parts = folded(line, max(width - digits - 1, 1))
+        coloured = styled[number] if number < len(styled) else ""
+        if len(parts) == 1 and visible(coloured) == line and not MARK.search(line) and TAB not in line:
+            made = [coloured]
+        else:
+            made = painted(parts, "tool_out", painter.theme)
+        gutters = [f"{number + 1:>{digits}} ", *[f"{CONTINUED:>{digits}} "] * (len(made) - 1)]
+        rows += [painter.theme.paint("muted", gutter) + row for gutter, row in zip(gutters, made, strict=True)]
+    return rows
 
 
-def _changes(fields: dict[str, Any]) -> list[dict[str, Any]]:
+def _changes(fields: dict[str, Any]) -> list[dict[str, str]]:
+    """Empty when one of them is not what the tool expects: it is shown as it came."""
     edits = fields.get("edits")
     listed: list[Any] = cast("list[Any]", edits) if isinstance(edits, list) else []
-    return [cast("dict[str, Any]", edit) for edit in listed if isinstance(edit, dict)]
+    return cast("list[dict[str, str]]", listed) if all(map(_is_change, listed)) else []
 
 
-def _edits(changes: list[dict[str, Any]], painter: Painter, width: int) -> list[str]:
+def _is_change(edit: Any) -> bool:
+    if not isinstance(edit, dict):
+        return False
+    change = cast("dict[str, Any]", edit)
+    return change.keys() == {"oldText", "newText"} and all(isinstance(text, str) for text in change.values())
+
+
+def _edits(changes: list[dict[str, str]], painter: Painter, width: int) -> list[str]:
     rows: list[str] = []
     for number, change in enumerate(changes, 1):
         if len(changes) > 1:
             rows.append(painter.theme.paint("muted", f"edit {number} of {len(changes)}"))
-        for sign, role, line in _difference(str(change.get("oldText", "")), str(change.get("newText", ""))):
-            rows += [painter.theme.paint(role, row) for row in wrap(f"{sign} {line}", width, "  ")]
+        for role, line in _difference(change["oldText"], change["newText"]):
+            rows += painted(folded(line, width, 2), role, painter.theme, f"{CONTINUED} ")
     return rows
 
 
-def _difference(old: str, new: str) -> Iterator[tuple[str, str, str]]:
-    """Sign, role and text of each line. What an edit merely quotes to be unique is context, not a change."""
+def _difference(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Role and text of each line. What an edit merely quotes to be unique is context, not a change.
+
+    The texts are spelled out before they are compared: lines that differ still do."""
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
-    for row in box_safe(diff_of(old, [Span(0, len(old), 1, new)]).text):
-        yield (row[:1], _ROLES[row[0]], row[1:]) if row[:1] in _ROLES else ("", "muted", row)
+    old, new = "\n".join(spelled_lines(old)), "\n".join(spelled_lines(new))
+    for row in diff_of(old, [Span(0, len(old), 1, new)]).text.split("\n"):
+        yield (_ROLES[row[0]], f"{row[0]} {row[1:]}") if row[:1] in _ROLES else ("muted", row)
 
 
 def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width: int) -> list[str]:
@@ -76,10 +129,18 @@ def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width
     rows: list[str] = []
     for name, value in fields.items():
         if name not in told:
-            text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            rows += _text(f"{one_line(name)}: {text}", "fg", painter, width)
+            rows += _text(f"{name}: {_as_text(value)}", "fg", painter, width)
     return rows
 
 
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
+
 def _text(text: str, role: str, painter: Painter, width: int) -> list[str]:
-    return [painter.theme.paint(role, row) for line in box_safe(text) for row in wrap(line, width, "  ")]
+    return decision_rows(text, role, painter.theme, width)

@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from zot.agent.modes.interactive.dialogs.call_text import call_rows
+from zot.agent.modes.interactive.dialogs.call_text import call_hides, call_rows
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
-from zot.agent.modes.interactive.dialogs.text_dialogs import Pages
+from zot.agent.modes.interactive.dialogs.evidence import Evidence
 from zot.core.confirm import Answer, ConfirmGate, Question
-from zot.provider.messages import ToolCallBlock
+from zot.system.spelled import spelled
+from zot.tui.decide import decision_rows
 from zot.tui.keys import Key
-from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets.text_field import TextField
-from zot.tui.width import cut, pad
+from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.desk import Desk
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 DEAF_S = 0.15
 _TWICE_S = 1.0
 _ROOMY = 8
+_LONG = 4000  # characters; a command nobody reads in passing is not searched
 _DECISIONS: tuple[Literal["once", "tool", "all", "deny"], ...] = ("once", "tool", "all", "deny")
 
 _DANGER = re.compile(
@@ -45,14 +46,16 @@ class ConfirmDialog(Dialog[Answer]):
 
     rank = CONFIRM
 
-    def __init__(self, tool: str, args: Any, painter: Painter, confirmations: Confirmations) -> None:
+    def __init__(
+        self, tool: str, args: Any, painter: Painter, confirmations: Confirmations, *, origin: str = ""
+    ) -> None:
         super().__init__()
-        self._tool = one_line(tool)
-        self._args = args
+        self._tool = spelled(tool)
+        self._origin = origin
         self._painter = painter
         self._confirmations = confirmations
-        self._pages = Pages()
-        self._made: tuple[int, list[str]] | None = None
+        hidden = call_hides(tool, args)
+        self._evidence = Evidence(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
         self._shown_at = 0.0
         self._reason: TextField | None = None
         self._choices = (
@@ -61,7 +64,7 @@ class ConfirmDialog(Dialog[Answer]):
             "yes, and everything in this session",
             "no",
         )
-        self._selected = 3 if is_dangerous(args) else 0
+        self._selected = 3 if hidden or is_dangerous(args) else 0
 
     # --- rows
 
@@ -78,13 +81,19 @@ class ConfirmDialog(Dialog[Answer]):
             line, column = self._reason.line(theme, max(width - 12, 1))
             answers = [f"  {theme.paint('prompt', 'because ›')} {line}"]
             self.cursor = (0, column + 12)
-        if self._made is None or self._made[0] != width:
-            self._made = (width, call_rows(self._tool, self._args, self._painter, max(width - 4, 1)))
-        body = ["  " + row for row in self._pages.show(self._made[1], max(height - len(answers) - 1, 1))]
+        body = self._evidence.rows(theme, width, max(height - len(answers), 2))
         if self._reason is not None:
-            self.cursor = (len(body) + 1, (self.cursor or (0, 0))[1])
+            self.cursor = (len(body), (self.cursor or (0, 0))[1])
         self.hint = self._hint_text()
-        return [*body, self._middle(theme, width), *answers]
+        return [*body, *answers]
+
+    def _all_of_it(self, tool: str, args: Any, theme: Theme, width: int) -> list[str]:
+        rows: list[str] = []
+        if cells(self._tool) > width - 20:  # the title has no room for it
+            rows += decision_rows(f"tool: {tool}", "fg", theme, width)
+        if self._origin:
+            rows += decision_rows(f"the extension {self._origin} asks for it", "muted", theme, width)
+        return rows + call_rows(tool, args, self._painter, width)
 
     def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
         """One row each; all on one row where there is hardly any room."""
@@ -97,12 +106,6 @@ class ConfirmDialog(Dialog[Answer]):
     def _row(self, theme: Theme, number: int, width: int) -> str:
         text = f"  {number + 1}  {self._choices[number]}"
         return theme.selected(text, width) if number == self._selected else theme.paint("fg", cut(text, width))
-
-    def _middle(self, theme: Theme, width: int) -> str:
-        """How much of the call is visible: nobody approves what is out of sight without knowing it."""
-        if self._pages.whole:
-            return ""
-        return theme.paint("warning", pad(f"  rows {self._pages.place} · page up/down shows the rest", width))
 
     def _hint_text(self) -> str:
         if self._reason is not None:
@@ -128,7 +131,7 @@ class ConfirmDialog(Dialog[Answer]):
         elif key.name in ("r", "tab"):
             self._reason = TextField()
         else:
-            self._pages.key(key)
+            self._evidence.key(key)
         return True
 
     def _answer(self, number: int) -> None:
@@ -177,14 +180,15 @@ class Confirmations:
         self._asked += 1
         try:
             async with self._turn:
-                return await self._ask(question.call)
+                return await self._ask(question)
         finally:
             self._asked -= 1
 
-    async def _ask(self, call: ToolCallBlock) -> Answer:
+    async def _ask(self, question: Question) -> Answer:
+        call = question.call
         if self._gate is not None and not self._gate.asks(call):  # answered for all while this one waited
             return Answer("once")
-        self._open = ConfirmDialog(call.name, call.args, self._desk.painter, self)
+        self._open = ConfirmDialog(call.name, call.args, self._desk.painter, self, origin=question.origin)
         try:
             return await self._dialogs.ask(self._open) or Answer("deny")
         finally:
@@ -210,4 +214,6 @@ class Confirmations:
 def is_dangerous(args: Any) -> bool:
     """Whether a call looks like one that is hard to undo; it only decides which answer is selected."""
     command = args.get("command") if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # anybody's JSON
-    return isinstance(command, str) and _DANGER.search(command) is not None
+    if not isinstance(command, str):
+        return False
+    return len(command) > _LONG or _DANGER.search(command) is not None

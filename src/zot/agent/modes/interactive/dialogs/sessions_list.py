@@ -66,7 +66,7 @@ class SessionsList(Dialog[Act]):
             if key.name == "r":
                 self._renaming = TextField(one_line(summary.title))
             else:
-                self.finish(Act("delete", chosen.value, one_line(summary.label)))
+                self.finish(Act("delete", chosen.value, summary.label))
         else:
             return self.list.key(key)
         return True

@@ -1,0 +1,52 @@
+"""What the verbs print and ask: one line at a time, with every name from outside spelled out.
+
+A file, an extension or a session may be called anything, and people decide by what they read here: nothing is dropped,
+and nothing drives the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from zot.system.spelled import spelled
+
+
+def tell(text: str) -> None:
+    """One line for a person, on stderr."""
+    sys.stderr.write(f"{_encodable(spelled(text), sys.stderr)}\n")
+    sys.stderr.flush()
+
+
+def show(text: str = "") -> None:
+    """One line of a result, on stdout."""
+    show_spelled(spelled(text))
+
+
+def show_spelled(line: str) -> None:
+    """A line whose parts were spelled out and aligned already, on stdout."""
+    sys.stdout.write(f"{_encodable(line, sys.stdout)}\n")
+
+
+def show_path(path: object) -> None:
+    """A path on stdout: spelled out on a terminal, byte for byte where a program reads it."""
+    if sys.stdout.isatty():
+        show(str(path))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(str(path)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def ask(question: str) -> str:
+    """The answer typed to a question."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{_encodable(spelled(question), sys.stderr)} ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()
+
+
+def _encodable(text: str, stream: object) -> str:
+    """In a locale without Unicode the marks are written in ASCII."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,123 @@
+"""What a person decides on is shown through one door: nothing that asks may print around it.
+
+The rule is read off the source: whoever asks is found by what it calls, has to be listed here, and may then neither
+import what drops characters nor write to a stream itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import zot
+
+SOURCE = Path(zot.__file__).parent
+DROPPING = ("zot.tui.sanitize", "zot.agent.modes.interactive.screen.tool_bodies")
+DECIDING = {
+    "agent/cli/ext/remove.py",
+    "agent/cli/ext/trust.py",
+    "agent/cli/ext/installed.py",
+    "agent/cli/sessions.py",
+    "agent/modes/interactive/commands/sessions.py",
+    "agent/modes/interactive/dialogs/call_text.py",
+    "agent/modes/interactive/dialogs/confirm.py",
+    "agent/modes/interactive/dialogs/evidence.py",
+    "agent/modes/interactive/trust_question.py",
+    "core/confirm.py",
+}
+NOT_A_DECISION = {
+    "agent/cli/lines.py": "the door itself",
+    "agent/extkit/live_trace.py": "reads frames that are typed",
+    "agent/modes/interactive/dialogs/picker.py": "where YesNo is made",
+    "agent/modes/interactive/plain.py": "reads prompts",
+}
+ASKING = {"YesNo", "ConfirmDialog", "TrustDialog", "Evidence", "ask", "input"}
+# Fixed words, a table that was spelled cell by cell, bytes of a file of ours: module and function.
+PRINTING = {
+    ("agent/cli/docs.py", "_show"): "pages of this package",
+    ("agent/cli/help.py", "write_help"): "our own words",
+    ("agent/cli/ext/check.py", "_print"): "JSON, and lines made safe one by one",
+    ("agent/cli/ext/install.py", "_Progress"): "numbers",
+    ("agent/cli/ext/logs.py", "_write"): "a log, cleaned as a stream on a terminal",
+    ("agent/cli/ext/replay.py", "run"): "lines made safe one by one",
+    ("agent/cli/ext/trace.py", "_write"): "JSON, and lines made safe one by one",
+    ("agent/cli/list_models.py", "run"): "a table made safe cell by cell",
+}
+
+
+@cache
+def modules() -> list[tuple[str, ast.Module]]:
+    paths = sorted(path for top in ("agent", "core") for path in (SOURCE / top).rglob("*.py"))
+    kept = [path for path in paths if "starters" not in path.parts]
+    return [(str(path.relative_to(SOURCE)), ast.parse(path.read_text("utf-8"))) for path in kept]
+
+
+def called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
+
+
+def test_whoever_asks_is_known() -> None:
+    asking: set[str] = set()
+    for name, tree in modules():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and (called(node) in ASKING or called(node).endswith("stdin.readline")):
+                asking.add(name)
+    assert asking - set(NOT_A_DECISION) <= DECIDING, (
+        "show it through zot.tui.decide or zot.agent.cli.lines; list it here"
+    )
+
+
+def test_whoever_asks_drops_nothing_and_prints_through_the_door() -> None:
+    for name, tree in modules():
+        if name not in DECIDING:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert node.module not in DROPPING, f"{name} imports {node.module}"
+            if isinstance(node, ast.Call):
+                assert not _prints(node), f"{name}:{node.lineno} prints around the door"
+
+
+def test_no_verb_prints_a_name_from_outside_around_the_door() -> None:
+    around = [
+        f"{name}:{node.lineno}"
+        for name, tree in modules()
+        if name.startswith("agent/cli/") and name != "agent/cli/lines.py"
+        for holder, node in _calls(tree)
+        if _prints(node) and (name, holder) not in PRINTING
+    ]
+    assert around == [], "use zot.agent.cli.lines"
+
+
+def _prints(node: ast.Call) -> bool:
+    """Whether it writes something to stdout or stderr that is not a fixed text."""
+    target = called(node)
+    if target != "print" and not target.startswith(("sys.stdout.write", "sys.stderr.write", "sys.stdout.buffer.write")):
+        return False
+    return not all(_fixed(argument) for argument in node.args)
+
+
+def _fixed(node: ast.expr) -> bool:
+    """A literal, a constant of the module, the version, and what is made of these."""
+    if isinstance(node, ast.JoinedStr):
+        return all(_fixed(value) for value in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return _fixed(node.value)
+    if isinstance(node, ast.Subscript):
+        return _fixed(node.value)
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.Name) and (node.id.isupper() or node.id == "__version__")
+    )
+
+
+def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
+    """Every call with the function or class of the module it stands in."""
+    for top in tree.body:
+        holder = getattr(top, "name", "")
+        for node in ast.walk(top):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and isinstance(top, ast.ClassDef):
+                holder = top.name if (top.name.startswith("_")) else node.name
+            if isinstance(node, ast.Call):
+                yield holder, node
