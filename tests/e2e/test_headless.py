@@ -232,6 +232,18 @@ def test_an_output_that_cannot_be_written_is_one_line_and_exit_1(zot: Zot, serve
     assert done.stderr.decode() == "zot: cannot write to stdout: No space left on device\n"
 
 
+def test_a_closed_stdout_is_an_error_and_no_other_file_gets_the_answer(zot: Zot, serve) -> None:
+    """The number of a closed stdout would go to the next file that is opened: the session, say."""
+    serve([Say("an answer")])
+    argv = ["sh", "-c", 'exec "$@" >&-', "sh", *zot.argv(["-p", "go", *zot.endpoint(True)])]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, cwd=zot.project, env=zot.env(), timeout=60
+    )
+    assert (done.returncode, done.stderr) == (1, b"zot: cannot write to stdout: Bad file descriptor\n")
+    [session] = (zot.home / "zot" / "sessions").rglob("*.jsonl")
+    assert all(json.loads(line) for line in session.read_text().splitlines())
+
+
 def test_a_signal_ends_a_run_whose_reader_is_stuck(zot: Zot, serve) -> None:
     server = serve([Say("word " * 100_000)])
     running = zot.start("--json", "go")

@@ -1,4 +1,4 @@
-"""What can be said must be heard: a flag, a setting or an extra nobody uses fails here."""
+"""What can be said must be heard: a flag, a field of the configuration, a setting or an extra nobody uses fails."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zot.agent.cli.flags import FLAGS, Flags
+from zot.agent.config import RunConfig
 from zot.agent.settings import Values
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +48,10 @@ def test_every_flag_is_read() -> None:
     heard = read_anywhere("flags", but="agent/cli/flags.py") | read_by_itself("agent/cli/flags.py", "Flags")
     assert {flag.dest for flag in FLAGS} - heard == set()
     assert {flag.dest for flag in FLAGS} <= set(Flags.__annotations__)
+
+
+def test_every_field_of_the_run_configuration_is_read() -> None:
+    assert set(RunConfig.__struct_fields__) - read_anywhere("config", but="agent/config.py") == set()
 
 
 def test_every_setting_is_read() -> None:

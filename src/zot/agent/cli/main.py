@@ -93,8 +93,11 @@ def _mode(flags: Flags) -> int:
     rest()
     if flags.mode == "rpc":
         return _rpc(flags)
-    from zot.agent.console import is_piped
+    import os
 
+    from zot.agent.console import is_piped, open_missing_streams
+
+    open_missing_streams(os.O_RDONLY)
     mode = flags.mode or ("print" if is_piped() else "")
     if mode:
         from zot.agent.modes.headless import run_headless
@@ -108,7 +111,8 @@ def _mode(flags: Flags) -> int:
 
 
 def _rpc(flags: Flags) -> int:
-    from zot.agent.modes.rpc.early import EarlyDoor, heed_signals, open_missing_streams
+    from zot.agent.console import open_missing_streams
+    from zot.agent.modes.rpc.early import EarlyDoor, heed_signals
 
     open_missing_streams()
     heed_signals()
@@ -128,8 +132,9 @@ def leave(code: int) -> NoReturn:
         from zot.system.processes import kill_all
 
         kill_all()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
+            stream.flush()
     os._exit(code)
 
 

@@ -98,15 +98,6 @@ class EarlyDoor:
         return True
 
 
-def open_missing_streams() -> None:
-    """Put the null device where stdin, stdout or stderr is closed, before another file gets that number."""
-    for fd in (0, 1, 2):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
-
-
 def heed_signals() -> None:
     """Until the server has handlers of its own: end with the code that names the signal.
 
