@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try test check bench peers pictures torture fuzz fixtures generate clean
+.PHONY: help try test check bench peers pictures attack torture fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -68,6 +68,9 @@ peers: $(STAMP)-venv ## install codex, pi and llm into .cache/peers, for `make b
 pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from this build
 	@$(BIN)/python docs/make_pictures.py
 	@$(BIN)/python docs/make_cast.py
+
+attack: $(STAMP)-dev ## try everything that must not work, and write docs/concepts/attacks.md
+	@$(BIN)/python -m attack --write
 
 torture: $(STAMP)-dev ## the long fault runs
 	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800
