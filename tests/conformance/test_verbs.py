@@ -1,0 +1,274 @@
+"""Every verb of a conversation, and that RPC, SDK and terminal agree on it.
+
+The verbs are what ``Conversation`` has; a new one without a row in ``VERBS`` fails. What two front ends offer is done
+through each of them for real, and what it changed is compared: what the model is asked, what a command started by a
+tool sees, what an extension is told, what is in the session files.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import msgspec
+import pytest
+
+from tests.conformance.front_ends import ENVIRONMENT, FRONT_ENDS, FrontEnd, Rpc, Screen, Sdk
+from tests.fakes.extensions import seen as frames_seen
+from tests.fakes.model_server import CallTools, Say, Silent, Turn
+from zot.agent.conversation import Conversation
+from zot.agent.modes.interactive.commands.registry import COMMANDS
+from zot.sdk import Runtime
+from zot.wire import rpc_frames as wire
+
+
+class Not(NamedTuple):
+    """Not offered there, because …"""
+
+    because: str
+
+
+class Verb(NamedTuple):
+    """Where it is reached: a command of RPC, a name of the SDK's Runtime, a slash command or a key of the terminal."""
+
+    rpc: str | Not
+    sdk: str | Not
+    terminal: str | Not
+
+
+INSIDE = Not("it is for the front ends themselves")
+ONE_AT_A_TIME = Not("a program queues prompts itself: one runs at a time")
+OWNS = Not("a program owns its conversation, and one process or Runtime has one")
+SHOWN = Not("the screen shows it without being asked")
+NO_SCREEN = Not("there is no editor to give it back to")
+
+
+def inside() -> Verb:
+    return Verb(INSIDE, INSIDE, INSIDE)
+
+
+VERBS: dict[str, Verb] = {
+    # what holds at this moment
+    "present": Verb("get_state", "provider", SHOWN),
+    "busy": Verb("get_state", "busy", SHOWN),
+    "model": Verb("get_state", "model", SHOWN),
+    "messages": Verb("get_messages", "messages", "/jump"),
+    "cost": Verb("get_state", "cost", "/cost"),
+    "models": Verb("get_models", "list_models", "/model"),
+    "state": Verb("get_state", "state", SHOWN),
+    "gate": Verb("approve", Not("`approve=` of Runtime is asked"), "/yolo"),
+    "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),
+    "extension_of": inside(),
+    "missing": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),
+    "unanswered": inside(),
+    "spent": inside(),
+    # the stream
+    "read": inside(),
+    "emit": inside(),
+    # talking
+    "say": Verb("prompt", "prompt", "enter"),
+    "proceed": Verb(Not("a prompt says it again"), Not("a prompt says it again"), "enter"),
+    "steer": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "ctrl+s"),
+    "queue": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "enter"),
+    "queued": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, SHOWN),
+    "steering": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, SHOWN),
+    "take_queued": inside(),
+    "take_back": Verb(NO_SCREEN, NO_SCREEN, "alt+up"),
+    "take_all": Verb(NO_SCREEN, NO_SCREEN, "esc"),
+    "abort": Verb("abort", "cancel", "esc"),
+    "compact": Verb("compact", "compact", "/compact"),
+    "add": Verb(Not("there is no shell of the user's"), Not("there is no shell of the user's"), "!"),
+    # extensions
+    "extensions": Verb("panel_key", INSIDE, INSIDE),
+    "commands": Verb("get_commands", Not("commands are for people and their clients"), "/help"),
+    "run_command": Verb("run_command", Not("commands are for people and their clients"), "/go"),
+    "start_extensions": inside(),
+    "find_extensions": Verb(OWNS, OWNS, "/reload-ext"),
+    "reload_extensions": Verb(OWNS, OWNS, "/reload-ext"),
+    "refresh_tools": inside(),
+    "read_settings": Verb(OWNS, OWNS, "/settings"),
+    # another model
+    "set_reasoning": Verb("set_reasoning", "set_reasoning", "/reasoning"),
+    "use_model": Verb("set_model", "set_model", "/model"),
+    "use_model_at_once": Verb("set_model", Not("it awaits `use_model`"), Not("it awaits `use_model`")),
+    "adopt": inside(),
+    # another session
+    "open_session": Verb(OWNS, OWNS, "/sessions"),
+    "fork": Verb(OWNS, OWNS, "/session"),
+    "clear": Verb("clear", "set_messages", "/clear"),
+    "begin_session": Verb(OWNS, OWNS, "/new"),
+    # a second agent, and the end
+    "child": Verb(Not("no sub-agents yet"), Not("make another Runtime"), "/btw"),
+    "aclose": Verb(Not("the end of input"), "close", "/exit"),
+}
+
+# What a front end has that is no verb of the conversation.
+RPC_ALONE = {"hello", "ping", "panel_close"}
+SDK_ALONE = {"ask", "reasoning", "cwd", "notices"}
+TERMINAL_ALONE = {
+    *("help", "login", "logout", "jail", "unjail", "skills", "skill", "study", "settings", "doctor", "exit", "yolo")
+}
+
+
+# --- the table
+
+
+def test_every_verb_has_its_row() -> None:
+    verbs = {name for name, _ in inspect.getmembers(Conversation) if not name.startswith("_")}
+    assert verbs == set(VERBS)
+
+
+def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
+    commands = {str(command.__struct_config__.tag) for command in get_args(wire.AnyCommand)}
+    assert {verb.rpc for verb in VERBS.values() if isinstance(verb.rpc, str)} | RPC_ALONE == commands
+    methods = {name for name in vars(Runtime) if not name.startswith("_")}
+    assert {verb.sdk for verb in VERBS.values() if isinstance(verb.sdk, str)} | SDK_ALONE == methods
+    typed = [verb.terminal for verb in VERBS.values() if isinstance(verb.terminal, str)]
+    slash = {word[1:] for word in typed if word.startswith("/")} - {"go"}  # that one is an extension's
+    assert slash | TERMINAL_ALONE == {command.name for command in COMMANDS}
+
+
+def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
+    shared = {name for name, verb in VERBS.items() if sum(isinstance(place, str) for place in verb) > 1}
+    looked_at = {"present", "busy", "model", "messages", "cost", "models", "state", "commands"}
+    ended = {"aclose"}  # at the end of every scenario
+    asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
+    assert shared - looked_at - ended - asked == set(SCENARIOS)
+
+
+# --- the scenarios
+
+
+def look(number: int) -> list[Turn]:
+    """A turn whose command says what it was told, and the answer to it."""
+    return [CallTools([("bash", {"command": ENVIRONMENT})]), Say(f"answer {number}")]
+
+
+def say(front_end: FrontEnd) -> None:
+    front_end.say("one", "answer 1")
+    front_end.say("two", "answer 2")
+
+
+def use_model(front_end: FrontEnd) -> None:
+    front_end.say("one", "answer 1")
+    front_end.use_model("claude-haiku-4-5")
+    front_end.say("two", "answer 2")
+
+
+def set_reasoning(front_end: FrontEnd) -> None:
+    front_end.say("one", "answer 1")
+    front_end.set_reasoning("high")
+    front_end.say("two", "answer 2")
+
+
+def clear(front_end: FrontEnd) -> None:
+    front_end.say("one", "answer 1")
+    front_end.clear()
+    front_end.say("two", "answer 2")
+
+
+def compact(front_end: FrontEnd) -> None:
+    front_end.say("one", "answer 1")
+    front_end.compact()
+    front_end.say("two", "answer 2")
+
+
+def abort(front_end: FrontEnd) -> None:
+    front_end.say_and_abort("one")
+    front_end.say("two", "answer 2")
+
+
+def run_command(front_end: Any) -> None:
+    wish = {"action": "tool_prompt", "prompt": "look", "tool_name": "bash", "tool_args": {"command": ENVIRONMENT}}
+    front_end.run_command(wish, "answer 1")
+    front_end.run_command(wish, "answer 2")
+    front_end.run_command({"action": "prompt", "prompt": "and now"}, "answer 3")
+
+
+class Scenario(NamedTuple):
+    run: Callable[[Any], None]
+    turns: list[Turn]
+    front_ends: tuple[type[FrontEnd], ...] = FRONT_ENDS
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "say": Scenario(say, [*look(1), *look(2)]),
+    "use_model": Scenario(use_model, [*look(1), *look(2)]),
+    "set_reasoning": Scenario(set_reasoning, [*look(1), *look(2)]),
+    "clear": Scenario(clear, [*look(1), *look(2)]),
+    "compact": Scenario(compact, [Say("answer 1"), Say("<summary>what was said</summary>"), *look(2)]),
+    "abort": Scenario(abort, [Silent(Say("never")), *look(2)]),
+    "run_command": Scenario(run_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")], (Rpc, Screen)),
+}
+
+
+def did(scenario: Scenario, root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for kind in scenario.front_ends:
+        front_end = kind(root / kind.name, scenario.turns)
+        try:
+            scenario.run(front_end)
+        finally:
+            front_end.close()
+        yield kind.name, front_end.seen
+
+
+@pytest.mark.parametrize("verb", SCENARIOS)
+def test_it_changes_the_same_through_each_of_them(verb: str, tmp_path: Path) -> None:
+    (first, expected), *others = did(SCENARIOS[verb], tmp_path)
+    assert expected["requests"] and expected["extension"] and expected["sessions"]
+    for name, seen in others:
+        for part in expected:
+            assert seen[part] == expected[part], f"{verb}: {part} of {name} differ from {first}'s"
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
+@pytest.mark.parametrize("kind", FRONT_ENDS, ids=lambda kind: kind.name)
+def test_clearing_ends_one_session_and_starts_the_next(kind: type[FrontEnd], kept: bool, tmp_path: Path) -> None:
+    """Extensions are told, with the ids that commands and session files have, also where nothing is kept."""
+    front_end = kind(tmp_path / kind.name, [Say("answer 1"), Say("answer 2")], keeps_session=kept)
+    try:
+        clear(front_end)
+    finally:
+        front_end.close()
+    frames = [
+        frame for frame in frames_seen(front_end.watcher) if frame.get("event") in ("session_start", "session_end")
+    ]
+    first, second = dict.fromkeys(frame["session_id"] for frame in frames)
+    assert [(frame["event"], frame["session_id"], frame.get("reason")) for frame in frames] == [
+        *(("session_start", first, None), ("session_end", first, "session_switch")),
+        *(("session_start", second, None), ("session_end", second, "shutdown")),
+    ]
+    files = [json.loads(path.read_text().partition("\n")[0])["meta"]["id"] for path in front_end.session_files()]
+    assert set(files) == ({first, second} if kept else set())
+
+
+# --- what can be looked at
+
+
+def plain(value: Any) -> Any:
+    """As the wire has it, without times."""
+    found = json.loads(msgspec.json.encode(value))
+    return [{k: v for k, v in row.items() if k != "time"} for row in found] if isinstance(found, list) else found
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai-responses"])
+def test_what_is_looked_at_is_the_same(provider: str, tmp_path: Path) -> None:
+    """The models of ``openai-responses`` are OpenAI's, whoever asks."""
+    rpc, sdk = (kind(tmp_path / kind.name, [Say("answer 1")], provider) for kind in (Rpc, Sdk))
+    assert isinstance(rpc, Rpc) and isinstance(sdk, Sdk)
+    try:
+        for front_end in (rpc, sdk):
+            front_end.say("one", "answer 1")
+        runtime, state = sdk.runtime, rpc.data("get_state")
+        assert {**plain(runtime.state()), "cwd": ""} == {**state, "cwd": ""}
+        assert plain(runtime.cost()) == state["usage"]
+        assert plain(runtime.messages()) == plain(rpc.data("get_messages")["messages"])
+        models = rpc.data("get_models")["models"]
+        assert plain(runtime.list_models()) == models and len(models) > 10
+        assert [row["name"] for row in rpc.data("get_commands")["commands"]] == ["go"]
+    finally:
+        rpc.close()
+        sdk.close()
