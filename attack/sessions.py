@@ -118,3 +118,17 @@ def export_through_a_planted_link(scratch: Path) -> str:
     if victim.read_text() != "export A=1\n":
         return "the session was written over .bashrc"
     return ran.unclean or ("" if (place.clone / "out.zotsession").stat().st_size else "nothing was exported")
+
+
+@attack("sessions", "20,000 calls in one message", expect="opened in linear time")
+def many_calls_in_one_message(scratch: Path) -> str:
+    place = Place(scratch)
+    calls = [{"type": "tool_call", "id": f"t{n}", "name": "read", "arguments": {}} for n in range(20_000)]
+    results = [{"type": "tool_result", "call_id": f"t{n}", "content": []} for n in reversed(range(19_000))]
+    rows = [
+        {"type": "message", "message": {"role": "assistant", "content": calls}},
+        {"type": "message", "message": {"role": "tool", "content": results}},
+    ]
+    session_file(place.clone / "talk.jsonl", *rows)
+    ran = place.ask("--session", "talk.jsonl")
+    return ran.unclean or ("" if "1000 tool calls had no recorded result" in ran.err else ran.told[-300:])

@@ -50,7 +50,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     ] = 600
     env_passthrough: Annotated[
         tuple[str, ...],
-        Meta(description="Credential variables that child processes may see; all others zot knows are removed."),
+        Meta(
+            description="Credential variables that child processes may see. All others are removed: those zot knows, "
+            "those of model vendors (`ANTHROPIC_AUTH_TOKEN`) and those that end in `_API_KEY` and the like."
+        ),
     ] = ()
     api_key_command: Annotated[
         dict[str, KeyCommand],

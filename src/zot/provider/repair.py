@@ -51,15 +51,25 @@ def _answering(message: Message, waiting: list[str]) -> Message:
     if waiting == [block.call_id if isinstance(block, ToolResultBlock) else None for block in message.content]:
         waiting.clear()
         return message  # as nearly all are: every step goes through the whole transcript
-    return _keeping(message, [_answers(block, waiting) for block in message.content])
+    counts: dict[str, int] = {}
+    for id in waiting:
+        counts[id] = counts.get(id, 0) + 1
+    kept = _keeping(message, [_answers(block, counts) for block in message.content])
+    left: list[str] = []
+    for id in reversed(waiting):  # of one id that came twice, the first was answered
+        if counts[id]:
+            counts[id] -= 1
+            left.append(id)
+    waiting[:] = reversed(left)
+    return kept
 
 
-def _answers(block: Block, waiting: list[str]) -> bool:
+def _answers(block: Block, counts: dict[str, int]) -> bool:
     if not isinstance(block, ToolResultBlock):
         return True
-    if block.call_id not in waiting:
+    if not counts.get(block.call_id):
         return False
-    waiting.remove(block.call_id)
+    counts[block.call_id] -= 1
     return True
 
 

@@ -182,22 +182,34 @@ def encode_pretty(value: dict[str, Any]) -> bytes:
 def replace_file(path: Path, data: bytes) -> bool:
     """Give ``path`` the content ``data``; its directory must exist. Returns whether the file was created.
 
-    A temporary file beside it is renamed over it. Where the directory does not allow that (not writable, or the file
-    is a mount point) it is written in place.
+    A temporary file beside it is renamed over it. Where that would change more than the content it is written in place:
+    when the file has other names (hard links), belongs to somebody else or is a mount point; and where the directory
+    cannot be written to.
     """
     target = os.path.realpath(path)
     before = _existing(target)
+    if before is not None and before.st_nlink > 1:
+        _write_in_place(target, data)
+        return False
     try:
         _replace(target, data, before)
     except OSError as error:
         if before is None or error.errno not in _IN_PLACE:
             raise
-        with os.fdopen(open_to_overwrite(target), "wb") as file:
-            file.write(data)
-            file.truncate()
-            file.flush()
-            os.fsync(file.fileno())
+        _write_in_place(target, data)
     return before is None
+
+
+def _write_in_place(target: str, data: bytes) -> None:
+    """The room is taken first, so that a full disk changes nothing."""
+    with os.fdopen(open_to_overwrite(target), "r+b") as file:
+        fd = file.fileno()
+        if len(data) > os.fstat(fd).st_size and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(fd, 0, len(data))
+        file.write(data)
+        file.truncate()
+        file.flush()
+        os.fsync(fd)
 
 
 def _existing(target: str) -> os.stat_result | None:
@@ -231,13 +243,10 @@ def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
 
 
 def _take_after(fd: int, target: str, before: os.stat_result) -> None:
-    """Owner first: changing it clears the set-id bits of the mode."""
+    """Owner first: changing it clears the set-id bits of the mode. PermissionError when it may not be given away."""
     made = os.fstat(fd)
     if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
-        with suppress(OSError):
-            os.fchown(fd, -1, before.st_gid)
-        with suppress(OSError):
-            os.fchown(fd, before.st_uid, -1)
+        os.fchown(fd, before.st_uid, before.st_gid)
     os.fchmod(fd, stat.S_IMODE(before.st_mode))
     if sys.platform == "linux":
         with suppress(OSError):

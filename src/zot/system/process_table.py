@@ -117,10 +117,18 @@ def _parse_stat(pid: int, stat: bytes) -> Process | None:
 def _from_ps() -> Iterable[Process]:
     import subprocess
 
+    from zot.system.files import find_program
+
     columns = ["pid=", "ppid=", "pgid=", "stat=", "args="]
     options = [part for column in columns for part in ("-o", column)]
     try:
-        answer = subprocess.run(["ps", "-A", *options], capture_output=True, text=True, errors="replace", check=False)
+        answer = subprocess.run(
+            [find_program("ps") or "/bin/ps", "-A", *options],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     except OSError:
         return
     for line in answer.stdout.splitlines():

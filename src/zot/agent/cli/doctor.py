@@ -6,7 +6,6 @@ It opens no connection, runs no key command's program and changes nothing; exit 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ from zot.errors import UsageError, ZotError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, credential_variables
-from zot.system.files import user_home, zot_home
+from zot.system.files import find_program, user_home, zot_home
 
 
 def run(argv: list[str]) -> int:
@@ -58,8 +57,8 @@ def _facts(home: Path) -> Iterator[tuple[str, str]]:
     yield "zot", f"{__version__}, Python {sys.version.split()[0]}"
     yield "home", f"{home}{'' if home.is_dir() else ' (not created yet)'}"
     yield "docs", str(index_path())
-    yield "shell", shutil.which("bash") or shutil.which("sh") or "none: the bash tool cannot work"
-    yield "search", shutil.which("rg") or "built-in (ripgrep is not on PATH)"
+    yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
+    yield "search", find_program("rg") or "built-in (ripgrep is not on PATH)"
     catalog = Catalog(home)
     yield "models", f"{len(catalog.rows())} known, {len(catalog.providers())} providers"
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"

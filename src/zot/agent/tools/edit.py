@@ -19,8 +19,9 @@ from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.files import replace_file
-from zot.system.opening import reading
+from zot.system.opening import TooLarge, read_whole
 
+LARGEST = 32 << 20  # of a file to edit, which takes several times as much memory
 _BOM = "\ufeff"
 _MOST_LINES_NAMED = 10
 _MOST_COUNTED = 10_000
@@ -39,8 +40,12 @@ class EditTool(WorkspaceTool):
         path = self._workspace.resolve(arguments.filled_text("path"))
         edits = [(edit.text("oldText"), edit.text("newText")) for edit in arguments.objects("edits")]
         shown = self._workspace.shown(path)
-        with self._reading(path), reading(path) as file:
-            text = EditableText(file.read())
+        try:
+            with self._reading(path):
+                text = EditableText(read_whole(path, LARGEST))
+        except TooLarge as error:
+            hint = "use bash for it, with sed or a short script"
+            raise ToolError(f"edit: {shown} was not changed: it {reason_of(error)}; {hint}") from error
         try:
             spans = locate(text.body, edits)
             data = text.replaced(spans)

@@ -32,7 +32,10 @@ class GlobTool(WorkspaceTool):
             raise ToolError(f"glob: {self._workspace.shown(root)}: no such directory")
         fixed, pattern = _split(pattern)
         base = self._workspace.resolve(os.path.join(root, fixed))
-        matcher = _Matcher(pattern)
+        try:
+            matcher = _Matcher(pattern)
+        except re.error as error:
+            raise ToolError(f"glob: {arguments.text('pattern')}: not a pattern: {error}") from error
         if base.is_dir():
             await run_search(self._workspace, listing(), base, matcher.take)
         rows = CappedRows()

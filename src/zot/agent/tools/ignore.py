@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -17,7 +18,11 @@ from typing import NamedTuple
 from zot.system.opening import read_whole
 
 _KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
-_LARGEST = 1 << 20  # of an ignore file; a larger one says nothing
+_LARGEST = 256 << 10  # of an ignore file; a larger one says nothing
+_MOST_RULES = 2_000  # of an ignore file; those behind say nothing
+_LONGEST_PATTERN = 1_000
+_MOST_CHOICES = 64
+_MOMENT_S = 0.2
 _GIT_KINDS = frozenset({".gitignore", ".git/info/exclude"})
 
 
@@ -32,7 +37,7 @@ class Rules:
 
     def __init__(self, base: str, lines: list[str]) -> None:
         self._start = len(base.rstrip("/")) + 1
-        self._rules = [rule for line in lines if (rule := parse_rule(line))][::-1]
+        self._rules = [rule for line in lines[:_MOST_RULES] if (rule := parse_rule(line))][::-1]
         # One expression for all lines: most paths match none of them, and that is quickly seen.
         self._any = re.compile("|".join(f"(?:{rule.regex.pattern})" for rule in self._rules) or r"(?!)", re.DOTALL)
 
@@ -105,7 +110,11 @@ def _of_parents(root: str) -> Ignores | None:
 
 
 def listed(root: str, below: str = "", *, ignored_too: bool = False, limit: int = 5000) -> list[str]:
-    """What one directory holds, relative to ``root``: directories first, with a slash, then names ignoring case."""
+    """What one directory holds, relative to ``root``: directories first, with a slash, then names ignoring case.
+
+    Somebody waits for it with a key pressed: what is not found within a moment is left out.
+    """
+    end = time.monotonic() + _MOMENT_S
     directory = os.path.realpath(os.path.join(root, below))
     ignores = None if ignored_too else Ignores(directory, _of_parents(directory))
     prefix = f"{below.strip('/')}/" if below.strip("/") else ""
@@ -115,7 +124,7 @@ def listed(root: str, below: str = "", *, ignored_too: bool = False, limit: int 
             is_directory = entry.is_dir()
             if entry.name != ".git" and (ignores is None or ignores.keeps(entry.path, is_directory)):
                 found.append((not is_directory, entry.name.lower(), prefix + entry.name + "/" * is_directory))
-            if len(found) == limit:
+            if len(found) == limit or time.monotonic() > end:
                 break
     return [path for _, _, path in sorted(found)]
 
@@ -158,36 +167,96 @@ def _is_kept(path: str, is_directory: bool, ignores: Ignores, wanted: Rules | No
     return ignores.keeps(path, is_directory)
 
 
+# Path patterns: ``*``, ``?``, ``[a-z]``, ``{a,b}``, and ``**`` across directories.
+
+
 def regex_of(pattern: str) -> str:
-    """A path pattern as a regular expression for ``fullmatch`` on a path with ``/`` between its parts.
+    """A regular expression for ``fullmatch`` on a path with ``/`` between its parts; re.error when it is no pattern.
 
-    The language has ``*``, ``?``, ``[a-z]``, ``{a,b}``, and ``**`` across directories.
+    It never goes back on a decision. What stands between two stars is taken where it occurs first: a later place could
+    not help, since the second star can stretch. So is a run of directories between two ``**/``. Only what follows the
+    last star is found from the end. A pattern such as ``*a*a*a*b`` takes one walk along the path, whatever it contains.
     """
-    pieces: list[str] = []
-    position = 0
-    while position < len(pattern):
-        piece, position = _next(pattern, position)
-        pieces.append(piece)
-    return "".join(pieces)
+    if len(pattern) > _LONGEST_PATTERN:
+        raise re.error(f"longer than {_LONGEST_PATTERN} characters")
+    return "|".join(_one_way(_tokens(choice)) for choice in _choices(pattern))
 
 
-def _next(pattern: str, at: int) -> tuple[str, int]:
-    """The translation of what stands at a position, and where the rest begins."""
-    match pattern[at]:
-        case "*":
-            return _stars(pattern, at)
-        case "?":
-            return "[^/]", at + 1
-        case "[":
-            return _class(pattern, at)
-        case "{":
-            return _alternatives(pattern, at)
-        case "\\" if at + 1 < len(pattern):
-            return re.escape(pattern[at + 1]), at + 2
-        case "/" if pattern[at:] == "/**":
-            return "/.+", len(pattern)
-        case character:
-            return re.escape(character), at + 1
+def _choices(pattern: str) -> list[str]:
+    """The patterns without braces that one with braces stands for."""
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting:
+        parts = _first_braces(text := waiting.pop())
+        if parts is None:
+            done.append(text)
+        else:
+            before, inner, after = parts
+            waiting += [f"{before}{choice}{after}" for choice in reversed(inner)]
+        if len(done) + len(waiting) > _MOST_CHOICES:
+            raise re.error(f"more than {_MOST_CHOICES} alternatives in braces")
+    return done
+
+
+def _first_braces(pattern: str) -> tuple[str, list[str], str] | None:
+    """What stands before the first braces that are closed, the choices in them, and what stands behind."""
+    at = 0
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 1
+        elif pattern[at] == "[":
+            at = _class(pattern, at)[1] - 1
+        elif pattern[at] == "{" and (found := _choices_at(pattern, at)) is not None:
+            return pattern[:at], found[0], pattern[found[1] :]
+        at += 1
+    return None
+
+
+def _choices_at(pattern: str, at: int) -> tuple[list[str], int] | None:
+    depth, start = 0, at + 1
+    choices: list[str] = []
+    for end in range(at, len(pattern)):
+        character = pattern[end]
+        depth += (character == "{") - (character == "}")
+        if depth == 0 or (depth == 1 and character == ","):
+            choices.append(pattern[start:end])
+            start = end + 1
+        if depth == 0:
+            return choices, end + 1
+    return None
+
+
+_STAR, _DIRECTORIES, _ANYTHING, _SOMETHING = "[^/]*", "(?:[^/]*+/)*", ".*", ".+"
+_STRETCHING = frozenset({_STAR, _DIRECTORIES, _ANYTHING, _SOMETHING})
+
+
+def _tokens(pattern: str) -> list[str]:
+    """Expressions for one character each, and those that stretch."""
+    tokens: list[str] = []
+    at = 0
+    while at < len(pattern):
+        match pattern[at]:
+            case "*":
+                token, at = _stars(pattern, at)
+                if tokens[-1:] != [_STAR] or token != _STAR:
+                    tokens.append(token)
+                continue
+            case "?":
+                token = "[^/]"
+            case "[":
+                token, at = _class(pattern, at)
+                tokens.append(token)
+                continue
+            case "\\" if at + 1 < len(pattern):
+                at += 1
+                token = re.escape(pattern[at])
+            case "/" if pattern[at:] == "/**":
+                return [*tokens, "/", _SOMETHING]
+            case character:
+                token = re.escape(character)
+        tokens.append(token)
+        at += 1
+    return tokens
 
 
 def _stars(pattern: str, at: int) -> tuple[str, int]:
@@ -196,10 +265,10 @@ def _stars(pattern: str, at: int) -> tuple[str, int]:
         end += 1
     whole_part = end - at >= 2 and (at == 0 or pattern[at - 1] == "/")
     if whole_part and end == len(pattern):
-        return ".*", end
+        return _ANYTHING, end
     if whole_part and pattern[end] == "/":
-        return "(?:.*/)?", end + 1
-    return "[^/]*", end
+        return _DIRECTORIES, end + 1
+    return _STAR, end
 
 
 def _class(pattern: str, at: int) -> tuple[str, int]:
@@ -212,15 +281,34 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
     return f"(?!/)[{'^' if negated else ''}{inside}]", end + 1
 
 
-def _alternatives(pattern: str, at: int) -> tuple[str, int]:
-    depth, start = 0, at + 1
-    choices: list[str] = []
-    for end in range(at, len(pattern)):
-        character = pattern[end]
-        depth += (character == "{") - (character == "}")
-        if depth == 0 or (depth == 1 and character == ","):
-            choices.append(pattern[start:end])
-            start = end + 1
-        if depth == 0:
-            return f"(?:{'|'.join(regex_of(choice) for choice in choices)})", end + 1
-    return re.escape("{"), at + 1
+def _one_way(tokens: list[str]) -> str:
+    """Blocks between ``**/`` that are settled one after the other; the last one reaches to the end."""
+    blocks: list[list[str]] = [[]]
+    for token in tokens:
+        if token is _DIRECTORIES:
+            blocks.append([])
+        else:
+            blocks[-1].append(token)
+    pieces = [_block(blocks[0], last=len(blocks) == 1)]
+    for number, block in enumerate(blocks[1:], 2):
+        if number == len(blocks):
+            pieces.append(f"{_DIRECTORIES}?{_block(block, last=True)}")
+        elif block:
+            pieces.append(f"(?>{_DIRECTORIES}?{_block(block, last=False)})")
+    return "".join(pieces)
+
+
+def _block(tokens: list[str], *, last: bool) -> str:
+    """What follows a star is settled where it occurs first, unless it must reach to the end of the path."""
+    runs: list[tuple[str, str]] = [("", "")]
+    for token in tokens:
+        if token in _STRETCHING:
+            runs.append((token, ""))
+        else:
+            star, fixed = runs[-1]
+            runs[-1] = (star, fixed + token)
+    pieces = [runs[0][1]]
+    for number, (star, fixed) in enumerate(runs[1:], 2):
+        at_the_end = last and number == len(runs)
+        pieces.append(f"{star}{fixed}" if at_the_end or star is not _STAR else f"(?>{star}?{fixed})")
+    return "".join(pieces)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.errors import ToolError
+from zot.system.opening import TooLarge
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Present
@@ -29,7 +30,8 @@ SESSION_VARIABLES = frozenset(
 
 
 class Workspace:
-    """``credentials`` are the variables children must not see, ``passthrough`` the exceptions a user named.
+    """``credentials`` are the variables children must not see, beside those that look like one by their names;
+    ``passthrough`` are the exceptions a user named.
 
     ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set.
     ``left_running`` are the commands whose children live on; they end with the agent.
@@ -45,7 +47,8 @@ class Workspace:
         self.cwd = Path(os.path.abspath(cwd))
         self.present: Callable[[], Present] | None = None
         self.left_running: list[ProcessTree] = []
-        self._dropped = (OWN_SECRETS | frozenset(credentials)) - frozenset(passthrough)
+        self._credentials = OWN_SECRETS | frozenset(credentials)
+        self._passthrough = frozenset(passthrough)
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by what a model wrote: relative to the session's directory, ``~`` expanded."""
@@ -66,12 +69,23 @@ class Workspace:
 
     def removed_credentials(self) -> list[str]:
         """The variables that are set and that no child gets to see; names only."""
-        return sorted(name for name in self._dropped if os.environ.get(name))
+        return sorted(name for name, value in os.environ.items() if value and self._is_withheld(name))
+
+    def _is_withheld(self, variable: str) -> bool:
+        """A credential zot knows or takes for one by its name, unless the user lets it through."""
+        from zot.provider.providers import looks_like_credential
+
+        if variable in self._passthrough:
+            return False
+        return variable in self._credentials or looks_like_credential(variable)
 
     def child_environment(self) -> dict[str, str]:
         """What a command started by a tool gets."""
-        hidden = self._dropped | SESSION_VARIABLES
-        environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in SESSION_VARIABLES and not self._is_withheld(name)
+        }
         environment.update(self._session_variables())
         environment.update(AI_AGENT="zot", ZOT_AGENT="1", ZOT_CHILD_SESSION="1", PWD=str(self.cwd))
         return environment
@@ -131,6 +145,8 @@ class WorkspaceTool:
         """What goes wrong with the file in the block is told as ToolError."""
         try:
             yield
+        except TooLarge:
+            raise
         except OSError as error:
             raise ToolError(f"{self.name}: {self._workspace.shown(path)}: {reason_of(error)}") from error
 

@@ -128,7 +128,8 @@ class Replay:
         """Give the calls of the open exchange the results they lack."""
         if not self._calls:
             return
-        missing = [call for call in self._calls if call.id not in self._answered()]
+        answered = self._answered()
+        missing = [call for call in self._calls if call.id not in answered]
         if missing:
             self._answer(tuple(self._made_up(call) for call in missing))
         self._expect(())

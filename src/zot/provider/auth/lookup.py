@@ -18,6 +18,7 @@ import msgspec
 from zot.errors import ConfigError, NotLoggedIn
 from zot.provider.auth.store import AuthStore, Entry, KeyCommand
 from zot.provider.providers import Provider
+from zot.system.files import find_program
 
 if TYPE_CHECKING:
     import subprocess
@@ -109,9 +110,12 @@ def _run(provider_id: str, command: KeyCommand) -> str:
 
     what = f'api_key_command for {provider_id} ("{command.program}")'
     deadline = time.monotonic() + command.timeout_ms / 1000
+    program = command.program if "/" in command.program else find_program(command.program)
+    if program is None:
+        raise ConfigError(f"{what} cannot be started: there is no such program on PATH")
     try:
         child = subprocess.Popen(
-            [command.program, *command.args],
+            [program, *command.args],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

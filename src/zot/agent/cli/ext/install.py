@@ -25,7 +25,7 @@ from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
-from zot.system.files import make_private_dir, sync_dir, zot_home
+from zot.system.files import find_program, make_private_dir, sync_dir, zot_home
 from zot.system.opening import create, reading
 
 _PROGRESS_STEP = 200  # files
@@ -71,11 +71,9 @@ def _clone(url: str) -> Manifest:
     with _staged(repository_name(url)) as staging:
         tell(f"cloning {url} …")
         progress = "--progress" if sys.stderr.isatty() else "--quiet"
-        try:
-            command = ["git", "clone", "--depth", "1", progress, "--", url, str(staging)]
-            done = subprocess.run(command, env=_git_environment())
-        except FileNotFoundError as error:
-            raise ZotError("git is not on PATH; install it, or install the extension from a directory") from error
+        if (git := find_program("git")) is None:  # never the one of the directory we are in
+            raise ZotError("git is not on PATH; install it, or install the extension from a directory")
+        done = subprocess.run([git, "clone", "--depth", "1", progress, "--", url, str(staging)], env=_git_environment())
         if done.returncode:
             raise ZotError(f"git could not clone {url}; nothing was installed")
         return _checked(staging)

@@ -1,0 +1,54 @@
+"""Path patterns: what they match, and that no pattern and no path make matching slow."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zot.agent.tools import ignore
+from zot.agent.tools.ignore import regex_of
+
+PIECES = ["*", "**", "/", "a", "b", "?", "[ab]", "[!a]", "**/"]
+
+
+def matches(pattern: str, path: str) -> bool:
+    return re.fullmatch(regex_of(pattern), path, re.DOTALL) is not None
+
+
+def by_trying_everything(pattern: str, path: str) -> bool:
+    """The same language, by an engine that goes back on every decision."""
+    pieces = ["(?:.*/)?" if token is ignore._DIRECTORIES else token for token in ignore._tokens(pattern)]
+    return re.fullmatch("".join(pieces), path, re.DOTALL) is not None
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8), st.text("ab/c", max_size=10))
+def test_property_never_going_back_matches_what_trying_everything_matches(pieces: list[str], path: str) -> None:
+    pattern = "".join(pieces)
+    assert matches(pattern, path) == by_trying_everything(pattern, path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("*a" * 200 + "*b", "a" * 4000), ("**/a/" * 100 + "b", "a/" * 2000), ("**/*a*a*a*a*b/" * 20 + "c", "aaaa/" * 800)],
+)
+def test_a_pattern_made_to_freeze_is_matched_in_one_walk(pattern: str, path: str) -> None:
+    """``*a*a*…*b`` in an ignore file or a glob froze the terminal and RPC for good."""
+    compiled = re.compile(regex_of(pattern), re.DOTALL)
+    started = time.process_time()
+    assert not compiled.fullmatch(path)
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("pattern", ["{a,b}" * 20, "x" * 2000, "[z-a]"])
+def test_a_pattern_beyond_all_measure_is_refused(pattern: str) -> None:
+    with pytest.raises(re.error):
+        re.compile(regex_of(pattern))
+
+
+def test_braces_stand_for_their_alternatives() -> None:
+    assert all(matches("{a,b/{c,d}}/*.{py,pyi}", path) for path in ("a/x.py", "b/c/x.pyi", "b/d/.py"))
+    assert not matches("{a,b}", "ab") and matches("{a", "{a") and matches("[{]a,b}", "{a,b}")
