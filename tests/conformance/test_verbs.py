@@ -189,19 +189,22 @@ def run_command(front_end: Any) -> None:
 
 
 class Scenario(NamedTuple):
+    """``told``: the last thing a command was told in its environment."""
+
     run: Callable[[Any], None]
     turns: list[Turn]
+    told: str = "anthropic claude-sonnet-4-5 none its-own zot"
     front_ends: tuple[type[FrontEnd], ...] = FRONT_ENDS
 
 
 SCENARIOS: dict[str, Scenario] = {
     "say": Scenario(say, [*look(1), *look(2)]),
-    "use_model": Scenario(use_model, [*look(1), *look(2)]),
-    "set_reasoning": Scenario(set_reasoning, [*look(1), *look(2)]),
+    "use_model": Scenario(use_model, [*look(1), *look(2)], "anthropic claude-haiku-4-5 none its-own zot"),
+    "set_reasoning": Scenario(set_reasoning, [*look(1), *look(2)], "anthropic claude-sonnet-4-5 high its-own zot"),
     "clear": Scenario(clear, [*look(1), *look(2)]),
     "compact": Scenario(compact, [Say("answer 1"), Say("<summary>what was said</summary>"), *look(2)]),
     "abort": Scenario(abort, [Silent(Say("never")), *look(2)]),
-    "run_command": Scenario(run_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")], (Rpc, Screen)),
+    "run_command": Scenario(run_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")], front_ends=(Rpc, Screen)),
 }
 
 
@@ -219,6 +222,7 @@ def did(scenario: Scenario, root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def test_it_changes_the_same_through_each_of_them(verb: str, tmp_path: Path) -> None:
     (first, expected), *others = did(SCENARIOS[verb], tmp_path)
     assert expected["requests"] and expected["extension"] and expected["sessions"]
+    assert SCENARIOS[verb].told in str(expected["requests"][-1])
     for name, seen in others:
         for part in expected:
             assert seen[part] == expected[part], f"{verb}: {part} of {name} differ from {first}'s"

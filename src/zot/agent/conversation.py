@@ -357,7 +357,8 @@ class Conversation:
         return session
 
     async def fork(self, row: int) -> Session:
-        """Continue in a new session that holds what was said before the prompt whose row begins there."""
+        """Continue in a new session that holds the first ``row`` messages of this one's file: what was said before a
+        prompt."""
         from zot.core.session.copies import fork_at  # a rare wish
 
         if self.session is None:
