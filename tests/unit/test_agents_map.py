@@ -58,3 +58,11 @@ def test_the_straight_lines_of_a_prompt_and_an_intercepted_call_are_short_and_tr
     for line, most in ((prompt, 15), (call, 12)):
         assert [number for number, _ in line] == list(range(1, len(line) + 1)) and len(line) <= most
         assert [file for _, file in line if not (ROOT / "src/zot" / file).is_file()] == []
+
+
+def test_every_file_the_page_about_a_prompt_names_exists() -> None:
+    page = (ROOT / "docs/concepts/how-a-prompt-travels.md").read_text("utf-8")
+    named = set(re.findall(r"(?<![\w/])((?:[\w]+/)*\w+\.py)\b", page))
+    assert len(named) > 25
+    everywhere = {str(path.relative_to(ROOT / "src/zot")) for path in (ROOT / "src/zot").rglob("*.py")}
+    assert {file for file in named if not any(f"/{path}".endswith(f"/{file}") for path in everywhere)} == set()
