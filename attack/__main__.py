@@ -15,6 +15,9 @@ from attack.runner import ROOT, Result, every_row, run_here, run_row, summary
 
 def main() -> int:
     options = _options()
+    if options.names:
+        page.PATH.write_text(page.page(), "utf-8")
+        return 0
     if options.one:
         return run_here(options.one, Path(options.scratch))
     rows = [row for row in every_row() if row.quick or not options.quick]
@@ -41,6 +44,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--room", default="", help="only the rows of one room")
     parser.add_argument("--json", default="", metavar="FILE", help="write the results there too")
     parser.add_argument("--write", action="store_true", help="write docs/concepts/attacks.md; for full runs")
+    parser.add_argument("--names", action="store_true", help="only bring the names on that page up to date")
     parser.add_argument("--one", default="", help=argparse.SUPPRESS)
     parser.add_argument("--scratch", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()

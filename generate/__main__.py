@@ -6,13 +6,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from attack import page as attacks
 from generate import extension, rpc, user_pages
 from zot.agent.cli.docs import check_index
 
 ROOT = Path(__file__).parent.parent
 FILES: dict[str, Callable[[], str]] = {
-    "docs/concepts/attacks.md": attacks.page,
     "docs/reference/command-line.md": user_pages.command_line,
     "docs/reference/settings.md": user_pages.settings,
     "docs/reference/slash-commands.md": user_pages.slash_commands,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from attack import page
 from attack.runner import every_row, name_of, run_row
 from attack.table import Attack
 
@@ -18,6 +19,10 @@ def test_it_is_refused(row: Attack) -> None:
 def test_every_row_has_a_name_of_its_own() -> None:
     names = [name_of(row) for row in ROWS]
     assert len(names) == len(set(names))
+
+
+def test_the_page_of_the_documentation_names_every_row() -> None:
+    assert page.PATH.read_text("utf-8") == page.page(), "run `make attack`, or `python -m attack --names`"
 
 
 def test_a_row_that_raises_hangs_or_dies_counts_as_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,9 @@ class KeyDecoder:
         """Escape, then another sequence: alt with that key (rxvt), or escape pressed before it."""
         if len(self._text) == 2:
             return None
+        if more := len(self._text) - len(self._text.lstrip("\x1b")) - 2:
+            self._text = self._text[more:]
+            return [Key("esc")] * more
         self._text = self._text[1:]
         rest = self._escape()
         if rest is None:
@@ -206,7 +209,7 @@ def _csi_key(parameters: str, middle: str, final: str) -> list[Key]:
     if middle or parameters[:1] in ("?", "<", ">", "="):
         return [Key("reply", f"[{parameters}{middle}{final}")]
     fields = [part.split(":") for part in parameters.split(";")]
-    numbers = [int(field[0]) if field[0].isdigit() else 0 for field in fields]
+    numbers = [_number(field[0]) for field in fields]
     modifiers = (max(numbers[1] - 1, 0) & 0x3F) + 1 if len(numbers) > 1 else 1  # the locks say nothing
     if len(fields) > 1 and len(fields[1]) > 1 and fields[1][1] == "3":
         return []  # a key going up
@@ -223,6 +226,11 @@ def _csi_key(parameters: str, middle: str, final: str) -> list[Key]:
     return [Key(_with(modifiers, name))] if name else []
 
 
+def _number(text: str) -> int:
+    """A parameter of a sequence; 0 for what is none, however long it is."""
+    return int(text) if text.isdigit() and len(text) <= 9 else 0
+
+
 def _kitty_key(code: int, modifiers: int, fields: list[list[str]]) -> list[Key]:
     if code in _KITTY:
         name = _KITTY[code]
@@ -231,9 +239,9 @@ def _kitty_key(code: int, modifiers: int, fields: list[list[str]]) -> list[Key]:
         return []
     character = chr(code)
     if modifiers <= 2:  # shift alone gives the shifted character where the terminal tells it
-        shifted = fields[0][1] if len(fields[0]) > 1 and fields[0][1].isdigit() else ""
+        shifted = _number(fields[0][1]) if len(fields[0]) > 1 else 0
         if modifiers == 2:
-            character = chr(int(shifted)) if shifted else character.upper()
+            character = chr(shifted) if 32 <= shifted <= 0x10FFFF else character.upper()
         return _plain(character)
     return [Key(_with(modifiers, "space" if character == " " else character))]
 

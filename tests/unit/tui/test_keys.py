@@ -119,3 +119,21 @@ def test_property_no_key_carries_a_control_character_as_text(data: bytes) -> Non
     for key in [*decoder.feed(data), *decoder.flush()]:
         if key.printable:
             assert key.text.isprintable() or key.text == "\ufffd" or ord(key.text) >= 0xA0
+
+
+def test_a_thousand_escapes_are_a_thousand_keys_and_the_next_one_is_heard() -> None:
+    """They were read by recursion: the decoder failed, kept them, and failed again at every later key."""
+    decoder = KeyDecoder()
+    keys = decoder.feed(b"\x1b" * 1000) + decoder.flush()
+    assert [key.name for key in keys] == ["esc"] * 1000
+    assert [key.name for key in decoder.feed(b"a")] == ["a"]
+    assert [key.name for key in decoder.feed(b"\x1b" * 500 + b"[A")][-1] == "alt+up"
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [b"\x1b[" + b"9" * 5000 + b"u", b"\x1b[97:99999999999;2u", b"\x1b[97:" + b"9" * 5000 + b";2u", b"\x1b[97:7;2u"],
+)
+def test_a_number_no_terminal_sends_costs_no_other_key(sequence: bytes) -> None:
+    decoder = KeyDecoder()
+    assert [key.name for key in decoder.feed(sequence + b"b")][-1] == "b"

@@ -67,3 +67,24 @@ def _acts(text: str) -> bool:
     """Whether anything but SGR, tab and line ends is left that a terminal would obey."""
     rest = re.sub(r"\x1b\[[0-9;:]*m", "", text).replace("\r\n", "")
     return bool(re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", rest))
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("\x1b[8mhidden", "hidden"),
+        ("\x1b[1;8;31mx", "\x1b[1;31mx"),
+        ("\x1b[08mx", "x"),
+        ("\x1b[38;5;8mgrey\x1b[48;2;8;8;8mx", "\x1b[38;5;8mgrey\x1b[48;2;8;8;8mx"),
+        ("\x1b[38;5;8;8mx", "\x1b[38;5;8mx"),
+    ],
+)
+def test_the_style_that_hides_text_does_not_pass_and_a_colour_does(text: str, clean: str) -> None:
+    assert sanitize(text) == clean
+
+
+def test_a_style_that_is_left_on_ends_with_the_stream() -> None:
+    stream = Sanitizer()
+    assert stream.feed("\x1b[7mre") + stream.feed("versed") + stream.close() == "\x1b[7mreversed\x1b[0m"
+    assert stream.feed("\x1b[1mx\x1b[0m") + stream.close() == "\x1b[1mx\x1b[0m"
+    assert stream.feed("plain") + stream.close() == "plain"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from zot.agent.console import say
 from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extkit.run import new_id
 from zot.agent.extkit.script_host import Place, ScriptHost, started
@@ -66,7 +67,7 @@ class LiveTrace:
         try:
             frame = read_typed(typed)
         except BadFrame as error:
-            sys.stderr.write(f"zot: {error}\n")
+            say(str(error))
             return
         if isinstance(frame, Asking) and kind_of(frame) is not None:
             host.note_question(frame)

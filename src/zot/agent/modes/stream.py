@@ -21,6 +21,7 @@ class StreamMode:
                 self._output.write(delta)
                 self._open_line = not delta.endswith("\n") if delta else self._open_line
             case AssistantMessage():
+                self._output.close()
                 self._end_line()
             case ToolCall(call):
                 self._names[call.id] = call.name

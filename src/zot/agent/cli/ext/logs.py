@@ -17,7 +17,7 @@ from zot.agent.extensions.process.log import log_path
 from zot.errors import ZotError
 from zot.system.files import zot_home
 from zot.system.opening import reading
-from zot.tui.sanitize import Sanitizer
+from zot.tui.sanitize import RESET, Sanitizer
 
 POLL_S = 0.1
 
@@ -70,7 +70,8 @@ class Tail:
     def _write(self, chunk: bytes) -> None:
         """Byte for byte into a pipe; a terminal gets nothing that could drive it."""
         if self._sanitizer:
-            chunk = self._sanitizer.feed(chunk.decode("utf-8", "replace")).encode()
+            text = self._sanitizer.feed(chunk.decode("utf-8", "replace"))
+            chunk = (text + RESET * self._sanitizer.styled).encode()
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
 

@@ -43,7 +43,9 @@ def run(flags: Flags) -> int:
     if not terminal.closed and session and os.path.exists(session):
         from shlex import quote
 
-        print(f"to continue: zot -c, or zot --session {quote(session)}")
+        from zot.system.spelled import spelled
+
+        print(f"to continue: zot -c, or zot --session {spelled(quote(session))}")
     return exit_code
 
 

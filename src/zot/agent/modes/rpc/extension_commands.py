@@ -11,9 +11,10 @@ from typing import assert_never
 
 from zot.agent.extensions.commands import CommandFailed, Display, Insert, Noop, OpenPanel, Prompt, ToolPrompt
 from zot.agent.extensions.host import ExtensionHost
-from zot.agent.modes.rpc.queue import Work, WorkQueue
+from zot.agent.modes.rpc.queue import MOST_WAITING, Work, WorkQueue
 from zot.agent.modes.rpc.reply import Reply
 from zot.agent.modes.rpc.surface import RpcSurface
+from zot.errors import UsageError
 from zot.wire import rpc_frames as wire
 
 
@@ -32,7 +33,9 @@ class ExtensionCommands:
         )
 
     def start(self, command: wire.RunCommand, reply: Reply) -> None:
-        """Run it beside everything else; the queue stays open for the work it may bring."""
+        """Run it beside everything else; the queue stays open for the work it may bring. UsageError when many run."""
+        if len(self._running) >= MOST_WAITING:
+            raise UsageError(f"{MOST_WAITING} commands of extensions are running already; wait for their answers")
         self._queue.announce()
         task = self._tasks.create_task(self._run(command, reply))
         self._running.add(task)
@@ -46,16 +49,22 @@ class ExtensionCommands:
         self._running.discard(task)
         self._queue.withdraw()
 
+    def _submit(self, work: Work, reply: Reply) -> None:
+        try:
+            self._queue.submit(work)
+        except UsageError as error:
+            reply.fail(str(error))
+
     async def _run(self, command: wire.RunCommand, reply: Reply) -> None:
         answer = await self._host.run_command(command.name.removeprefix("/"), command.args)
         match answer:
             case CommandFailed(error):
                 reply.fail(error)
             case Prompt(_, text):
-                self._queue.submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
+                self._submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text), reply)
             case ToolPrompt(_, text, first_call):
                 started = wire.CommandRun(action="tool_prompt", started=True)
-                self._queue.submit(Work(lambda: reply(started), text, first_call=first_call))
+                self._submit(Work(lambda: reply(started), text, first_call=first_call), reply)
             case Insert(_, text):
                 reply(wire.CommandRun(action="insert", insert=text))
             case Display(extension, text):

@@ -17,8 +17,11 @@ from zot.agent.conversation import Conversation
 from zot.agent.modes.rpc.writer import Writer
 from zot.core.agent import FirstCall
 from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
-from zot.errors import ZotError
+from zot.errors import UsageError, ZotError
 from zot.provider.messages import ImageBlock
+
+MOST_WAITING = 256  # commands
+MOST_BYTES = 64 * 1024 * 1024
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -30,6 +33,10 @@ class Work(msgspec.Struct, frozen=True):
     first_call: FirstCall | None = None
     compact: bool = False
 
+    @property
+    def size(self) -> int:
+        return len(self.text) + sum(len(image.data) for image in self.images)
+
 
 class WorkQueue:
     """``hear`` reads the conversation for the client, from before it is built; ``conversation`` is set once it is."""
@@ -39,6 +46,7 @@ class WorkQueue:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._waiting: deque[Work] = deque()
+        self._size = 0  # of what waits
         self._running: Work | None = None
         self._last: AgentEvent | None = None  # of the running work
         self._abort_at_start = False
@@ -58,7 +66,13 @@ class WorkQueue:
             self._writer.emit(event)
 
     def submit(self, work: Work) -> None:
+        """UsageError when too much waits already; what runs does not count."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise UsageError(f"{MOST_WAITING} commands are waiting already; wait for `done` before you send more")
+        if self._waiting and self._size + work.size > MOST_BYTES:
+            raise UsageError(f"{MOST_BYTES // 1024**2} MiB of prompts are waiting already; wait for `done`")
         self._waiting.append(work)
+        self._size += work.size
         if self._running is None:
             self._start_next()
 
@@ -85,6 +99,7 @@ class WorkQueue:
     def stop(self) -> None:
         """End what runs, forget what waits."""
         self._waiting.clear()
+        self._size = 0
         self.abort()
         self.close()
 
@@ -101,6 +116,7 @@ class WorkQueue:
     def _start_next(self) -> None:
         self._running = self._waiting.popleft() if self._waiting else None
         if self._running is not None:
+            self._size -= self._running.size
             self._abort_at_start = False
             self._running.started()
             self._wake.set()
