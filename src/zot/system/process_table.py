@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 MARK_VARIABLE = "ZOT_PROCESS_TREE"
@@ -42,8 +42,15 @@ def snapshot() -> dict[int, Process]:
     return {row.pid: row for row in rows}
 
 
-def members(marks: Collection[str], sessions: Collection[int]) -> list[Process]:
-    """The living processes of the trees with these marks and sessions, never ourselves."""
+def members(
+    marks: Collection[str],
+    sessions: Collection[int],
+    adopted: Callable[[dict[int, Process]], Collection[int]] | None = None,
+) -> list[Process]:
+    """The living processes of the trees with these marks and sessions, never ourselves.
+
+    ``adopted`` picks those out of the table that lost their parents and became our children.
+    """
     table = snapshot()
     me = table.get(os.getpid())
     since = me.started if me else 0
@@ -52,11 +59,13 @@ def members(marks: Collection[str], sessions: Collection[int]) -> list[Process]:
     own_sessions = set(sessions)
     found = {row.pid for row in young if row.session in own_sessions or row.group in own_sessions}
     found |= marked([row.pid for row in young if row.pid not in found], marks)
-    _add_descendants(found, young)
+    if adopted is not None:
+        found.update(adopted(table))
+    add_descendants(found, young)
     return [row for row in young if row.pid in found and row.pid != os.getpid()]
 
 
-def _add_descendants(found: set[int], rows: Iterable[Process]) -> None:
+def add_descendants(found: set[int], rows: Iterable[Process]) -> None:
     children: dict[int, list[int]] = {}
     for row in rows:
         children.setdefault(row.parent, []).append(row.pid)

@@ -2,7 +2,8 @@
 
 A ``ProcessTree`` is one child and all it starts. It ends in one of three ways: it is over, it is stopped (SIGTERM,
 then SIGKILL after a grace), or it is left in the background, where it lives on until zot ends. Nothing survives
-zot: ``kill_all`` runs at exit, and a watching shell does its work when zot could not. Children are started
+zot: ``kill_all`` runs at exit, and a watching shell, there before the first child, does its work when zot could not.
+A program that becomes a daemon is adopted by zot and belongs to the command that was running. Children are started
 without a ``preexec_fn``, which keeps ``subprocess`` on its quick vfork path; that is why no parent-death signal is
 used, which would reach the shell alone anyway.
 """
@@ -19,19 +20,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from zot.system.process_table import MARK_VARIABLE, Process, members
+from zot.system import own_process
+from zot.system.process_table import MARK_VARIABLE, Process, add_descendants, members, snapshot
 
 STOP_GRACE = 3.0
 EXIT_GRACE = 0.3
 WATCH_DELAY = 0.02
 
 _ROUNDS = 20
+_LOOK_AGAIN = 1.0
 
 
 class ProcessTree:
     """A child in its own session. Who starts one waits for it, stops it or leaves it; see ``spawn``."""
 
-    def __init__(self, child: subprocess.Popen[bytes], mark: str) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], mark: str, started: int) -> None:
+        self.started = started
         self._child = child
         self._mark = mark
 
@@ -52,7 +56,8 @@ class ProcessTree:
 
     def members(self) -> list[Process]:
         """Every living process of the tree, the first one included."""
-        return members([self._mark], [self.pid] if self.owns_session() else [])
+        sessions = [self.pid] if self.owns_session() else []
+        return members([self._mark], sessions, lambda table: _children().adopted(table, self))
 
     @property
     def over(self) -> bool:
@@ -90,9 +95,9 @@ class ProcessTree:
         """Let what is left live on in the background until zot ends; returns it, empty when the tree is over.
 
         An empty group is believed, because looking through the machine after each command is dear, unless the
-        caller is ``suspicious``: somebody still holds the pipe, say.
+        caller is ``suspicious``, somebody still holds the pipe, say, or zot has a child it did not start.
         """
-        left = self.members() if suspicious or not self.group_is_empty else []
+        left = self.members() if suspicious or not self.group_is_empty or _children().has_strays() else []
         if not left:
             _children().forget(self)
         return left
@@ -155,13 +160,20 @@ class _Children:
         self._trees: dict[int, ProcessTree] = {}
         self._watch = _Watch(f"{MARK_VARIABLE}={self._mark}")
         self._count = 0
+        self._adopts = own_process.adopt_orphans()
+        self._strayed: set[int] = set()
+        self._looking = False
         atexit.register(kill_all)
 
     def spawn(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
     ) -> ProcessTree:
+        if not self._watch.runs:  # before the first child: zot may be killed at any moment after it
+            self.tell_watch()
+        own_process.hide_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
+        started = _ticks() if self._adopts else 0
         child = subprocess.Popen(
             argv,
             cwd=cwd,
@@ -171,7 +183,7 @@ class _Children:
             stderr=stderr,
             start_new_session=True,
         )
-        tree = self._trees[child.pid] = ProcessTree(child, mark)
+        tree = self._trees[child.pid] = ProcessTree(child, mark, started)
         self._tell_watch_soon()
         return tree
 
@@ -197,7 +209,32 @@ class _Children:
     def _members(self) -> list[Process]:
         # Asking for the exit code reaps a child that has just been killed.
         sessions = [t.pid for t in self._trees.values() if t.exit_code is None or t.owns_session()]
-        return members([self._mark], sessions)
+        return members([self._mark], sessions, self.adopted)
+
+    def has_strays(self) -> bool:
+        """One small read: whether we have a child that we did not start. Those that are over are let go."""
+        if not self._adopts:
+            return False
+        known = self._known()
+        strays = [pid for pid in own_process.children() if pid not in known]
+        return bool(strays) and any(not _reaped(pid) for pid in strays)
+
+    def adopted(self, table: dict[int, Process], tree: ProcessTree | None = None) -> list[int]:
+        """Orphans that became our children; with ``tree``, those of it: it was the last to start before they did.
+
+        What we start ourselves is in our own session, or known; nobody can enter a session of ours from outside.
+        """
+        if not self._adopts:
+            return []
+        known, me, session = self._known(), os.getpid(), os.getsid(0)
+        strays = [row for row in table.values() if row.parent == me and row.session != session and row.pid not in known]
+        if tree is None:
+            return [row.pid for row in strays]
+        later = [other.started for other in self._trees.copy().values() if other.started > tree.started]
+        return [row.pid for row in strays if row.started >= tree.started and not any(row.started >= t for t in later)]
+
+    def _known(self) -> set[int]:
+        return {*self._trees.copy(), *own_process.helpers, self._watch.pid}
 
     def _tell_watch_soon(self) -> None:
         """A moment later, so that a short command is over before anybody hears of it."""
@@ -206,7 +243,30 @@ class _Children:
 
     def tell_watch(self) -> None:
         trees = self._trees.copy()  # several event loops may share one process
-        self._watch.publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
+        if not trees:
+            self._strayed.clear()  # their numbers may pass to strangers
+        self._publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
+        if self._adopts and trees and not self._looking:
+            self._look_later()
+
+    def _publish(self, groups: list[int]) -> None:
+        self._watch.publish(sorted({*groups, *self._strayed} - {os.getpgrp()}))
+
+    def _look_later(self) -> None:
+        with suppress(RuntimeError):  # without a running loop kill_all does the work
+            asyncio.get_running_loop().call_later(_LOOK_AGAIN, self._look)
+            self._looking = True
+
+    def _look(self) -> None:
+        """While something runs: the groups of those who left their command's, so that the watch knows them too."""
+        self._looking = False
+        if self._trees and self.owner == os.getpid():
+            table = snapshot()
+            found = {*self._trees, *self.adopted(table)} & table.keys()
+            add_descendants(found, table.values())
+            self._strayed = {table[pid].group for pid in found}
+            self._publish([])
+            self._look_later()
 
 
 _state: _Children | None = None
@@ -226,11 +286,12 @@ while read -r line; do groups=$line; done
 for group in $groups; do kill -s KILL -- "-$group"; done
 for round in 1 2 3; do
   found=$(grep -lsF "$1" /proc/[0-9]*/environ)
-  [ -n "$found" ] || exit 0
+  [ -n "$found" ] || [ $round = 1 ] || exit 0
   for file in $found; do
     pid=${file#/proc/}
     kill -s KILL "${pid%/environ}"
   done
+  sleep 0.02
 done
 """
 _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
@@ -241,8 +302,8 @@ class _Watch:
 
     It sleeps on a pipe whose other end only zot holds, so the kernel wakes it even after SIGKILL. Each line zot writes
     is the whole list of its living process groups; at the end of the pipe the last list is killed, and on Linux every
-    process that still carries ``mark`` in its environment. It is started a moment after the first command, so that a
-    short command never waits for it.
+    process that still carries ``mark`` in its environment. It is started right before the first command: a zot that is
+    killed a millisecond later must not leave it running.
     """
 
     def __init__(self, mark: str) -> None:
@@ -250,6 +311,14 @@ class _Watch:
         self._pipe: int | None = None
         self._shell: subprocess.Popen[bytes] | None = None
         self._told: list[int] | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self._pipe is not None
+
+    @property
+    def pid(self) -> int:
+        return self._shell.pid if self._shell is not None else 0
 
     def publish(self, groups: list[int]) -> None:
         """Tell the shell which groups live now, starting it the first time."""
@@ -317,6 +386,19 @@ def _kill_until_gone(find: Callable[[], list[Process]]) -> None:
         if not _signal_all(find, signal.SIGKILL):
             return
         time.sleep(0.002)
+
+
+def _ticks() -> int:
+    """Now, as the process table tells when something started."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def _reaped(pid: int) -> bool:
+    """Let go of a child that is over; False while it runs. Whoever started one in our own session waits for it."""
+    try:
+        return os.getsid(pid) == os.getsid(0) or os.waitpid(pid, os.WNOHANG)[0] == pid
+    except (ProcessLookupError, ChildProcessError):
+        return True
 
 
 def _send(pid: int, number: int) -> None:

@@ -10,6 +10,7 @@ import sys
 from zot.agent.cli.flags import Flags, parse
 from zot.errors import UsageError, ZotError
 from zot.system.collector import rest
+from zot.system.own_process import claim
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def _flags(flags: Flags) -> int:
 
 def _mode(flags: Flags) -> int:
     rest()
+    claim()
     if flags.mode == "rpc":
         return _rpc(flags)
     import os

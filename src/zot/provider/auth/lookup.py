@@ -18,6 +18,7 @@ import msgspec
 from zot.errors import ConfigError, NotLoggedIn
 from zot.provider.auth.store import AuthStore, Entry, KeyCommand
 from zot.provider.providers import Provider
+from zot.system import own_process
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
@@ -120,9 +121,11 @@ def _run(provider_id: str, command: KeyCommand) -> str:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env=os.environ,  # Python's copy: what zot was started with may be wiped by now
         )
     except OSError as error:
         raise ConfigError(f"{what} cannot be started: {error.strerror or error}") from error
+    own_process.helpers.add(child.pid)
     with child:
         try:
             assert child.stdout is not None
@@ -134,6 +137,7 @@ def _run(provider_id: str, command: KeyCommand) -> str:
             raise ConfigError(f"{what} did not answer within {command.timeout_ms} ms") from error
         finally:
             _kill_group(child)
+            own_process.helpers.discard(child.pid)
     if status:
         raise ConfigError(f"{what} ended with status {status}; run it by hand to see why")
     return _one_line(what, output)

@@ -1,0 +1,99 @@
+"""Processes that try to outlive zot, and what they can learn from it while they run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from attack.place import Place, call
+from attack.table import attack
+
+# Clears its environment, leaves session and parent: nothing of where it came from is left to be seen.
+DAEMON = "env -i setsid sh -c 'echo $$ > PID; exec sleep 300' >/dev/null 2>&1 & while [ ! -s PID ]; do sleep 0.01; done"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def _survivor(path: Path, patience: float = 5.0) -> str:
+    pid = int(path.read_text())
+    end = time.monotonic() + patience
+    while _alive(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    if not _alive(pid):
+        return ""
+    os.kill(pid, signal.SIGKILL)
+    return "it is still running"
+
+
+@attack("orphans", "a program clears its environment, becomes a daemon, and zot ends", expect="named, ends with zot")
+def daemon_after_a_run(scratch: Path) -> str:
+    place = Place(scratch)
+    command = DAEMON.replace("PID", str(scratch / "pid"))
+    ran = place.run(*place.model(call("bash", command=command), {"text": "done"}), "--json", "go")
+    named = "still running in the background" in ran.out
+    return ran.unclean or _survivor(scratch / "pid") or ("" if named else f"it was not named: {ran.out[-300:]}")
+
+
+@attack("orphans", "a daemon of a command that is still running, and zot is killed", expect="ends with zot")
+def daemon_of_a_killed_zot(scratch: Path) -> str:
+    place = Place(scratch)
+    command = DAEMON.replace("PID", str(scratch / "pid")) + "; sleep 1.5; touch late; sleep 60"
+    words = (*place.model(call("bash", command=command), {"text": "done"}), "-p", "go")
+    zot = subprocess.Popen(
+        place.argv(*words),
+        cwd=place.clone,
+        env=place.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + 20
+    while not (place.clone / "late").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    zot.kill()
+    zot.wait()
+    return _survivor(scratch / "pid") if (scratch / "pid").exists() else "the control failed: there was no daemon"
+
+
+@attack("orphans", "zot is killed right after its first command began", expect="the command ends")
+def killed_at_once(scratch: Path) -> str:
+    for attempt in range(5):
+        place = Place(scratch / str(attempt))
+        pid = place.scratch / "pid"
+        command = f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 300"
+        words = (*place.model(call("bash", command=command), {"text": "done"}), "-p", "go")
+        zot = subprocess.Popen(
+            place.argv(*words),
+            cwd=place.clone,
+            env=place.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        end = time.monotonic() + 20
+        while not pid.exists() and time.monotonic() < end:
+            time.sleep(0.0005)
+        zot.kill()
+        zot.wait()
+        if left := _survivor(pid):
+            return left
+    return ""
+
+
+@attack("orphans", "a command reads the key of zot in /proc/$PPID/environ", expect="wiped")
+def key_in_the_environment_of_the_parent(scratch: Path) -> str:
+    place = Place(scratch)
+    turn = call("bash", command="tr '\\0' '\\n' < /proc/$PPID/environ")
+    env = {"ANTHROPIC_API_KEY": "sk-the-key", "MARKER": "visible"}
+    ran = place.run(*place.model(turn, {"text": "done"}), "--json", "go", env=env)
+    if ran.unclean or "MARKER=visible" not in ran.out:
+        return ran.unclean or f"the control failed: {ran.out[-300:]}"
+    return "the command read the key" if "sk-the-key" in ran.out else ""

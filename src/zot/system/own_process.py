@@ -1,0 +1,95 @@
+"""What the ``zot`` command does to its own process before it starts others. A program that embeds zot keeps its ways.
+
+Orphans of its children become its children (Linux), so that a program cannot get away by becoming a daemon. And what
+children are not to see is wiped from the block of memory that ``/proc/PID/environ`` shows, which they could read
+whatever their own environment holds; root could, too, so no permission would do. Python keeps its own copy.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection
+from contextlib import suppress
+
+ours = False
+helpers: set[int] = set()  # children started apart from ``processes``, in sessions of their own
+
+_PR_SET_CHILD_SUBREAPER = 36
+_ENV_START, _ENV_END = 47, 48  # fields of /proc/<pid>/stat, counted from the state; see proc(5), 50 and 51
+_shown: dict[str, tuple[int, int]] | None = None
+
+
+def claim() -> None:
+    """This process is the ``zot`` command."""
+    global ours
+    ours = True
+
+
+def adopt_orphans() -> bool:
+    """Whether descendants that lose their parent become our children from now on."""
+    if not ours or sys.platform != "linux":
+        return False
+    try:
+        import _ctypes  # the small half: importing ctypes itself takes several times as long
+
+        prctl = _ctypes.dlsym(_ctypes.dlopen("", 0), "prctl")
+        return _ctypes.call_function(prctl, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0
+    except (ImportError, AttributeError, OSError):
+        return False
+
+
+def children() -> list[int]:
+    """Whose parent we are, adopted ones and zombies included; empty where the kernel does not tell."""
+    pid = os.getpid()
+    with suppress(OSError, ValueError):
+        fd = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return [int(word) for word in os.read(fd, 65536).split()]
+        finally:
+            os.close(fd)
+    return []
+
+
+def hide_environment(seen: Collection[str]) -> None:
+    """Wipe every variable we were started with, but those in ``seen``."""
+    if not ours or sys.platform != "linux":
+        return
+    global _shown
+    if _shown is None:
+        _shown = _values()
+    hidden = [name for name in _shown if name not in seen]
+    if not hidden:
+        return
+    with suppress(OSError):
+        memory = os.open("/proc/self/mem", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            for name in hidden:
+                address, size = _shown.pop(name)
+                os.pwrite(memory, b"\0" * size, address)
+        finally:
+            os.close(memory)
+
+
+def _values() -> dict[str, tuple[int, int]]:
+    """Where the value of each variable stands in memory, and its size."""
+    found: dict[str, tuple[int, int]] = {}
+    try:
+        stat, block = (_read(f"/proc/self/{name}") for name in ("stat", "environ"))
+        fields = stat[stat.rfind(b")") + 1 :].split()
+        at, end = int(fields[_ENV_START]), int(fields[_ENV_END])
+    except (OSError, ValueError, IndexError):
+        return found
+    if len(block) != end - at:
+        return found
+    for entry in block.split(b"\0"):
+        name, separator, value = entry.partition(b"=")
+        if separator:
+            found[os.fsdecode(name)] = (at + len(name) + 1, len(value))
+        at += len(entry) + 1
+    return found
+
+
+def _read(path: str) -> bytes:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
+        return file.read()
