@@ -187,3 +187,19 @@ def relative_home(scratch: Path) -> str:
 @attack("files", "XDG_STATE_HOME=. : the clone's zot as zot's home", expect="ignored")
 def relative_state_home(scratch: Path) -> str:
     return _adopted(Place(scratch), {"XDG_STATE_HOME": "."}, ())
+
+
+@attack(
+    "files", "a clone whose name is not UTF-8: `zot rpc` is asked for its state, `zot ext trust`", expect="answered"
+)
+def directory_that_is_not_text(scratch: Path) -> str:
+    place = Place(scratch)
+    odd = Path(os.fsdecode(os.fsencode(scratch) + b"/caf\xe9"))
+    extension = odd / ".zot" / "extensions" / "x"
+    extension.mkdir(parents=True)
+    (extension / "extension.json").write_text('{"name": "x", "exec": "/bin/true"}')
+    asked = b'{"id":"1","type":"get_state"}\n'
+    ran = place.run("rpc", *place.model(), cwd=odd, stdin=asked)
+    if ran.unclean or '"success":true' not in ran.out:
+        return f"zot rpc: {ran.unclean or ran.told[-300:]}"
+    return place.run("ext", "trust", cwd=odd).unclean

@@ -59,7 +59,7 @@ def encode(frame: Frame) -> bytes:
     try:
         return _encode(frame) + b"\n"
     except UnicodeEncodeError:
-        return _encode(_well_formed(msgspec.to_builtins(frame))) + b"\n"
+        return _encode(well_formed(msgspec.to_builtins(frame))) + b"\n"
 
 
 def _ours(line: bytes, frame: Frame) -> bool:
@@ -144,13 +144,14 @@ def _required_texts(struct: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in msgspec.structs.fields(struct) if field.required)
 
 
-def _well_formed(value: Any) -> Any:
+def well_formed(value: Any) -> Any:
+    """Lone surrogates, which JSON cannot carry, as U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
         fields: dict[Any, Any] = value  # pyright: ignore[reportUnknownVariableType]  any mapping
-        return {_well_formed(key): _well_formed(item) for key, item in fields.items()}
+        return {well_formed(key): well_formed(item) for key, item in fields.items()}
     if isinstance(value, list | tuple):
         items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]  any sequence
-        return [_well_formed(item) for item in items]
+        return [well_formed(item) for item in items]
     return value

@@ -106,7 +106,10 @@ class TrustStore:
             raise ConfigError(f"{self.path}: {error}; fix the file or delete it to trust nothing") from error
 
     def _save(self, content: _TrustFile) -> None:
-        encoded = msgspec.json.encode(content)
+        try:
+            encoded = msgspec.json.encode(content)
+        except UnicodeEncodeError as error:
+            raise ConfigError("a directory whose path is not UTF-8 cannot be trusted; rename it") from error
         write_atomic(self.path, msgspec.json.format(encoded, indent=2) + b"\n")
 
 

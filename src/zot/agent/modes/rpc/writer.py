@@ -26,7 +26,19 @@ PROGRESS_KEPT = 64 * 1024  # characters of a running tool's output, once they ha
 RESPONSES_MAX = 4 * 1024 * 1024  # unread answers; then no further command is read
 GIVE_UP_ABOVE = 64 * 1024 * 1024  # events that cannot wait (extensions'), for a client that does not read
 
-_encode = msgspec.json.Encoder().encode
+_encode_plain = msgspec.json.Encoder().encode
+
+
+def _encode(value: msgspec.Struct) -> bytes:
+    """A path need not be UTF-8, so what holds one may have lone surrogates."""
+    try:
+        return _encode_plain(value)
+    except UnicodeEncodeError:
+        from zot.wire.codec import well_formed  # next to nobody needs it
+
+        return _encode_plain(well_formed(msgspec.to_builtins(value)))
+
+
 _Delta = ev.TextDelta | ev.ToolUseArgs | ev.ToolProgress
 _DELTAS = (ev.TextDelta, ev.ToolUseArgs, ev.ToolProgress)
 
