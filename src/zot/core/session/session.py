@@ -178,6 +178,12 @@ class Session:
                 self._writer.close()
             self._writer, self._begun = None, False
 
+    def delete(self) -> None:
+        """Remove the file while its lock is still ours, and let it go; raises OSError, and then it stays open."""
+        self.path.unlink(missing_ok=True)
+        self._begun = False  # there is nothing left to save
+        self.close()
+
     def _loss(self) -> str:
         if self._writer is not None and not self._writer.is_at(self.path):
             return f"session {self.path} could not be saved and is lost"

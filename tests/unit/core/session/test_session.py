@@ -298,6 +298,15 @@ class TestNameLost:
         assert told[-1] == (f"session {session.path} could not be saved and is lost", True)
 
 
+def test_a_session_that_is_deleted_stays_so_and_gives_its_lock_back(store: SessionStore) -> None:
+    path = saved(store, user("hi"))
+    session = store.open(path)
+    session.delete()
+    assert not path.exists()
+    session.close()
+    assert list(path.parent.iterdir()) == []
+
+
 def rows_or_bytes(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines()
 

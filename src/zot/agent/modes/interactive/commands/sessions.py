@@ -77,11 +77,10 @@ async def _delete(conversation: Conversation, path: Path) -> None:
         raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
     session = await conversation.sessions.load(path)
     try:
-        path.unlink(missing_ok=True)
+        session.delete()
     except OSError as error:
-        raise ZotError(f"cannot delete {path}: {error.strerror}") from error
-    finally:
         session.close()
+        raise ZotError(f"cannot delete {path}: {error.strerror}") from error
 
 
 async def switch_session(context: Context, path: Path) -> None:
