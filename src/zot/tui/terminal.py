@@ -110,12 +110,14 @@ class Terminal:
         return Size(min(columns, _LARGEST[0]), min(rows, _LARGEST[1]))
 
     def read(self) -> bytes:
-        """What was typed; empty when the terminal is gone."""
+        """What was typed; empty when nothing was, or the terminal is gone."""
         try:
+            if not select.select([self._in], [], [], 0)[0]:  # somebody else read it
+                return b""
             data = os.read(self._in, 1 << 16)
         except InterruptedError:
             return b""
-        except OSError:
+        except (OSError, ValueError):
             data = b""
         if not data:
             self._gone()

@@ -45,6 +45,8 @@ class Keyboard:
         self._typed = typed
         self._decoder = KeyDecoder()
         self._flush: asyncio.TimerHandle | None = None
+        self._taken = b""
+        self.reads = 0
 
     def attach(self) -> None:
         asyncio.get_running_loop().add_reader(0, self._read)
@@ -52,11 +54,22 @@ class Keyboard:
     def detach(self) -> None:
         asyncio.get_running_loop().remove_reader(0)
 
+    def take(self) -> list[str]:
+        """For whoever interrupts a loop that does not turn: what waits to be read, by name. It is still to be heard."""
+        data = self._terminal.read()
+        self._taken += data
+        if data:
+            asyncio.get_running_loop().call_soon_threadsafe(self._read)
+        decoder = KeyDecoder()
+        return [key.name for key in (*decoder.feed(data), *decoder.flush())]
+
     def _read(self) -> None:
+        self.reads += 1
         if self._flush is not None:
             self._flush.cancel()
             self._flush = None
-        self._keys(self._decoder.feed(self._terminal.read()))
+        data, self._taken = self._taken, b""
+        self._keys(self._decoder.feed(data + self._terminal.read()))
         if wait := self._decoder.waiting:
             self._flush = asyncio.get_running_loop().call_later(wait, self._nothing_followed)
 

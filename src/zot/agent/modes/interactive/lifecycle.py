@@ -12,6 +12,7 @@ import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from zot.agent.held_loop import LoopGuard, LoopHeld
 from zot.system.collector import wake
 from zot.tui.highlight import warm_up
 from zot.tui.terminal import ASK_BACKGROUND, Terminal
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from zot.provider.messages import Message
 
 _WARM_UP_S = 0.3
-_EXIT_CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
 
 
 def run(flags: Flags) -> int:
@@ -35,7 +35,7 @@ def run(flags: Flags) -> int:
 
     with terminal.raw():
         terminal.write(ASK_BACKGROUND)
-        exit_code, session, lost = asyncio.run(_main(flags, terminal, App))
+        exit_code, session, lost = _run(flags, terminal, App)
     for text in lost:
         from zot.agent.console import say
 
@@ -49,22 +49,44 @@ def run(flags: Flags) -> int:
     return exit_code
 
 
-async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str]]:
+def _run(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str]]:
     """The exit code, the file of the session to continue, and what of it was lost."""
+    guards: list[LoopGuard] = []
+    try:
+        return asyncio.run(_main(flags, terminal, make, guards))
+    except asyncio.CancelledError:  # what held the loop was what everything else was waiting for
+        return next((guard.exit_code for guard in guards), 0) or 130, "", ["it held the screen for too long, and ended"]
+    finally:
+        for guard in guards:
+            guard.close()
+
+
+def _end_at_once(terminal: Terminal, code: int) -> None:
+    """Nothing could be ended in good order: at least the terminal is given back and no child is left."""
+    from zot.system.processes import kill_all
+
+    terminal.leave()
+    kill_all()
+    os._exit(code)
+
+
+async def _main(
+    flags: Flags, terminal: Terminal, make: type[App], guards: list[LoopGuard]
+) -> tuple[int, str, list[str]]:
     app = make(flags, terminal)
     loop = asyncio.get_running_loop()
     terminal.attach(loop)
     terminal.on_closed = lambda: app.leave(129)
-    for number, code in _EXIT_CODES.items():
-        loop.add_signal_handler(number, app.leave, code)
+    guard = LoopGuard(app.leave, lambda code: _end_at_once(terminal, code))
+    guards.append(guard)
     loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
     loop.add_signal_handler(signal.SIGTSTP, app.desk.suspend)
     loop.add_signal_handler(signal.SIGCONT, app.desk.take_back)
-    loop.set_exception_handler(lambda _, context: app.tasks.report_bug(context.get("exception"), context["message"]))
+    loop.set_exception_handler(lambda _, context: _report(app, context))
     app.keyboard.attach()
     app.screen.paint()
     try:
-        session = await _live(app, flags)
+        session = await _live(app, flags, guard)
         return app.exit_code, session, app.lost
     finally:
         app.keyboard.detach()
@@ -72,12 +94,20 @@ async def _main(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int,
         app.screen.close()
 
 
-async def _live(app: App, flags: Flags) -> str:
+def _report(app: App, context: dict[str, Any]) -> None:
+    if isinstance(error := context.get("exception"), LoopHeld):
+        app.desk.status.error("something took too long and was interrupted")
+    else:
+        app.tasks.report_bug(error, context["message"])
+
+
+async def _live(app: App, flags: Flags, guard: LoopGuard) -> str:
     """Until it is over; the file of the session there was last."""
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, front_end = await asyncio.to_thread(_import_build, app)
     async with build(flags.config(), front_end) as conversation:
         await app.looks.answered()
+        guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.take)
         await _ready_to_show(conversation.messages)
         app.arrive(conversation)
         app.desk.spawn(_warm_up())

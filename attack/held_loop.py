@@ -1,0 +1,86 @@
+"""A renderer that holds the event loop for minutes: keys and signals still end it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attack.stage import zot_in
+from attack.table import attack
+from tests.fakes.model_server import FakeModelServer, Say
+from tests.fakes.terminal import FakeTerminal
+
+# The real program, with a renderer that never comes back once the word is in the text.
+_SLOW = """
+import time
+from zot.agent.modes.interactive.screen import transcript
+real = transcript.visible
+def slow(text):
+    while "FREEZE" in text:
+        pass
+    return real(text)
+transcript.visible = slow
+import sys
+from zot.__main__ import main
+sys.exit(main())
+"""
+
+
+@contextmanager
+def _frozen(scratch: Path) -> Iterator[FakeTerminal]:
+    zot = zot_in(scratch)
+    with FakeModelServer([Say("FREEZE"), Say("second answer")]) as server:
+        argv = [sys.executable, "-c", _SLOW, "--base-url", server.url, "--api-key", "k"]
+        with FakeTerminal(argv, cwd=zot.project, env=zot.env()) as terminal:
+            terminal.wait_for("▌")
+            terminal.wait_gone("starting…")
+            terminal.submit("go on")
+            terminal.wait_until(lambda: bool(server.requests), "the request")
+            terminal.wait_idle()  # frozen: nothing is painted any more
+            yield terminal
+
+
+def _given_back(terminal: FakeTerminal) -> str:
+    for mode in (b"\x1b[?2004l", b"\x1b[?25h"):
+        if mode not in terminal.raw:
+            return "the terminal was not given back"
+    return ""
+
+
+def _after(number: signal.Signals) -> object:
+    def run(scratch: Path) -> str:
+        with _frozen(scratch) as terminal:
+            terminal.signal(number)
+            code = terminal.wait_exit(12)
+            return _given_back(terminal) or ("" if code == 128 + number else f"it ended with {code}")
+
+    return run
+
+
+for _number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    attack("terminal", f"a renderer that never ends, and {_number.name}", expect="zot ends", quick=_number == 15)(
+        _after(_number)  # pyright: ignore[reportArgumentType]
+    )
+
+
+@attack("terminal", "a renderer that never ends, and esc", expect="interrupted, zot goes on", quick=False)
+def esc_while_it_is_held(scratch: Path) -> str:
+    with _frozen(scratch) as terminal:
+        terminal.press("esc")
+        terminal.wait_for("cancelled", 12)
+        terminal.type("still alive")
+        terminal.wait_for("still alive", 12)
+    return ""
+
+
+@attack("terminal", "a renderer that never ends, and ctrl+c twice", expect="zot ends", quick=False)
+def ctrl_c_while_it_is_held(scratch: Path) -> str:
+    with _frozen(scratch) as terminal:
+        terminal.press("ctrl+c")
+        terminal.pump(1.0)
+        terminal.press("ctrl+c")
+        terminal.wait_exit(15)
+        return _given_back(terminal)
