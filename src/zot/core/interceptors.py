@@ -1,13 +1,14 @@
 """The interception seam: who may refuse a turn, refuse or rewrite a tool call, or change what is shown.
 
-Interceptors are asked one after another; each sees the previous one's rewrite, and the first refusal wins. They must
-answer, not raise: an implementation that can fail decides itself whether failing denies. One that raises all the same
-denies, because a guard that broke cannot have allowed anything.
+Interceptors are asked one after another; each sees the previous one's rewrite, and the first refusal wins. Whoever
+allowed a call has seen the arguments it runs with: one whose answer was about others is asked again, through
+``before_tool_again`` if it has that method. They must answer, not raise: an implementation that can fail decides itself
+whether failing denies. One that raises all the same denies, because a guard that broke cannot have allowed anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -16,6 +17,9 @@ from zot.provider.messages import ToolCallBlock
 
 TURN_REFUSED = "turn refused by an extension"
 CALL_REFUSED = "tool call refused by an extension"
+NO_AGREEMENT = "refused: those who may rewrite this call keep changing each other's arguments"
+
+_MOST_ROUNDS = 5
 
 
 class TurnVerdict(msgspec.Struct, frozen=True):
@@ -84,13 +88,36 @@ async def review_call(
     interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = ""
 ) -> ToolCallBlock | str:
     """The call as it may run, perhaps with other arguments, or the reason why it may not."""
-    for interceptor in interceptors:
-        verdict = await _ask(interceptor.before_tool(call, origin), ToolVerdict)
-        if not verdict.allowed:
-            return verdict.reason or CALL_REFUSED
-        if verdict.args is not None:
-            call = call.with_args(verdict.args)
-    return call
+    asked = tuple(interceptors)
+    left: dict[int, ToolCallBlock] = {}  # by place: the call as that interceptor allowed or rewrote it
+    for again in range(_MOST_ROUNDS):
+        for place, interceptor in enumerate(asked):
+            if left.get(place) is call:
+                continue
+            ask = _asking_again(interceptor) if again else interceptor.before_tool
+            verdict = await _ask(ask(call, origin), ToolVerdict)
+            if not verdict.allowed:
+                return verdict.reason or CALL_REFUSED
+            if verdict.args is not None:
+                try:
+                    call = _rewritten(call, verdict.args)
+                except (TypeError, ValueError) as error:
+                    return f"refused: an interceptor rewrote the arguments into something that is no JSON: {error}"
+            left[place] = call
+        if all(allowed is call for allowed in left.values()):
+            return call
+    return NO_AGREEMENT
+
+
+def _asking_again(interceptor: Interceptor) -> Callable[[ToolCallBlock, str], Awaitable[ToolVerdict]]:
+    """Few tell a second question from a first."""
+    return getattr(interceptor, "before_tool_again", interceptor.before_tool)
+
+
+def _rewritten(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
+    """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
+    changed = call.with_args(args)
+    return call if msgspec.json.encode(call.value).decode() == changed.arguments else changed
 
 
 async def review_text(interceptors: Sequence[Interceptor], text: str) -> str | None:

@@ -49,7 +49,7 @@ class Loop:
         """Run a call nobody has asked the model about: the pair of call and result stands before its answer."""
         self._state.append(Message("assistant", (call,), utc_now(), {"origin_extension": origin}))
         self._run.emit(events.ToolCall(call))
-        await self._run_tools(self._state.toolbox, (call,))
+        await self._run_tools(self._state.toolbox, (call,), origin)
 
     async def run(self) -> Outcome:
         step = 1
@@ -70,10 +70,10 @@ class Loop:
                 return Outcome(turn.stop, turn.error, turn.refused)
             step += 1
 
-    async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock]) -> None:
+    async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
         from zot.core.tool_runs import ToolRuns  # many a prompt is answered without a tool
 
-        await ToolRuns(self._state, self._run, tools, calls).run_all()
+        await ToolRuns(self._state, self._run, tools, calls, origin).run_all()
 
     async def _prepare(self) -> None:
         for prompt in self._state.inputs.take_steering():

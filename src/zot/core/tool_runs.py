@@ -32,13 +32,23 @@ class _Ready(msgspec.Struct, frozen=True):
 
 
 class ToolRuns:
-    """``tools`` are those the model was offered in this step, even if the agent's were swapped since."""
+    """``tools`` are those the model was offered in this step, even if the agent's were swapped since.
 
-    def __init__(self, state: AgentState, run: Run, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock]) -> None:
+    ``origin`` names the extension that asked for the calls; empty for the model's own."""
+
+    def __init__(
+        self,
+        state: AgentState,
+        run: Run,
+        tools: Mapping[str, Tool],
+        calls: Sequence[ToolCallBlock],
+        origin: str = "",
+    ) -> None:
         self._state = state
         self._run = run
         self._tools = tools
         self._calls = calls
+        self._origin = origin
         self._results: list[ToolResult | None] = [None] * len(calls)
         self._reported = 0
 
@@ -67,7 +77,7 @@ class ToolRuns:
         """The call with its final arguments; None when it was refused and its result is known."""
         await self._run.checkpoint()
         try:
-            return _Ready(place, await permit(self._state, self._tools, self._calls[place]))
+            return _Ready(place, await permit(self._state, self._tools, self._calls[place], self._origin))
         except ToolError as refusal:
             self._run.emit(Checkpoint())
             self._settle(place, text_result(str(refusal), is_error=True))
@@ -125,7 +135,7 @@ class ToolRuns:
     def _answer(self) -> None:
         for place, result in enumerate(self._results):
             if result is None:
-                self._run.emit(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN))
+                self._run.emit(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN, self._origin))
                 self._settle(place, NOT_RUN)
         results = (result or NOT_RUN for result in self._results)
         blocks = (

@@ -2,14 +2,15 @@
 
 The first block ends the chain and discards the rewrites. An extension that does not answer within 5 s, dies or sends
 nonsense is passed over. A guard is not: it fails closed, so one that cannot answer, for whatever reason, has answered
-no. Nobody can block the system prompt; whatever goes wrong there leaves the text as it was, with a warning.
+no; and it sees what will happen, so when somebody rewrites what it has allowed it is asked again. Nobody can block the
+system prompt; whatever goes wrong there leaves the text as it was, with a warning.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,6 +26,7 @@ CALL_REFUSED = "tool call refused by extension guard"
 TURN_REFUSED = "turn blocked by extension guard"
 
 _SLOW_S = 0.5
+_MOST_ROUNDS = 5
 _CANNOT_ANSWER = {  # by the state of the guard's process
     "waiting": "has not been started",
     "starting": "has not said hello yet",
@@ -33,6 +35,10 @@ _CANNOT_ANSWER = {  # by the state of the guard's process
     "gone": "is not running",
     "restarting": "crashed and is being restarted",
 }
+
+
+_NOTHING: Any = object()
+_Value = TypeVar("_Value")
 
 
 class Blocked(Exception):
@@ -74,35 +80,63 @@ class Interception:
         return TurnVerdict()
 
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        original = args = call.value
+        return await self._review(call, origin, list(self._children))
+
+    async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+        """Somebody else rewrote what was allowed here: that concerns the guards."""
+        return await self._review(call, origin, [])
+
+    async def _review(self, call: ToolCallBlock, origin: str, asked: Sequence[Child]) -> ToolVerdict:
+        def question(args: Any) -> EventIntercept:
+            return EventIntercept(
+                id=new_id(),
+                event="tool_call",
+                tool_id=call.id,
+                tool_name=call.name,
+                tool_args=args,
+                origin_extension=origin,
+            )
+
         try:
             for lost in self._missing_guards():
                 reason = f"refused: the guard in {lost.directory} could not be loaded ({lost.reason}); {lost.fix}"
                 raise Blocked("", reason)
-            for child in self._chain("tool_call"):
-                question = EventIntercept(
-                    id=new_id(),
-                    event="tool_call",
-                    tool_id=call.id,
-                    tool_name=call.name,
-                    tool_args=args,
-                    origin_extension=origin,
-                )
-                args = _rewritten(child, args, await _verdict(child, question))
+            args = await self._agreed("tool_call", call.value, asked, question, _rewritten)
         except Blocked as blocked:
             return ToolVerdict(False, blocked.reason or CALL_REFUSED)
-        return ToolVerdict(args=None if args is original else args)
+        return ToolVerdict(args=None if args is call.value else args)
 
     async def before_message(self, text: str) -> TextVerdict:
-        original = text
+        def question(shown: str) -> EventIntercept:
+            return EventIntercept(id=new_id(), event="assistant_message", text=shown)
+
         try:
-            for child in self._chain("assistant_message"):
-                answer = await _verdict(child, EventIntercept(id=new_id(), event="assistant_message", text=text))
-                text = answer.replace_text or text
+            shown = await self._agreed("assistant_message", text, list(self._children), question, _replaced)
         except Blocked as blocked:
             self._warn(blocked.extension, blocked.reason or "an answer from the model was withheld")
             return TextVerdict(False, blocked.reason)
-        return TextVerdict(replace_text="" if text == original else text)
+        return TextVerdict(replace_text="" if shown is text else shown)
+
+    async def _agreed(
+        self,
+        event: str,
+        value: _Value,
+        asked: Sequence[Child],
+        question: Callable[[_Value], EventIntercept],
+        rewritten: Callable[[Child, _Value, EventInterceptResponse], _Value],
+    ) -> _Value:
+        """What is left of ``value`` when all of ``asked`` had their say and every guard has seen it; Blocked if not.
+
+        A guard has seen what it was asked about, or wrote itself; the others are not asked twice."""
+        seen: dict[Child, _Value] = {}
+        for again in range(_MOST_ROUNDS):
+            for child in self._chain(event):
+                if (child.guard and seen.get(child, _NOTHING) is not value) or (not again and child in asked):
+                    value = rewritten(child, value, await _verdict(child, question(value)))
+                    seen[child] = value
+            if all(seen.get(guard, _NOTHING) is value for guard in self._chain(event) if guard.guard):
+                return value
+        raise Blocked("", f"refused: the guards keep changing what the others have allowed ({event})")
 
     async def edit_system_prompt(self, question: EventIntercept) -> str:
         """The prompt of a ``before_agent_start`` question as the extensions leave it."""
@@ -123,9 +157,16 @@ class Interception:
         for child in self._children:
             if not child.intercepting(event):
                 continue
-            if child.guard and child.state != "ready":
-                raise Blocked(child.name, _refusal(child, _CANNOT_ANSWER[child.state]))
+            if child.guard and (why := _unable(child, event)):
+                raise Blocked(child.name, _refusal(child, why))
             yield child
+
+
+def _unable(guard: Child, event: str) -> str:
+    """Why there is no use in asking a guard that is to be asked."""
+    if guard.state != "ready":
+        return _CANNOT_ANSWER[guard.state]
+    return "" if event in guard.intercepts else f"has not subscribed to {event} (and has not said what else it guards)"
 
 
 async def _verdict(child: Child, question: EventIntercept) -> EventInterceptResponse:
@@ -161,13 +202,18 @@ def _refusal(guard: Child, fault: str) -> str:
 
 
 def _rewritten(child: Child, args: Any, answer: EventInterceptResponse) -> Any:
+    """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
     modified = answer.modified_args
     if modified is None:
         return args
     if not isinstance(modified, dict):
         child.fault("bad modified_args", "sent modified_args that are not an object; they were ignored")
         return args
-    return modified  # pyright: ignore[reportUnknownVariableType]  a JSON object
+    return args if msgspec.json.encode(modified) == msgspec.json.encode(args) else modified  # pyright: ignore[reportUnknownVariableType]  a JSON object
+
+
+def _replaced(_child: Child, text: str, answer: EventInterceptResponse) -> str:
+    return answer.replace_text if answer.replace_text and answer.replace_text != text else text
 
 
 async def _edited(child: Child, question: EventIntercept) -> str:

@@ -28,6 +28,8 @@ class Entry(msgspec.Struct, frozen=True):
     scope: Scope
     data_dir: Path
     """Where the extension keeps state; the host creates it (0700) before the start."""
+    was_guard: bool = False
+    """It was a guard when it was last seen, whatever its manifest says of that."""
 
 
 class LoadProblem(msgspec.Struct, frozen=True):

@@ -88,16 +88,19 @@ class Restarts:
 
 
 class Child:
-    """``presumed_guard``: it called itself a guard before a reload, and counts as one until its next hello.
+    """``before``: the child that this one replaces at a reload.
 
     ``settled`` is set once it is ready or has failed; ``guarded`` is what it asked to intercept in any of its lives.
+    One that was a guard before, in this run or another, counts as one until its next hello.
     """
 
-    def __init__(self, entry: Entry, owner: Owner, *, presumed_guard: bool = False) -> None:
+    def __init__(self, entry: Entry, owner: Owner, *, before: Child | None = None) -> None:
         self.entry = entry
         self.name = entry.manifest.name
-        self.guard = entry.manifest.guard or presumed_guard
-        self._presumed = presumed_guard and not entry.manifest.guard
+        was_guard = entry.was_guard or (before is not None and before.guard)
+        self.guard = entry.manifest.guard or was_guard
+        self._presumed = was_guard and not entry.manifest.guard
+        self._before_reload = frozenset(before.guarded) if before is not None and before.guard else frozenset[str]()
         self.state: State = "waiting"
         self.ready_how: ReadyHow = ""
         self.settled = asyncio.Event()
@@ -107,7 +110,7 @@ class Child:
         self.tools: dict[str, frames.RegisterTool] = {}
         self.events: set[str] = set()
         self.intercepts: set[str] = set()
-        self.guarded: set[str] = set()
+        self.guarded: set[str] = set(self._before_reload)
         self._owner = owner
         self.log = ChildLog(self.name, owner.diagnostics)
         self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
@@ -119,6 +122,7 @@ class Child:
         self._process: ExtensionProcess | None = None
         self._refused = ""
         self._greeted = False
+        self._said_ready = False
         self._lines = 0
         self._timers: list[asyncio.TimerHandle] = []
         self.ready_how = ""
@@ -131,10 +135,12 @@ class Child:
         return self.state in ("greeting", "ready")
 
     def intercepting(self, event: str) -> bool:
-        """Whether it is to be asked: a guard is even while it is not running, and about tool calls by default."""
-        if self.guard:
-            return event in (self.guarded or {"tool_call"})
-        return self.alive and event in self.intercepts
+        """Whether it is to be asked. A guard is, even while it is not running, about what it guarded before; and about
+        tool calls until it has said, with ``ready``, that it guards something else."""
+        if not self.guard:
+            return self.alive and event in self.intercepts
+        chosen = self._said_ready and bool(self.intercepts)
+        return event in self.guarded or (event == "tool_call" and not chosen)
 
     def send(self, frame: frames.Frame) -> bool:
         """Queue a frame; False when it cannot be delivered."""
@@ -380,6 +386,9 @@ class Child:
             case frames.EventInterceptResponse():
                 self._answered("intercept", frame)
             case frames.Ready():
+                self._said_ready = True
+                self.guarded = self.guarded - self._before_reload | self.intercepts
+                self._before_reload = frozenset()
                 self.make_ready("frame")
             case frames.Hello():
                 raise UnknownFrame("hello")

@@ -62,9 +62,9 @@ class Children:
 
     def start(self, entries: Iterable[Entry]) -> None:
         """Start what has a process. One that called itself a guard before a reload is presumed to be one still."""
-        guards = {child.name for child in self._children if child.guard}
+        before = {child.name: child for child in self._children}
         self._children = [
-            Child(entry, self._owner, presumed_guard=entry.manifest.name in guards)
+            Child(entry, self._owner, before=before.get(entry.manifest.name))
             for entry in entries
             if entry.manifest.has_process
         ]
