@@ -235,7 +235,7 @@ def extension_host(
     config, home, workspace = resources.config, resources.home, resources.workspace
     cwd, scan = workspace.cwd, config.installed_extensions
     places = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json")  # the last: somebody is missing
-    if not config.ext and not (scan and any(map(os.path.exists, places))):
+    if not config.ext and not (scan and (any(map(os.path.exists, places)) or _misses_a_guard(home, cwd))):
         return None
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.extensions.loading.trust import TrustStore
@@ -258,3 +258,12 @@ def extension_host(
         tool_timeout_s=resources.settings.values.extension_tool_timeout_s,
         explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
     )
+
+
+def _misses_a_guard(home: Path, cwd: Path) -> bool:
+    """Whether a guard of this project was trusted: it is missed even when the project has no extensions any more."""
+    if not os.path.exists(home / "trust.json"):
+        return False
+    from zot.agent.extensions.loading.trust import TrustStore
+
+    return any(record.guard for record in TrustStore(home).of_project(cwd).values())

@@ -19,8 +19,8 @@ from zot.agent.extensions.child_requests import ChildRequests, Panels
 from zot.agent.extensions.commands import CommandAnswer, Commands
 from zot.agent.extensions.fanout import OBSERVED, Fanout
 from zot.agent.extensions.interception import Interception
-from zot.agent.extensions.loading import guards_file
 from zot.agent.extensions.loading.discover import Discovery, Entry, LoadProblem, discover
+from zot.agent.extensions.loading.guards_file import path_key, remember
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extensions.nested_calls import NestedCalls, RunTool
 from zot.agent.extensions.process.child import Child
@@ -36,6 +36,7 @@ from zot.agent.extensions.registry import (
 from zot.agent.extensions.surface import Surface
 from zot.agent.extensions.tools import ExtensionTool
 from zot.core.tool import Tool
+from zot.errors import ConfigError
 from zot.system.files import make_private_dir
 from zot.wire import frames, limits
 
@@ -138,8 +139,7 @@ class ExtensionHost:
             self.diagnostics.note(note)
         for problem in found.problems:
             self.diagnostics.load_error(problem.directory, problem.told)
-        if self._remember_guards:
-            self._keep_guards_known(found)
+        self._keep_guards_known(found)
         self._missing_guards = [problem for problem in found.problems if problem.guard]
         self._children.start(found.entries)
         await self._children.wait_until_ready(self._explicit_grace_s)
@@ -231,26 +231,30 @@ class ExtensionHost:
 
     # --- for children (child.Owner)
 
-    def may_start(self, entry: Entry) -> str:
-        if entry.scope != "project" or self._trust_project or self._trust.is_trusted(entry.manifest.directory):
-            make_private_dir(entry.data_dir)
-            return ""
-        return "its files are not those you trusted; look at them, then run `zot ext trust`"
+    def place(self, entry: Entry) -> Path:
+        directory = entry.manifest.directory
+        in_place = entry.scope != "project" or self._trust_project
+        place = directory if in_place else self._trust.place(directory)
+        make_private_dir(entry.data_dir)
+        return place
 
-    def environment(self, entry: Entry) -> dict[str, str]:
-        environment = self._environment()
-        environment.update(PWD=str(entry.manifest.directory), PYTHONDONTWRITEBYTECODE="1")
+    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+        environment, remarks = self._environment(), list[str]()
+        environment.update(PWD=str(place), PYTHONDONTWRITEBYTECODE="1")
         if entry.scope == "project":  # bytecode lying in a project is nobody's to trust
             environment["PYTHONPYCACHEPREFIX"] = str(self.home / "pycache")
-        return environment
+        if place != entry.manifest.directory:
+            from zot.agent.extensions.loading.trusted_copy import without_project
 
-    def removed_credentials(self) -> str:
-        if not self._removed:
-            return ""
-        names = ", ".join(self._removed)
-        return f"not passed on: {names} (name one in env_passthrough of {self.home / 'config.json'} to let it through)"
+            remarks.append(f"runs the copy of what was trusted: {place}")
+            if names := without_project(environment, self.cwd, self.home):
+                remarks.append(f"without what lies in the project: {', '.join(names)}")
+        if self._removed:
+            names, place_of = ", ".join(self._removed), self.home / "config.json"
+            remarks.append(f"not passed on: {names} (name one in env_passthrough of {place_of} to let it through)")
+        return environment, remarks
 
-    def acknowledge(self, entry: Entry) -> frames.HelloAck:
+    def acknowledge(self, entry: Entry, place: Path) -> frames.HelloAck:
         return frames.HelloAck(
             protocol_version=frames.PROTOCOL_VERSION,
             capabilities=("call_tool",),
@@ -258,9 +262,17 @@ class ExtensionHost:
             provider=self.present().provider,
             model=self.present().model,
             cwd=str(self.cwd),
-            extension_dir=str(entry.manifest.directory),
+            extension_dir=str(place),
             data_dir=str(entry.data_dir),
         )
+
+    def guard_declared(self, child: Child) -> None:
+        if not child.entry.was_guard:
+            self._note_guard(child.entry, learned=True)
+
+    def guard_resigned(self, child: Child) -> None:
+        self.diagnostics.note(f"{child.name} was a guard and says no longer that it is one: it guards nothing now")
+        self._note_guard(child.entry, learned=False)
 
     def received(self, child: Child, frame: frames.ChildFrame) -> None:
         self._requests.dispatch(child, frame)
@@ -297,13 +309,34 @@ class ExtensionHost:
     # --- inside
 
     def _keep_guards_known(self, found: Discovery) -> None:
+        if found.new_guards or found.former_guards:
+            self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
+
+    def _note_guard(self, entry: Entry, *, learned: bool) -> None:
+        """Where it is looked for the next time: with the user's own, with its trust, or by its path."""
+        directory = entry.manifest.directory
+
+        def write() -> None:
+            if entry.scope == "project" and not self._trust_project and self._trust.note_guard(directory, learned):
+                return
+            key = directory.name if entry.scope == "global" else path_key(directory)
+            if not learned:
+                remember(self.home, forgotten=[key])
+            elif entry.scope == "global":
+                remember(self.home, learned=[key])
+            else:
+                remember(self.home, paths=[key])
+
+        self._remember(write)
+
+    def _remember(self, write: Callable[[], None]) -> None:
         """A home that cannot be written to is only noted: in this run the guards themselves are there."""
-        if not (found.new_guards or found.former_guards):
+        if not self._remember_guards:
             return
         try:
-            guards_file.remember(self.home, learned=found.new_guards, forgotten=found.former_guards)
-        except OSError as error:
-            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {error.strerror or error}")
+            write()
+        except (OSError, ConfigError) as error:
+            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {error}")
 
     def _tools_changed(self) -> None:
         """The agent is told once per turn of the event loop, however many tools come and go in it."""

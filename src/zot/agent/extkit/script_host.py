@@ -19,6 +19,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.extensions.loading.manifest import Manifest
+from zot.agent.extensions.process.pipes import stream
 from zot.agent.extkit.transcript import Asking, Line, Question, Transcript
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
@@ -341,8 +342,8 @@ async def started(manifest: Manifest, place: Place, label: str = "") -> AsyncGen
 def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
     environment = child_environment(manifest.directory)
     argv = manifest.argv(environment.get("PATH", ""))
-    stdin_read, stdin_write = os.pipe()
-    stdout_read, stdout_write = os.pipe()
+    stdin_read, stdin_write = stream(manifest.guard)
+    stdout_read, stdout_write = stream(manifest.guard)
     log = open_to_append(place.log)
     try:
         tree = spawn(argv, cwd=manifest.directory, env=environment, stdin=stdin_read, stdout=stdout_write, stderr=log)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 from zot.agent.cli.ext.installed import find
@@ -28,21 +29,24 @@ def _switch(argv: list[str], enabled: bool) -> int:
     item = find(parse(argv, {}, least=1, most=1, what="the name").words[0])
     read_manifest(item.directory)  # a broken one says here what is wrong with it
     trust = TrustStore(zot_home())
-    trusted = trust.is_trusted(item.directory)
-    _set_enabled((item.directory / FILE).resolve(), enabled)
+    record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
+    if record is not None and (item.directory / FILE).is_symlink():
+        raise ZotError(f"{item.directory / FILE} is a link; edit what it leads to, then run `zot ext trust`")
+    written = _set_enabled((item.directory / FILE).resolve(), enabled)
     if item.scope == "global" and not enabled:
         forget(zot_home(), item.directory.name)
-    if trusted:
-        trust.trust(item.directory)  # the edit was ours: what the user trusted is still what is there
+    if record is not None:  # the edit was ours: with it, what the user trusted is still what is there
+        trust.trust(item.directory, record.files | {FILE: sha256(written).hexdigest()})
     tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
     return 0
 
 
-def _set_enabled(path: Path, enabled: bool) -> None:
-    """Through the standard library: it keeps numbers of any size as they are."""
+def _set_enabled(path: Path, enabled: bool) -> bytes:
+    """What was written. Through the standard library: it keeps numbers of any size as they are."""
     fields = json.loads(read_whole(path).decode("utf-8-sig"))
-    text = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False)
+    data = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False).encode() + b"\n"
     try:
-        write_atomic(path, f"{text}\n".encode(), mode=path.stat().st_mode & 0o777)
+        write_atomic(path, data, mode=path.stat().st_mode & 0o777)
     except OSError as error:
         raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error
+    return data

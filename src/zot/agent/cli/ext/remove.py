@@ -40,7 +40,7 @@ def run(argv: list[str]) -> int:
 
 def _is_lost_guard(name: str) -> bool:
     installed = any(name in (item.name, item.directory.name) for item in all_installed())
-    return not installed and name in known_guards(zot_home())
+    return not installed and name in known_guards(zot_home()).guards
 
 
 def _delete(directory: Path) -> None:

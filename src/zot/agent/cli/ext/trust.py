@@ -29,11 +29,13 @@ def untrust(argv: list[str]) -> int:
     """By record, not by what is there: a directory that is gone can be forgotten too."""
     directory, store = _directory(argv), TrustStore(zot_home())
     record = store.record(directory)
-    known = {directory: record} if record else store.below(_extensions_of(directory))
+    inside = directory.parts[-2:] == (".zot", "extensions")
+    project = directory.parent.parent if inside else directory
+    known = {str(directory): record} if record else store.of_project(project)
     if not known:
         raise ZotError(f"nothing in {directory} is trusted")
     for path, record in known.items():
-        store.untrust(path)
+        store.untrust(Path(path))
         tell(f"no longer trusted {record.name}: ran `{record.exec}` ({path})")
     return 0
 
@@ -68,6 +70,6 @@ def _trust_one(directory: Path, store: TrustStore) -> bool:
     except (ExtensionError, OSError) as error:
         tell(f"skipped {directory}: {error}")
         return False
-    command = shlex.join((manifest.exec, *manifest.args))
-    tell(f"trusted {manifest.name}: runs `{command}` ({len(record.files)} files in {directory})")
+    command = shlex.join((record.exec, *record.args))
+    tell(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")
     return True

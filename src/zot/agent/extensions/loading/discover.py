@@ -1,8 +1,9 @@
 """Which extensions a run has, in load order, without starting any: explicit paths, the project's, the user's own.
 
-Precedence never depends on timing. What is not trusted counts as absent and hides nothing; nothing in a project hides
-a guard of the user's own; a project's bundle, which needs no trust, hides only what runs no process either. What was
-known as a guard stays one when its manifest is damaged or gone. Nothing is written here.
+Precedence never depends on timing. What is not trusted counts as absent and hides nothing; a project's bundle, which
+needs no trust, hides only what runs no process either. A guard yields to nobody: nothing takes its name, and one that
+was known and cannot run as it did, because it was damaged, changed, disguised or taken away, is missing, and tool calls
+are refused. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import Literal
 
 import msgspec
 
-from zot.agent.extensions.loading.guards_file import known_guards
+from zot.agent.extensions.loading.guards_file import known_guards, path_key
 from zot.agent.extensions.loading.manifest import FILE, Manifest, looks_like_guard, read_manifest
-from zot.agent.extensions.loading.trust import TrustStore
+from zot.agent.extensions.loading.trust import TrustStore, key_of
 from zot.errors import ExtensionError
 
 STAGING = ".installing-"  # where `zot ext install` builds: never an extension
+RUNS_NOTHING = 'is a guard and runs nothing: "exec" is missing'
 Scope = Literal["explicit", "project", "global"]
 
 
@@ -29,7 +31,11 @@ class Entry(msgspec.Struct, frozen=True):
     data_dir: Path
     """Where the extension keeps state; the host creates it (0700) before the start."""
     was_guard: bool = False
-    """It was a guard when it was last seen, whatever its manifest says of that."""
+    """It was a guard when it was last seen, and its manifest does not deny it."""
+
+    @property
+    def guards(self) -> bool:
+        return self.manifest.guard or self.was_guard
 
 
 class LoadProblem(msgspec.Struct, frozen=True):
@@ -55,7 +61,7 @@ class Discovery(msgspec.Struct):
     new_guards: list[str] = []
     """The user's own directories that turned out to be guards."""
     former_guards: list[str] = []
-    """Those remembered as guards that no longer are."""
+    """Those remembered as guards that say they no longer are."""
 
 
 class _Found(msgspec.Struct):
@@ -69,15 +75,20 @@ class _Found(msgspec.Struct):
 
     @property
     def declares_guard(self) -> bool:
-        """By its manifest, or by what is known of one whose manifest cannot be used."""
+        """By its manifest, or by what is known of one whose manifest does not say."""
         if self.manifest is None:
             return self.was_guard or looks_like_guard(self.directory)
-        return self.manifest.guard
+        return self.manifest.guard or (self.was_guard and not self.manifest.denies_guard)
 
     @property
     def is_active_guard(self) -> bool:
         """A guard that is not disabled; one whose manifest cannot be used counts, for nothing says that it is."""
         return self.declares_guard and (self.manifest is None or self.manifest.enabled)
+
+    @property
+    def presumed_guard(self) -> bool:
+        """Known as one, and not denying it."""
+        return self.was_guard and self.declares_guard
 
     @property
     def runs(self) -> bool:
@@ -93,7 +104,7 @@ def discover(
     ConfigError when trust.json or guards.json cannot be read.
     """
     result = Discovery()
-    chosen = _explicit(explicit, result)
+    chosen = _explicit(explicit, home, result)
     project = _project(cwd, trust, trust_project, result) if scan else []
     own = _not_hidden(_own(home, result), project, result) if scan else []
     chosen += _enabled(project, "project", cwd, home, result)
@@ -130,64 +141,76 @@ def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
     return home / "data" / project / manifest.name
 
 
-def _explicit(paths: Sequence[Path], result: Discovery) -> list[Entry]:
+def _explicit(paths: Sequence[Path], home: Path, result: Discovery) -> list[Entry]:
     entries: list[Entry] = []
+    known = known_guards(home).paths if paths else ()
     for path in paths:
         directory = Path(os.path.abspath(path))
         found = _find(directory)
+        found.was_guard = path_key(directory) in known
         if found.manifest is None:
             reason = found.reason if directory.is_dir() else "no such directory"
             fix = f"repair {directory / FILE}, or leave out --ext"
             result.problems.append(LoadProblem(directory, reason, found.declares_guard, fix))
         elif not found.manifest.enabled:
             result.notes.append(f"extension {found.manifest.name} is disabled and was skipped: {directory}")
+        elif found.declares_guard and not found.runs:
+            result.problems.append(LoadProblem(directory, RUNS_NOTHING, True, "leave out --ext"))
         else:
-            entries.append(Entry(found.manifest, "explicit", directory))
+            entries.append(Entry(found.manifest, "explicit", directory, found.presumed_guard))
     return entries
 
 
 def _project(cwd: Path, trust: TrustStore, trust_project: bool, result: Discovery) -> list[_Found]:
     """The project's extensions that count: the trusted ones, and bundles, which run nothing."""
     counted: list[_Found] = []
+    records = trust.of_project(cwd)
     for directory in candidates(project_dir(cwd)):
+        record = records.pop(key_of(directory), None)
         found = _find(directory)
-        if found.manifest is None and (record := trust.record(directory)):
-            found.was_guard = record.guard
-        found.trusted = trust_project or trust.is_trusted(directory)
-        if found.trusted or not found.runs:
+        found.was_guard = record is not None and record.guard
+        exactly = trust.is_trusted(directory)
+        found.trusted = trust_project or exactly
+        if found.was_guard and not _runs_as_guard(found, exactly, trust_project):
+            _report_missing(found, trust, result)
+        elif found.trusted or not found.runs:
             counted.append(found)
         else:
-            _report_untrusted(found, trust, result)
-    _report_vanished(cwd, trust, result)
+            _report_untrusted(found, record is not None, result)
+    for key, record in records.items():
+        if record.guard:
+            fix = f"restore it, or run `zot ext untrust {key}` to do without it"
+            result.problems.append(LoadProblem(Path(key), f"the trusted guard {record.name} is gone", True, fix))
     return counted
 
 
-def _report_untrusted(found: _Found, trust: TrustStore, result: Discovery) -> None:
-    record = trust.record(found.directory)
+def _runs_as_guard(found: _Found, exactly: bool, trust_project: bool) -> bool:
+    """Whether a guard that was trusted is there: as it was trusted, or with everything trusted and still saying so."""
+    if found.manifest is None or not (found.runs and found.is_active_guard):
+        return False
+    return exactly or (trust_project and found.manifest.guard)
+
+
+def _report_missing(found: _Found, trust: TrustStore, result: Discovery) -> None:
+    """A guard that somebody trusted and that does not run as it was trusted."""
+    changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
+    fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"
+    result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
+
+
+def _report_untrusted(found: _Found, was_trusted: bool, result: Discovery) -> None:
     fix = f"look at it, then run `zot ext trust {found.directory}`"
-    if record and record.guard:
-        changes = ", ".join(trust.changed(found.directory))
-        result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
-    elif found.manifest is None:
+    if found.manifest is None:
         result.problems.append(LoadProblem(found.directory, found.reason))
     elif found.manifest.enabled:
-        why = "has changed since you trusted it" if record else "is not trusted"
+        why = "has changed since you trusted it" if was_trusted else "is not trusted"
         name = found.manifest.name
         result.notes.append(f"project extension {name} {why} and was skipped; {fix} (or pass --trust-project)")
 
 
-def _report_vanished(cwd: Path, trust: TrustStore, result: Discovery) -> None:
-    """Deleting a guard from a project must not go unseen."""
-    if not (trust.path.exists() and project_dir(cwd).is_dir()):
-        return
-    for directory, record in trust.below(project_dir(cwd)).items():
-        if record.guard and not os.path.lexists(directory / FILE):
-            result.notes.append(f"the guard {record.name} is gone from {directory}; `zot ext untrust` forgets it")
-
-
 def _own(home: Path, result: Discovery) -> list[_Found]:
     """The user's own, among them guards that were seen before and have lost their manifest or their directory."""
-    known = known_guards(home)
+    known = known_guards(home).guards
     present = candidates(global_dir(home))
     lost = known.difference(directory.name for directory in present)
     directories = [*present, *(Path(os.path.abspath(global_dir(home))) / name for name in sorted(lost))]
@@ -198,7 +221,15 @@ def _own(home: Path, result: Discovery) -> list[_Found]:
             result.new_guards.append(item.directory.name)
         elif item.was_guard and not item.is_active_guard:
             result.former_guards.append(item.directory.name)
+            result.notes.append(_resigned(item))
     return found
+
+
+def _resigned(former: _Found) -> str:
+    """It says so itself, and is believed; but not in silence."""
+    disabled = former.manifest is not None and not former.manifest.enabled
+    says = '"enabled" is false' if disabled else '"guard" is false'
+    return f"your guard {former.directory.name} guards no longer: {says} in {former.directory / FILE}"
 
 
 def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
@@ -228,9 +259,11 @@ def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: D
             result.problems.append(LoadProblem(item.directory, item.reason, item.declares_guard, fix))
         elif not item.manifest.enabled:
             result.quiet.append(f"{item.manifest.name} is disabled: {item.directory}")
+        elif scope == "global" and item.declares_guard and not item.runs:
+            result.problems.append(LoadProblem(item.directory, RUNS_NOTHING, True, _fix(item.directory, scope)))
         else:
             place = data_dir(item.manifest, scope, cwd, home)
-            entries.append(Entry(item.manifest, scope, place))
+            entries.append(Entry(item.manifest, scope, place, item.presumed_guard))
     return entries
 
 
@@ -240,29 +273,46 @@ def _fix(directory: Path, scope: Scope) -> str:
 
 
 def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
-    """The second stage, by manifest name: the first wins, but some of the user's own do not yield to a project."""
-    own = {entry.manifest.name: entry.manifest for entry in reversed(entries) if entry.scope == "global"}
-    winners: dict[str, Entry] = {}
+    """The second stage, by manifest name: one of each, in load order."""
+    same_name: dict[str, list[Entry]] = {}
     for entry in entries:
-        name = entry.manifest.name
-        if entry.scope == "project" and name in own and _keeps_its_name(own[name], entry.manifest):
-            result.notes.append(f"project extension {name} was skipped: your own extension of that name wins")
-        elif name in winners:
-            _report_duplicate(entry.manifest, winners[name].manifest, result)
+        same_name.setdefault(entry.manifest.name, []).append(entry)
+    winners = {name: _winner(group) for name, group in same_name.items()}
+    kept: list[Entry] = []
+    for entry in entries:
+        winner = winners[entry.manifest.name]
+        if entry is winner:
+            kept.append(entry)
         else:
-            winners[name] = entry
-    return list(winners.values())
+            _report_skipped(entry, winner, result)
+    return kept
 
 
-def _report_duplicate(skipped: Manifest, winner: Manifest, result: Discovery) -> None:
-    """The same directory reached twice (a link, a path typed twice) is nothing to worry about."""
-    same = os.path.realpath(skipped.directory) == os.path.realpath(winner.directory)
-    told = result.quiet if same else result.notes
-    told.append(f"extension {skipped.name} in {skipped.directory} was skipped: {winner.directory} has that name")
+def _winner(group: list[Entry]) -> Entry:
+    """A guard before all others, the user's own before other guards; else the first, but what runs nothing in a
+    project does not take the name of something that runs."""
+    guards = [entry for entry in group if entry.guards]
+    if guards:
+        return next((entry for entry in guards if entry.scope == "global"), guards[0])
+    own_runs = any(entry.scope == "global" and entry.manifest.has_process for entry in group)
+    return next(
+        (entry for entry in group if entry.scope != "project" or entry.manifest.has_process or not own_runs), group[0]
+    )
 
 
-def _keeps_its_name(own: Manifest, project: Manifest) -> bool:
-    return own.guard or (own.has_process and not project.has_process)
+def _report_skipped(skipped: Entry, winner: Entry, result: Discovery) -> None:
+    """The same directory reached twice (a link, a path typed twice) is nothing to worry about; a second guard is."""
+    name, directory, place = skipped.manifest.name, skipped.manifest.directory, winner.manifest.directory
+    if os.path.realpath(directory) == os.path.realpath(place):
+        result.quiet.append(f"extension {name} in {directory} was skipped: {place} has that name")
+    elif skipped.guards and (skipped.was_guard or skipped.scope != "project"):
+        fix = "rename one of them, or take one away (`zot ext disable`, `zot ext untrust`, no --ext)"
+        result.problems.append(LoadProblem(directory, f"{place} is a guard named {name} too", True, fix))
+    elif skipped.scope == "project" and winner.scope == "global":
+        result.notes.append(f"project extension {name} was skipped: your own extension of that name wins")
+    else:
+        guard = ", a guard," if winner.guards else ""
+        result.notes.append(f"extension {name} in {directory} was skipped: {place}{guard} has that name")
 
 
 def _find(directory: Path) -> _Found:

@@ -1,123 +1,134 @@
-"""What trust is bound to: the files an extension came with, by their content, and what has changed since.
+"""What trust is bound to: every file of an extension's directory, by its content.
 
-``__pycache__`` and ``.git`` are never looked at (children get a bytecode directory of their own). A file that appeared
-later counts only if it could run; data that an extension writes does not end its trust.
+Only ``.git`` and the bytecode in ``__pycache__`` are left out; they are not in the copy that runs either. Links inside
+the project stand for what they lead to. A link out of it may lead to a file (an interpreter, say), which counts by
+its place and content; what cannot be pinned down, a directory elsewhere or a device, cannot be trusted. Reading one
+file is one pass, so that the bytes that were hashed are the bytes that are copied.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from itertools import islice
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from zot.agent.extensions.loading.manifest import read_manifest
+import msgspec
+
 from zot.errors import ExtensionError
 from zot.system.opening import reading
 
-MAX_FILES = 50_000
-SKIPPED_DIRS = frozenset({"__pycache__", ".git"})
+MAX_FILES = 50_000  # directories count too
+MAX_BYTES = 1 << 30
+MAX_DEPTH = 100
 
-# What some interpreter, linker or package loader would pick up by itself.
-_SUFFIXES = (
-    "py pyc pyo pyd pyw pth so dylib dll js mjs cjs ts mts cts jsx tsx node wasm sh bash zsh fish ksh pl pm rb lua "
-    "php go rs c h cc cpp hpp java class jar ex exs erl beam tcl r jl awk sed jq scm el clj hs ml swift kt ps1 bat"
-)
-_NAMES = "package.json tsconfig.json jsconfig.json go.mod go.work pyvenv.cfg makefile .npmrc .env .babelrc"
-RUNNABLE_SUFFIXES = frozenset(f".{suffix}" for suffix in _SUFFIXES.split())
-RUNNABLE_NAMES = frozenset(_NAMES.split())
-_CODE_DIRS = SKIPPED_DIRS | {"node_modules"}  # of the skipped only what the manifest names gets this far
+_CHUNK = 1 << 20
 
-Found = Path | str
-"""A file, or where a link out of the project leads."""
+Keep = Callable[["Found", Iterator[bytes]], None]
 
 
-def fingerprint(directory: Path) -> dict[str, str]:
-    """Each file with the hash of its content; files the manifest names outside the directory by absolute path."""
-    return {name: _digest(path) for name, path in _files(directory).items()}
+class Found(msgspec.Struct, frozen=True):
+    """One file of the tree; ``leads_to`` is set when it is a link out of the project."""
+
+    name: str
+    path: Path
+    leads_to: str = ""
 
 
-def file_names(directory: Path) -> list[str]:
-    """The files a fingerprint would cover, without reading them."""
-    return sorted(_files(directory))
+def fingerprint(directory: Path, keep: Keep | None = None) -> dict[str, str]:
+    """Each file with the hash of its content; ``keep`` gets every file with the bytes that are hashed.
+
+    ExtensionError when there is something that cannot be trusted, OSError when something cannot be read."""
+    budget = _Budget()
+    return {found.name: _digest(found, budget, keep) for found in _walk(directory)}
 
 
-def differences(directory: Path, trusted: dict[str, str]) -> list[str]:
+def differences(present: dict[str, str], trusted: dict[str, str]) -> list[str]:
     """One line per file that ends the trust; empty when the content is as it was."""
-    present = _files(directory)
-    found = [f"{name} is gone" for name in trusted if name not in present]
-    for name, path in present.items():
-        if name in trusted:
-            if _digest(path) != trusted[name]:
-                found.append(f"{name} changed")
-        elif _could_run(name, path):
-            found.append(f"{name} is new")
-    return sorted(found)
+    gone = [f"{name} is gone" for name in trusted if name not in present]
+    new = [f"{name} is new" for name in present if name not in trusted]
+    return sorted([*gone, *new, *(f"{n} changed" for n in present if n in trusted and present[n] != trusted[n])])
 
 
-def _files(directory: Path) -> dict[str, Found]:
-    root = Path(os.path.realpath(directory))
-    project = root.parents[2] if root.parts[-3:-1] == (".zot", "extensions") else root
-    found = dict(islice(_walk(root, "", project, set()), MAX_FILES + 1))
-    if len(found) > MAX_FILES:
-        raise ExtensionError(f"has more than {MAX_FILES} files: too many to be trusted one by one")
-    known = {os.path.realpath(path) for path in found.values() if isinstance(path, Path)}
-    return found | {_label(path, root): path for path in _named(root, project) if os.path.realpath(path) not in known}
+def project_of(directory: Path) -> Path:
+    """The real path of the project an extension lies in: what is in there came with it."""
+    place = Path(os.path.abspath(directory))
+    inside = place.parts[-3:-1] == (".zot", "extensions")
+    return Path(os.path.realpath(place.parents[2] if inside else place))
 
 
-def _walk(folder: Path, prefix: str, project: Path, seen: set[tuple[int, int]]) -> Iterator[tuple[str, Found]]:
-    """Files below ``folder``, through links inside the project too: code is code wherever it lies. Loops are cut.
+def _walk(directory: Path) -> Iterator[Found]:
+    """The files of the tree."""
+    project = project_of(directory)
+    waiting: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(directory),))]
+    count = 0
+    while waiting:
+        prefix, above = waiting.pop()
+        for name in sorted(os.listdir(above[-1])):
+            count += 1
+            if count > MAX_FILES:
+                raise ExtensionError(f"has more than {MAX_FILES} files: too many to be trusted one by one")
+            found = _look(Path(above[-1]) / name, f"{prefix}{name}", project)
+            if isinstance(found, Found):
+                yield found
+            elif found is not None and found not in above:  # a link to a directory above would never end
+                if len(above) > MAX_DEPTH:
+                    raise ExtensionError(f"has directories nested deeper than {MAX_DEPTH}: too deep to be trusted")
+                waiting.append((f"{prefix}{name}/", (*above, found)))
 
-    A link out of the project counts by where it leads; what lies there did not come with the repository.
-    """
-    status = os.stat(folder)
-    if (status.st_dev, status.st_ino) in seen:
-        return
-    seen.add((status.st_dev, status.st_ino))
-    for name in sorted(os.listdir(folder)):
-        path = folder / name
-        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(project):
-            yield f"{prefix}{name}", os.readlink(path)
-        elif path.is_dir() and name not in SKIPPED_DIRS:
-            yield from _walk(path, f"{prefix}{name}/", project, seen)
-        elif path.is_file():
-            yield f"{prefix}{name}", path
 
-
-def _named(root: Path, project: Path) -> Iterator[Path]:
-    """Files of the project that exec or args name, wherever they lie."""
+def _look(path: Path, name: str, project: Path) -> Found | str | None:
+    """A file, the real path of a directory to look into, or None for what does not count."""
     try:
-        manifest = read_manifest(root)
-    except ExtensionError:
-        return
-    for word in (manifest.exec, *manifest.args):
-        path = Path(os.path.normpath(root / word))
-        if word and Path(os.path.realpath(path)).is_relative_to(project) and path.is_file():
-            yield path
+        name.encode()
+    except UnicodeEncodeError:
+        raise ExtensionError(f"has a file whose name is not UTF-8: {name!r}") from None
+    status = path.lstat()
+    leads_to = ""
+    if stat.S_ISLNK(status.st_mode):
+        real = os.path.realpath(path)
+        if not os.path.lexists(real):
+            return None
+        leads_to = "" if Path(real).is_relative_to(project) else real
+        path, status = Path(real), os.lstat(real)
+    if stat.S_ISDIR(status.st_mode):
+        if leads_to:
+            raise ExtensionError(f"{name} leads to {leads_to}: a directory outside the project cannot be trusted")
+        return None if path.name == ".git" else str(path)
+    if not stat.S_ISREG(status.st_mode):
+        if leads_to:
+            raise ExtensionError(f"{name} leads to {leads_to}, which is not a file")
+        return None
+    in_cache = path.parent.name == "__pycache__" and path.suffix == ".pyc"
+    return None if in_cache else Found(name, path, leads_to)
 
 
-def _label(path: Path, root: Path) -> str:
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+class _Budget:
+    """How much may still be read: a tree that never ends must not be read to the end."""
+
+    def __init__(self) -> None:
+        self.left = MAX_BYTES
+
+    def take(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise ExtensionError(f"has more than {MAX_BYTES >> 20} MiB of files: too much to be trusted")
 
 
-def _could_run(name: str, found: Found) -> bool:
-    if isinstance(found, str) or os.path.isabs(name) or not _CODE_DIRS.isdisjoint(name.split("/")):
-        return True
-    if found.suffix.lower() in RUNNABLE_SUFFIXES or found.name.lower() in RUNNABLE_NAMES:
-        return True
-    if found.stat().st_mode & 0o111:
-        return True
-    with reading(found) as file:
-        return file.read(2) == b"#!"
+def _digest(found: Found, budget: _Budget, keep: Keep | None = None) -> str:
+    digest = hashlib.sha256()
 
+    def content() -> Iterator[bytes]:
+        with reading(found.path) as file:
+            while chunk := file.read(_CHUNK):
+                budget.take(len(chunk))
+                digest.update(chunk)
+                yield chunk
 
-def _digest(found: Found) -> str:
-    """The hash of the content; an unreadable file gets a mark that no content has."""
-    if isinstance(found, str):
-        return f"link to {found}"
-    try:
-        with reading(found) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return "unreadable"
+    chunks = content()
+    if keep is not None:
+        keep(found, chunks)
+    for _ in chunks:  # what nobody kept is read all the same
+        pass
+    return f"link to {found.leads_to} {digest.hexdigest()}" if found.leads_to else digest.hexdigest()

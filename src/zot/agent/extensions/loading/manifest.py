@@ -50,6 +50,8 @@ class Manifest(msgspec.Struct, frozen=True):
     skills: tuple[str, ...] = ()
     enabled: bool = True
     guard: bool = False
+    denies_guard: bool = False
+    """It says that it is no guard, which is more than saying nothing."""
     themes: tuple[Path, ...] = ()
 
     @property
@@ -70,10 +72,10 @@ class Manifest(msgspec.Struct, frozen=True):
         return [resolve_exec(self.exec, self.directory, path_variable), *self.args]
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """The manifest in ``directory``; ExtensionError carries the reason when it cannot be used."""
+def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
+    """The manifest in ``directory``, or the one that was read there; ExtensionError says why it cannot be used."""
     directory = Path(os.path.abspath(directory))
-    fields = _decode(directory / FILE)
+    fields = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
     themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
     manifest = Manifest(
         name=check_name(fields.name or ""),
@@ -86,6 +88,7 @@ def read_manifest(directory: Path) -> Manifest:
         skills=tuple(fields.skills or ()),
         enabled=fields.enabled is not False,
         guard=bool(fields.guard),
+        denies_guard=fields.guard is False,
         themes=themes,
     )
     if not (manifest.exec or manifest.themes or manifest.skills):
@@ -132,8 +135,9 @@ def _on_path(name: str, path_variable: str) -> str:
     raise ExtensionError(f'exec "{name}" was not found on PATH (for a file beside the manifest write "./{name}")')
 
 
-def _decode(path: Path) -> _Fields:
-    data = _read(path)
+def _decode(path: Path, data: bytes) -> _Fields:
+    if len(data) > MAX_BYTES:
+        raise ExtensionError(f"{FILE} is larger than 1 MiB")
     try:
         decode_object(path, data)  # first, because it tells syntax errors by line and column
         value: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf")) if data.strip() else {}

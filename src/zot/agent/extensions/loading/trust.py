@@ -1,29 +1,41 @@
 """Which project extensions the user allowed to run: exactly that content, kept in ``$ZOT_HOME/trust.json``.
 
-A record holds the files an extension came with and their hashes. Modes with a person in front of them do the asking;
-here trust is only looked up, stored and dropped.
+A record holds the files an extension came with and their hashes; beside it lies the copy that runs. Modes with a person
+in front of them do the asking; here trust is only looked up, stored and dropped.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.extensions.loading.manifest import Manifest, read_manifest
+from zot.agent.extensions.loading.manifest import FILE, MAX_BYTES, Manifest, read_manifest
 from zot.errors import ConfigError, ExtensionError
-from zot.system.files import locked, write_atomic
-from zot.system.opening import read_whole
+from zot.system.files import locked, read_bytes, write_atomic
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.loading.fingerprint import Found
 
 VERSION = 1
+NOT_AS_TRUSTED = "its files are not those you trusted; look at them, then run `zot ext trust`"
+
+_MAKING = ".making-"
+_A_DAY_S = 86_400
 
 
 class TrustRecord(msgspec.Struct, frozen=True):
-    """What was trusted; ``guard`` stays known even if a later edit drops it from the manifest."""
+    """What was trusted; ``guard`` stays known whatever becomes of the files, and says that it was enabled."""
 
     name: str = ""
     exec: str = ""
+    args: tuple[str, ...] = ()
     guard: bool = False
     files: dict[str, str] = {}
 
@@ -34,92 +46,196 @@ class _TrustFile(msgspec.Struct):
 
 
 class TrustStore:
-    """Reads the file again for each question, so that another process's answer is seen."""
+    """Reads the file anew for each question, so that another process's answer is seen.
+
+    The modules that hash and copy are loaded only when something is trusted."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "trust.json"
+        self._home = home
         self._editing: set[str] = set()
+
+    # --- looking
 
     def is_trusted(self, directory: Path) -> bool:
         """Whether the directory holds exactly what was trusted. Asked before every start, restarts included."""
-        if _key(directory) in self._editing:
-            return True
-        record = self.record(directory)
-        return record is not None and not self.changed(directory)
+        return key_of(directory) in self._editing or (
+            self.record(directory) is not None and not self.changed(directory)
+        )
 
     def record(self, directory: Path) -> TrustRecord | None:
-        return self._load().extensions.get(_key(directory))
+        return self._load().extensions.get(key_of(directory))
 
     def changed(self, directory: Path) -> list[str]:
         """What differs from the trusted content, one line each; empty when it is the same or was never trusted."""
         record = self.record(directory)
         if record is None:
             return []
-        from zot.agent.extensions.loading.fingerprint import (
-            differences,  # hashing is loaded only when something is trusted
-        )
+        from zot.agent.extensions.loading.fingerprint import differences, fingerprint
 
         try:
-            return differences(directory, record.files)
+            return differences(fingerprint(directory), record.files)
         except OSError as error:
             return [f"cannot be read: {error.strerror or error}"]
         except ExtensionError as error:
             return [str(error)]
 
-    def trust(self, directory: Path) -> TrustRecord:
-        """Store the content as it is now."""
-        from zot.agent.extensions.loading.fingerprint import fingerprint
+    def of_project(self, cwd: Path) -> dict[str, TrustRecord]:
+        """The records of a project by ``key_of``, including those of extensions that are gone by now."""
+        parent = os.path.join(_text(os.path.realpath(cwd)), ".zot", "extensions")
+        known = self._load().extensions
+        return {key: record for key, record in sorted(known.items()) if os.path.dirname(key) == parent}
 
-        manifest = read_manifest(directory)
-        record = TrustRecord(manifest.name, manifest.exec, manifest.guard, fingerprint(directory))
-        with locked(self.path):
-            content = self._load()
-            content.extensions[_key(directory)] = record
-            self._save(content)
+    def place(self, directory: Path) -> Path:
+        """Where to run it: the copy of what was trusted, made again if it is damaged. ExtensionError: it may not run.
+
+        A directory that is trusted while somebody edits it runs where it is."""
+        if key_of(directory) in self._editing:
+            return directory
+        record = self.record(directory)
+        if record is None or self.changed(directory):
+            raise ExtensionError(NOT_AS_TRUSTED)
+        from zot.agent.extensions.loading.trusted_copy import copy_path, is_intact
+
+        copy = copy_path(self._home, key_of(directory), directory.name, record.files)
+        if not is_intact(copy, record.files):
+            with self._copied(directory) as (making, _, files):
+                if files != record.files:
+                    raise ExtensionError(NOT_AS_TRUSTED)
+                self._put(making, copy, files)
+        return copy
+
+    def question(self, directory: Path) -> Untrusted | None:
+        """What to decide about; None when it would not run. ExtensionError or OSError when it cannot be trusted.
+
+        The manifest is that of the fingerprint, not one read a moment earlier."""
+        from zot.agent.extensions.loading.fingerprint import differences, fingerprint
+        from zot.agent.extensions.loading.trusted_copy import check_command
+
+        data = b""
+
+        def keep(found: Found, content: Iterator[bytes]) -> None:
+            nonlocal data
+            while found.name == FILE and len(data) <= MAX_BYTES and (chunk := next(content, b"")):
+                data += chunk
+
+        files = fingerprint(directory, keep)
+        manifest = read_manifest(directory, data)
+        if not (manifest.has_process and manifest.enabled):
+            return None
+        check_command(manifest, directory, directory, self._home)
+        record = self.record(directory)
+        changes = differences(files, record.files) if record else []
+        return Untrusted(
+            manifest.directory, manifest.name, manifest.exec, manifest.args, manifest.guard, changes, files
+        )
+
+    # --- deciding
+
+    def trust(self, directory: Path, seen: dict[str, str] | None = None) -> TrustRecord:
+        """Store the content as it is now; ExtensionError when that is not what was ``seen``, a fingerprint."""
+        from zot.agent.extensions.loading.fingerprint import differences
+        from zot.agent.extensions.loading.trusted_copy import copy_path, remove_copies
+
+        key = key_of(directory)
+        with self._copied(directory) as (making, manifest, files):
+            if seen is not None and (changes := differences(files, seen)):
+                raise ExtensionError(f"has changed since you were asked ({', '.join(changes[:5])}); look again")
+            copy = copy_path(self._home, key, directory.name, files)
+            self._put(making, copy, files)
+        with self._changing() as content:
+            old = content.extensions.get(key)
+            was_guard = old is not None and old.guard and not manifest.denies_guard
+            guard = manifest.enabled and (manifest.guard or was_guard)
+            record = TrustRecord(manifest.name, manifest.exec, manifest.args, guard, files)
+            content.extensions[key] = record
+        remove_copies(self._home, key, but=copy)
         return record
 
     def untrust(self, directory: Path) -> bool:
         """Forget the directory; False when nothing was known about it."""
-        with locked(self.path):
-            content = self._load()
-            known = content.extensions.pop(_key(directory), None) is not None
-            if known:
-                self._save(content)
+        from zot.agent.extensions.loading.trusted_copy import remove_copies
+
+        with self._changing() as content:
+            known = content.extensions.pop(key_of(directory), None) is not None
+        remove_copies(self._home, key_of(directory))
         return known
 
     def while_editing(self, directory: Path) -> None:
         """Accept whatever the directory holds until this process ends; nothing is stored."""
-        self._editing.add(_key(directory))
+        self._editing.add(key_of(directory))
 
-    def below(self, directory: Path) -> dict[Path, TrustRecord]:
-        """The records of directories in ``directory``, including those that are gone by now."""
-        parent = _key(directory)
-        known = self._load().extensions
-        return {Path(key): record for key, record in sorted(known.items()) if os.path.dirname(key) == parent}
+    def note_guard(self, directory: Path, guard: bool) -> bool:
+        """What the hello of a trusted extension said of that, for the next time; False when it is not a trusted one."""
+        with self._changing() as content:
+            record = content.extensions.get(key_of(directory))
+            if record is not None:
+                content.extensions[key_of(directory)] = msgspec.structs.replace(record, guard=guard)
+        return record is not None
+
+    # --- inside
+
+    @contextmanager
+    def _copied(self, directory: Path) -> Generator[tuple[Path, Manifest, dict[str, str]]]:
+        """A new copy that nobody uses yet, with its manifest and fingerprint; what is left at the end is removed."""
+        from zot.agent.extensions.loading.trusted_copy import PLACE, make_copy
+
+        for stale in (self._home / PLACE).glob(f"{_MAKING}*"):
+            with suppress(OSError):
+                if time.time() - stale.stat().st_mtime > _A_DAY_S:  # its maker was killed
+                    shutil.rmtree(stale, ignore_errors=True)
+        making = self._home / PLACE / f"{_MAKING}{os.urandom(6).hex()}"
+        try:
+            manifest, files = make_copy(directory, making / directory.name, self._home)
+            yield making, manifest, files
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+
+    def _put(self, making: Path, copy: Path, files: dict[str, str]) -> None:
+        """Under its name at once; another process may have put the same there meanwhile."""
+        from zot.agent.extensions.loading.trusted_copy import is_intact
+
+        copy.parent.parent.mkdir(mode=0o700, exist_ok=True)
+        with locked(self.path):
+            if is_intact(copy, files):
+                return
+            shutil.rmtree(copy.parent, ignore_errors=True)
+            making.rename(copy.parent)
+
+    @contextmanager
+    def _changing(self) -> Generator[_TrustFile]:
+        with locked(self.path):
+            content = self._load()
+            before = msgspec.json.encode(content)
+            yield content
+            encoded = msgspec.json.encode(content)
+            if encoded != before:
+                write_atomic(self.path, msgspec.json.format(encoded, indent=2) + b"\n")
 
     def _load(self) -> _TrustFile:
+        data = read_bytes(self.path)
         try:
-            return msgspec.json.decode(read_whole(self.path), type=_TrustFile)
-        except FileNotFoundError:
-            return _TrustFile()
-        except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+            return _TrustFile() if data is None else msgspec.json.decode(data, type=_TrustFile)
+        except (msgspec.MsgspecError, UnicodeError) as error:
             raise ConfigError(f"{self.path}: {error}; fix the file or delete it to trust nothing") from error
 
-    def _save(self, content: _TrustFile) -> None:
-        try:
-            encoded = msgspec.json.encode(content)
-        except UnicodeEncodeError as error:
-            raise ConfigError("a directory whose path is not UTF-8 cannot be trusted; rename it") from error
-        write_atomic(self.path, msgspec.json.format(encoded, indent=2) + b"\n")
+
+def key_of(directory: Path) -> str:
+    """The real path of the project, and the extension's place in it as it is written: whatever the project puts there
+    instead, a link included, is asked for under the same name."""
+    place = Path(os.path.abspath(directory))
+    inside = place.parts[-3:-1] == (".zot", "extensions")
+    project = place.parents[2] if inside else place.parent
+    return _text(os.path.join(os.path.realpath(project), place.relative_to(project)))
 
 
-def _key(directory: Path) -> str:
-    """The real path: a link that now leads to another directory is not trusted."""
-    return os.path.realpath(directory)
+def _text(path: str) -> str:
+    """A path may hold bytes that no JSON can."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 class Untrusted(msgspec.Struct, frozen=True):
-    """One project extension a person has to decide about."""
+    """One project extension a person has to decide about, as it was when it was looked at."""
 
     directory: Path
     name: str
@@ -128,7 +244,12 @@ class Untrusted(msgspec.Struct, frozen=True):
     guard: bool
     changes: list[str]
     """Empty for one that was never trusted."""
-    files: list[str]
+    fingerprint: dict[str, str]
+    """Hand it back with the answer: that is what was decided about."""
+
+    @property
+    def files(self) -> list[str]:
+        return sorted(self.fingerprint)
 
 
 def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
@@ -137,24 +258,7 @@ def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
 
     found: list[Untrusted] = []
     for directory in candidates(project_dir(cwd)):
-        try:
-            manifest = read_manifest(directory)
-            if manifest.has_process and manifest.enabled and not store.is_trusted(directory):
-                found.append(_untrusted(manifest, store))
-        except (ExtensionError, OSError):
-            continue  # it cannot run; discovery tells why
+        with suppress(ExtensionError, OSError):  # it cannot run; discovery tells why
+            if not store.is_trusted(directory) and (entry := store.question(directory)):
+                found.append(entry)
     return found
-
-
-def _untrusted(manifest: Manifest, store: TrustStore) -> Untrusted:
-    from zot.agent.extensions.loading.fingerprint import file_names
-
-    return Untrusted(
-        directory=manifest.directory,
-        name=manifest.name,
-        exec=manifest.exec,
-        args=manifest.args,
-        guard=manifest.guard,
-        changes=store.changed(manifest.directory),
-        files=file_names(manifest.directory),
-    )

@@ -9,13 +9,14 @@ it registered belongs to one life and leaves with it; that it is a guard, and wh
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from zot.agent.extensions.loading.discover import Entry
+from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.extensions.process.log import ChildLog, Diagnostics
 from zot.agent.extensions.process.pipes import ExtensionProcess, start_process
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError, ExtensionTimedOut
@@ -38,12 +39,11 @@ _KINDS: dict[type[Question], Kind] = {
     frames.EventIntercept: "intercept",
 }
 _SHOWN_CHARS = 200
-_numbers = count(1)
 
 
 def new_id() -> str:
-    """For a question: unique within this process, whichever child it goes to."""
-    return str(next(_numbers))
+    """For a question. Nobody but the child that is asked can know it, so nobody else can answer."""
+    return os.urandom(8).hex()
 
 
 class Owner(Protocol):
@@ -52,17 +52,23 @@ class Owner(Protocol):
     home: Path
     diagnostics: Diagnostics
 
-    def may_start(self, entry: Entry) -> str:
-        """Why the entry may not be started now, or ""."""
+    def place(self, entry: Entry) -> Path:
+        """The directory to run it in; ExtensionError says why it may not be started now."""
         ...
 
-    def environment(self, entry: Entry) -> dict[str, str]: ...
-
-    def removed_credentials(self) -> str:
-        """What to say in the log about variables the child does not get, or ""."""
+    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+        """The child's variables, and what to say in its log about them and the place."""
         ...
 
-    def acknowledge(self, entry: Entry) -> frames.HelloAck: ...
+    def acknowledge(self, entry: Entry, place: Path) -> frames.HelloAck: ...
+
+    def guard_declared(self, child: Child) -> None:
+        """Its hello says that it is a guard, which nothing else says: to be remembered."""
+        ...
+
+    def guard_resigned(self, child: Child) -> None:
+        """It was a guard and says no longer that it is one."""
+        ...
 
     def received(self, child: Child, frame: frames.ChildFrame) -> None: ...
 
@@ -100,7 +106,7 @@ class Child:
         was_guard = entry.was_guard or (before is not None and before.guard)
         self.guard = entry.manifest.guard or was_guard
         self._presumed = was_guard and not entry.manifest.guard
-        self._before_reload = frozenset(before.guarded) if before is not None and before.guard else frozenset[str]()
+        self._before_reload: frozenset[str] = frozenset(before.guarded if before is not None and before.guard else ())
         self.state: State = "waiting"
         self.ready_how: ReadyHow = ""
         self.settled = asyncio.Event()
@@ -116,11 +122,15 @@ class Child:
         self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
         self._restarts = Restarts()
         self._stop_asked = asyncio.Event()
+        self._manifest = entry.manifest
+        self._place = entry.manifest.directory
+        self._private = False
         self._begin()
 
     def _begin(self) -> None:
         self._process: ExtensionProcess | None = None
         self._refused = ""
+        self._once_more = False
         self._greeted = False
         self._said_ready = False
         self._lines = 0
@@ -175,6 +185,8 @@ class Child:
         while True:
             began = time.monotonic()
             restart = await self._one_life()
+            if self._once_more and not self._stop_asked.is_set():
+                continue
             delay = self._restarts.next_delay(time.monotonic() - began) if restart else None
             if delay is None:
                 self.state = "gone"
@@ -200,15 +212,20 @@ class Child:
             await process.reap()
 
     def _start(self) -> ExtensionProcess:
-        manifest = self.entry.manifest
-        if refusal := self._owner.may_start(self.entry):
-            raise ExtensionError(refusal)
-        environment = self._owner.environment(self.entry)
+        self._place = self._owner.place(self.entry)
+        if self._place != self.entry.manifest.directory:
+            self._manifest = read_manifest(self._place)  # what runs there is what is said there
+            self.guard |= self._manifest.guard
+        manifest = self._manifest
+        environment, remarks = self._owner.environment(self.entry, self._place)
         argv = manifest.argv(environment.get("PATH", ""))
         log = self.log.open(self._owner.home, manifest.version)
-        if removed := self._owner.removed_credentials():
-            self.log.write(removed)
-        process = start_process(argv, cwd=manifest.directory, env=environment, log=log, receive=self._received)
+        for remark in remarks:
+            self.log.write(remark)
+        self._private = self.guard
+        process = start_process(
+            argv, cwd=self._place, env=environment, log=log, receive=self._received, private=self._private
+        )
         self._after(limits.HELLO_DEADLINE, self._hello_overdue)
         return process
 
@@ -217,6 +234,9 @@ class Child:
         exit_watch = asyncio.ensure_future(process.watch_exit())
         try:
             reason = await process.over
+            if self._once_more and self.state == "starting":
+                self._cancel_timers()
+                return True
             greeted, stopping = self.state != "starting", self.state == "stopping"
             self._leave()
             if stopping:  # its exit counts, not the end of its stdout; the host sees to it that this ends
@@ -254,8 +274,7 @@ class Child:
         """It can no longer be reached: whoever waits for it is told now."""
         stopping = self.state == "stopping"
         self.state = "stopping" if stopping else "gone"
-        for timer in self._timers:
-            timer.cancel()
+        self._cancel_timers()
         self._fail_questions(ExtensionCrashed("disconnected before it answered"), *_KINDS.values())
         self.commands, self.tools = {}, {}
         self.events, self.intercepts = set(), set()
@@ -307,12 +326,33 @@ class Child:
         if hello.name != self.name:
             self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
-        self.guard = (self.guard and not self._presumed) or "guard" in self.capabilities
-        self._presumed = False
+        self._judge_guard("guard" in self.capabilities)
+        if self.guard and not self._private:
+            self._start_once_more()
+            return
         self._greeted = True
         self.state = "greeting"
-        self._write(encode(self._owner.acknowledge(self.entry)))
+        self._write(encode(self._owner.acknowledge(self.entry, self._place)))
         self._watch_for_silence()
+
+    def _judge_guard(self, declared: bool) -> None:
+        """What a hello says binds from now on; what was only presumed ends with a hello that does not say so."""
+        if self._manifest.guard:
+            pass
+        elif declared:
+            self.guard = True
+            self._owner.guard_declared(self)
+        elif self._presumed:
+            self.guard = False
+            self._owner.guard_resigned(self)
+        self._presumed = False
+
+    def _start_once_more(self) -> None:
+        """A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams."""
+        self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
+        self._once_more = True
+        if self._process is not None:
+            self._process.disconnect("")
 
     def _watch_for_silence(self) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""
@@ -417,6 +457,10 @@ class Child:
         self.fault(kind, text)
         if self.guard and kind != "unknown":
             self._fail_questions(BadFrame(text), "intercept")
+
+    def _cancel_timers(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
 
     def _after(self, seconds: float, action: Any) -> None:
         self._timers.append(asyncio.get_running_loop().call_later(seconds, action))

@@ -1,15 +1,16 @@
-"""One extension process and its pipes, driven by the event loop's own callbacks; neither side can stall the agent.
+"""One extension process and its two streams, driven by the event loop's callbacks; neither side can stall the agent.
 
 Reading is fair: a callback handles lines for a tenth of a millisecond and then lets everybody else run, so that a flood
 slows down nobody but the child that makes it. Writing never waits: what the pipe has no room for is queued, within
 bounds. The process counts as over when it exits or when its stdout ends, whichever comes first, even if a grandchild
-still holds the pipe.
+still holds the pipe. A guard's streams are private: nobody else can open them to answer in its place.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,9 @@ from zot.wire.lines import Lines
 _READ = 2 * 1024
 _READ_LONG = 256 * 1024
 _TURN_S = 0.0001
-_LAST_READS = 64  # after the exit: what the pipe can still hold, with room to spare
+_LAST_READS = 256  # after the exit: what the pipe can still hold, with room to spare
+
+_SOCKET_DEPTH = 64 * 1024
 
 Receive = Callable[[bytes | None], None]
 
@@ -148,11 +151,11 @@ class ExtensionProcess:
 
 
 def start_process(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: int, receive: Receive
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: int, receive: Receive, private: bool
 ) -> ExtensionProcess:
-    """Start ``argv`` with pipes for stdin and stdout and ``log`` as its stderr; OSError when it cannot run."""
-    stdin_read, stdin_write = os.pipe()
-    stdout_read, stdout_write = os.pipe()
+    """Start ``argv`` with a stream each for stdin and stdout and ``log`` as its stderr; OSError when it cannot run."""
+    stdin_read, stdin_write = stream(private)
+    stdout_read, stdout_write = stream(private)
     try:
         tree = spawn(argv, cwd=cwd, env=env, stdin=stdin_read, stdout=stdout_write, stderr=log)
     except BaseException:
@@ -163,6 +166,21 @@ def start_process(
         os.close(stdin_read)
         os.close(stdout_write)
     return ExtensionProcess(tree, stdin_write, stdout_read, receive)
+
+
+def stream(private: bool) -> tuple[int, int]:
+    """A one-way stream: the end that is read and the end that is written. A pipe, or a socket pair that is as deep.
+
+    Whoever runs as the same user can open a pipe of another process through ``/proc/PID/fd``, read the questions and
+    write answers; the kernel lets nobody open a socket that way. Only guards get sockets, because a program that opens
+    ``/dev/stdin`` by name, as some shell scripts do, cannot do that either.
+    """
+    if not private:
+        return os.pipe()
+    read_end, write_end = socket.socketpair()
+    read_end.shutdown(socket.SHUT_WR)
+    write_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_DEPTH)
+    return read_end.detach(), write_end.detach()
 
 
 class FrameWriter:

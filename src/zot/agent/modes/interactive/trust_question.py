@@ -5,6 +5,7 @@ Everything the answer is about can be read: names, commands and files go through
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
+from zot.errors import ExtensionError
 from zot.system.spelled import has_hidden, spelled
 from zot.tui.decide import folded, painted
 from zot.tui.keys import Key
@@ -34,11 +36,14 @@ async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dia
         return False
     from zot.agent.extensions.loading.trust import undecided
 
-    found = undecided(Path(conversation.present.directory), host.trust)
+    found = await asyncio.to_thread(undecided, Path(conversation.present.directory), host.trust)
     answer = await dialogs.ask(TrustDialog(found)) if found else None
     for extension in found:
-        if answer == TRUST:
-            host.trust.trust(extension.directory)
+        if answer == TRUST:  # what was shown, whatever lies there by now
+            try:
+                await asyncio.to_thread(host.trust.trust, extension.directory, extension.fingerprint)
+            except (ExtensionError, OSError) as error:
+                host.diagnostics.note(f"extension {extension.name} was not trusted: {error}")
         elif answer == EDITING:
             host.trust.while_editing(extension.directory)
     return answer in (TRUST, EDITING)

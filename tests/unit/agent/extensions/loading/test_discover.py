@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fakes.plain_user import plain_user
 from tests.unit.agent.extensions.loading.places import Places, extension
-from zot.agent.extensions.loading.guards_file import remember
+from zot.agent.extensions.loading.guards_file import path_key, remember
 
 
 def test_load_order_is_explicit_then_project_then_global_each_by_directory(places: Places) -> None:
@@ -276,10 +279,131 @@ def test_a_changed_guard_of_the_project_fails_closed_instead_of_vanishing(places
     assert "zot ext trust" in problem.fix
 
 
-def test_a_trusted_guard_that_is_gone_is_told(places: Places) -> None:
+def take_exec(directory: Path) -> None:
+    (directory / "extension.json").write_text('{"name":"watch","skills":["s"]}')
+
+
+def switch_off(directory: Path) -> None:
+    (directory / "extension.json").write_text('{"name":"watch","exec":"true","guard":true,"enabled":false}')
+
+
+def link_elsewhere(directory: Path) -> None:
+    shutil.rmtree(directory)
+    directory.symlink_to(extension(directory.parents[2] / "other", name="watch"))
+
+
+def link_the_whole_directory(directory: Path) -> None:
+    extension(directory.parents[2] / "other" / "extensions" / "harmless")
+    shutil.rmtree(directory.parents[1])
+    directory.parents[1].symlink_to("other")
+
+
+DISGUISES: dict[str, Callable[[Path], Any]] = {
+    "turned into a bundle": take_exec,
+    "disabled": switch_off,
+    "deleted": shutil.rmtree,
+    "without its manifest": lambda directory: (directory / "extension.json").unlink(),
+    "renamed": lambda directory: directory.rename(directory.with_name("other")),
+    "replaced by a link": link_elsewhere,
+    "gone with all extensions": lambda directory: shutil.rmtree(directory.parent),
+    "gone with .zot": lambda directory: shutil.rmtree(directory.parents[1]),
+    "gone with a renamed .zot": lambda directory: directory.parents[1].rename(directory.parents[2] / "zot.old"),
+    "behind a linked .zot": link_the_whole_directory,
+    "with a manifest that cannot be read": lambda directory: (directory / "extension.json").write_text("{"),
+    "no guard any more": lambda directory: (directory / "extension.json").write_text('{"name":"watch","exec":"true"}'),
+}
+
+
+@pytest.mark.parametrize("trust_project", [False, True])
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_trusted_guard_that_does_not_run_as_trusted_is_missing(
+    places: Places, disguise: str, trust_project: bool
+) -> None:
+    """Whatever is done to its files: tool calls are refused until a person decides."""
     directory = places.project("watch", guard=True)
-    (directory / "extension.json").unlink()
-    assert any("the guard watch is gone" in note for note in places.discover().notes)
+    DISGUISES[disguise](directory)
+    [problem] = [problem for problem in places.discover(trust_project=trust_project).problems if problem.guard]
+    assert problem.directory == directory and "zot ext untrust" in problem.fix
+    places.trust.untrust(directory)
+    assert not [problem for problem in places.discover().problems if problem.guard]
+
+
+def test_a_changed_guard_that_still_is_one_runs_when_all_is_trusted_for_once(places: Places) -> None:
+    directory = places.project("watch", guard=True)
+    (directory / "main.py").write_text("edited")
+    assert places.names(trust_project=True) == [("project", "watch")]
+
+
+def test_a_trusted_guard_that_was_disabled_with_the_verb_is_not_missed(places: Places) -> None:
+    directory = places.project("watch", guard=True, enabled=False)
+    assert places.discover().problems == []
+    shutil.rmtree(directory)
+    assert places.discover().problems == []
+
+
+def test_a_guard_by_hello_alone_is_presumed_to_be_one(places: Places) -> None:
+    """What its hello said is in no manifest; what was learned then stays."""
+    own, named, project = places.own("a"), places.explicit("b"), places.project("c")
+    remember(places.home, learned=["a"], paths=[path_key(named)])
+    places.trust.note_guard(project, True)
+    assert [entry.was_guard for entry in places.discover(named).entries] == [True, True, True]
+    for directory in (own, named, project):
+        shutil.rmtree(directory)
+    assert [problem.guard for problem in places.discover(named).problems] == [True, True, True]
+
+
+@pytest.mark.parametrize("edit", [{"guard": False}, {"enabled": False, "guard": True}])
+def test_a_guard_that_says_that_it_is_none_is_believed_with_a_line(places: Places, edit: dict[str, bool]) -> None:
+    places.own("x", **edit)
+    remember(places.home, learned=["x"])
+    found = places.discover()
+    assert found.problems == [] and found.former_guards == ["x"]
+    [note] = [note for note in found.notes if "guards no longer" in note]
+    assert "is false in" in note
+
+
+@pytest.mark.parametrize("fields", [{"guard": True}, {}])
+def test_an_own_guard_that_runs_nothing_is_missing(places: Places, fields: dict[str, bool]) -> None:
+    places.own("x", exec=None, skills=["s"], **fields)
+    remember(places.home, learned=["x"])
+    [problem] = places.discover().problems
+    assert problem.guard and "runs nothing" in problem.reason
+
+
+def test_a_bundle_of_a_cloned_project_that_calls_itself_a_guard_blocks_nothing(places: Places) -> None:
+    places.project("x", trusted=False, exec=None, skills=["s"], guard=True)
+    assert places.discover().problems == []
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_nothing_takes_the_name_of_a_guard(places: Places, known: bool) -> None:
+    """A theme, a second extension and one named with --ext are skipped with a line; the guard stays."""
+    places.own("zz", name="watch", **({} if known else {"guard": True}))
+    if known:
+        remember(places.home, learned=["zz"])
+    places.own("aa", name="watch")
+    places.project("bundle", trusted=False, exec=None, skills=["s"], name="watch")
+    places.project("x", name="watch")
+    named = places.explicit("dev", name="watch")
+    found = places.discover(named)
+    assert [entry.manifest.directory.name for entry in found.entries] == ["zz"]
+    assert len([note for note in found.notes if "was skipped" in note]) == 4 and found.problems == []
+
+
+def test_a_trusted_guard_keeps_its_name_against_all_that_are_none(places: Places) -> None:
+    places.project("x", name="watch", guard=True)
+    places.own("y", name="watch")
+    named = places.explicit("dev", name="watch", exec=None, skills=["s"])
+    assert places.names(named) == [("project", "watch")]
+
+
+def test_two_guards_of_one_name_refuse(places: Places) -> None:
+    """Only one of them could run, and nobody said which; the other one would be missing."""
+    places.own("x", name="watch", guard=True)
+    named = places.explicit("dev", name="watch", guard=True)
+    [problem] = places.discover(named).problems
+    assert problem.guard and "a guard named watch too" in problem.reason
+    assert places.discover().problems == []
 
 
 def test_a_broken_untrusted_guard_in_a_project_cannot_block_everything(places: Places) -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,14 +39,15 @@ def test_trust_is_seen_by_the_next_process_and_stored_privately(places: Places, 
 
 
 def test_running_it_does_not_end_the_trust(places: Places, trusted: Path) -> None:
-    """ext-138: a bytecode directory and data files may appear."""
+    """ext-138: bytecode may appear, and what git keeps; an extension's own data does not appear here, but in the copy
+    that runs."""
     (trusted / "__pycache__").mkdir()
     (trusted / "__pycache__" / "main.cpython-313.pyc").write_bytes(b"\0")
-    (trusted / "state.json").write_text("{}")
-    (trusted / "cache.db").write_bytes(b"\0" * 100)
     (trusted / ".git").mkdir()
     (trusted / ".git" / "index").write_text("x")
+    (places.trust.place(trusted) / "state.json").write_text("{}")
     assert places.trust.is_trusted(trusted)
+    assert (places.trust.place(trusted) / "state.json").read_text() == "{}"
 
 
 @pytest.mark.parametrize("name", ["main.py", "extension.json", "lib/words.txt"])
@@ -85,12 +89,12 @@ def test_a_new_file_that_could_run_ends_the_trust(
     assert places.trust.changed(trusted) == [f"{name} is new"]
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "data/x.json", "plain"])
-def test_a_new_data_file_does_not(places: Places, trusted: Path, name: str) -> None:
-    """ext-150: a new data file does not end the trust."""
+@pytest.mark.parametrize("name", ["notes.txt", "data/x.json", "plain", "GNUmakefile", "__pycache__/main.sh"])
+def test_any_other_new_file_ends_it_too(places: Places, trusted: Path, name: str) -> None:
+    """ext-150: nobody can say of a file that nothing will ever run it: ``make`` prefers a GNUmakefile."""
     (trusted / name).parent.mkdir(exist_ok=True)
     (trusted / name).write_text("data")
-    assert places.trust.is_trusted(trusted)
+    assert places.trust.changed(trusted) == [f"{name} is new"]
 
 
 def test_code_reached_through_a_link_inside_the_project_counts(places: Places) -> None:
@@ -105,16 +109,45 @@ def test_code_reached_through_a_link_inside_the_project_counts(places: Places) -
     assert places.trust.changed(directory) == ["lib/code.py changed"]
 
 
-def test_a_link_out_of_the_project_counts_by_where_it_leads_and_is_not_read(places: Places) -> None:
+def test_a_link_out_of_the_project_to_a_file_counts_by_place_and_content(places: Places, tmp_path: Path) -> None:
+    """An interpreter, say: it is kept as a link, and what it leads to must stay the same."""
+    program, other = tmp_path / "program", tmp_path / "other"
+    program.write_text("1")
+    other.write_text("1")
     directory = places.project("x", trusted=False)
-    (directory / "system").symlink_to("/")
-    (directory / "endless").symlink_to("/dev/zero")
+    (directory / "python").symlink_to(program)
     places.trust.trust(directory)
     assert places.trust.is_trusted(directory)
-    (directory / "system").unlink()
-    (directory / "system").symlink_to("/usr")
-    (directory / "another").symlink_to("/usr")
-    assert places.trust.changed(directory) == ["another is new", "system changed"]
+    assert os.readlink(places.trust.place(directory) / "python") == str(program)
+    program.write_text("2")
+    assert places.trust.changed(directory) == ["python changed"]
+    (directory / "python").unlink()
+    (directory / "python").symlink_to(other)
+    assert places.trust.changed(directory) == ["python changed"]
+
+
+@pytest.mark.parametrize("target", ["/usr", "/dev/zero"])
+def test_a_link_out_of_the_project_to_anything_else_cannot_be_trusted(places: Places, target: str) -> None:
+    directory = places.project("x", trusted=False)
+    (directory / "elsewhere").symlink_to(target)
+    with pytest.raises(ExtensionError, match=f"elsewhere leads to {target}"):
+        places.trust.trust(directory)
+    assert undecided(places.cwd, places.trust) == []
+
+
+def test_a_tree_that_goes_too_deep_is_refused(places: Places) -> None:
+    directory = places.project("x", trusted=False)
+    (directory / Path(*("d" * 150))).mkdir(parents=True)
+    with pytest.raises(ExtensionError, match="nested deeper than 100"):
+        places.trust.trust(directory)
+
+
+def test_a_tree_that_is_too_large_is_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "MAX_BYTES", 1 << 20)
+    directory = places.project("x", trusted=False)
+    (directory / "large").write_bytes(b"0" * (2 << 20))
+    with pytest.raises(ExtensionError, match="more than 1 MiB"):
+        places.trust.trust(directory)
 
 
 def test_what_the_manifest_runs_counts_even_where_nothing_else_is_looked_at(places: Places) -> None:
@@ -134,25 +167,132 @@ def test_more_files_than_anybody_can_trust_are_refused(places: Places, monkeypat
         places.trust.trust(directory)
 
 
-def test_a_project_file_outside_the_directory_that_the_manifest_runs_counts(places: Places) -> None:
-    script = places.cwd / "tools" / "run.sh"
-    script.parent.mkdir()
-    script.write_text("true")
-    directory = places.project("x", exec="../../../tools/run.sh", args=[])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["../../../tools/run.sh"],
+        ["sh", "../../../tools/run.sh"],
+        ["sh", "-c", "../../../tools/run.sh"],
+        ["sh", "-c", "cd .. && ./run.sh"],
+        ["sh", "-c", ". {project}/tools/run.sh"],
+        ["{project}/tools/run.sh"],
+        ["sh", "{project}/.zot/extensions/x/main.py"],
+    ],
+)
+def test_a_command_that_leads_into_the_project_cannot_be_trusted(places: Places, command: list[str]) -> None:
+    """What lies there is not copied, and could be changed at any time."""
+    exec_, *args = [word.format(project=places.cwd) for word in command]
+    directory = places.project("x", trusted=False, exec=exec_, args=args)
+    with pytest.raises(ExtensionError, match="leads out of its directory"):
+        places.trust.trust(directory)
+    assert undecided(places.cwd, places.trust) == []
+
+
+def test_a_program_whose_interpreter_lies_in_the_project_cannot_be_trusted(places: Places) -> None:
+    directory = places.project("x", trusted=False, exec="./run", args=[])
+    (directory / "run").write_text(f"#!{places.cwd}/.venv/bin/python\n")
+    with pytest.raises(ExtensionError, match="leads out of its directory"):
+        places.trust.trust(directory)
+
+
+def test_what_runs_is_a_copy_that_nothing_in_the_project_can_change(places: Places, trusted: Path) -> None:
+    copy = places.trust.place(trusted)
+    assert copy.is_relative_to(places.home) and copy.name == "x"
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o700
+    (trusted / "main.py").write_text("evil")
+    assert (copy / "main.py").read_text() == "print('hello')\n"
+    with pytest.raises(ExtensionError, match="not those you trusted"):
+        places.trust.place(trusted)
+
+
+@pytest.mark.parametrize("damage", ["changed", "gone", "removed", "a link"])
+def test_a_damaged_copy_is_made_again(places: Places, trusted: Path, damage: str) -> None:
+    copy = places.trust.place(trusted)
+    if damage == "changed":
+        (copy / "main.py").write_text("evil")
+    elif damage == "gone":
+        shutil.rmtree(copy)
+    else:
+        (copy / "main.py").unlink()
+        if damage == "a link":
+            (copy / "main.py").symlink_to(trusted / "main.py")
+    again = places.trust.place(trusted)
+    assert again == copy and not (again / "main.py").is_symlink()
+    assert (again / "main.py").read_text() == "print('hello')\n"
+
+
+def test_only_the_newest_copy_is_kept_and_none_after_untrust(places: Places, trusted: Path) -> None:
+    old = places.trust.place(trusted)
+    (trusted / "main.py").write_text("edited")
+    places.trust.trust(trusted)
+    new = places.trust.place(trusted)
+    assert new != old and not old.exists()
+    places.trust.untrust(trusted)
+    assert not new.exists() and list((places.home / "trusted").iterdir()) == []
+
+
+def test_what_is_trusted_is_what_was_shown(places: Places) -> None:
+    """Files that are swapped while the question is open are not what the answer was about."""
+    directory = places.project("x", trusted=False)
+    [asked] = undecided(places.cwd, places.trust)
+    (directory / "main.py").write_text("evil")
+    with pytest.raises(ExtensionError, match=r"has changed since you were asked \(main.py changed\)"):
+        places.trust.trust(directory, asked.fingerprint)
+    assert not places.trust.is_trusted(directory) and places.trust.record(directory) is None
+    (directory / "main.py").write_text("print('hello')\n")
+    places.trust.trust(directory, asked.fingerprint)
     assert places.trust.is_trusted(directory)
-    script.write_text("false")
-    assert places.trust.changed(directory) == [f"{script} changed"]
 
 
-def test_a_link_turned_to_another_directory_is_not_trusted(places: Places, tmp_path: Path) -> None:
-    first, second = extension(tmp_path / "one"), extension(tmp_path / "two")
-    link = tmp_path / "link"
+def test_a_file_swapped_while_a_later_one_is_read_is_not_what_runs(places: Places, monkeypatch: Any) -> None:
+    """The bytes that are hashed are the bytes that are kept."""
+    directory = places.project("x", trusted=False)
+    (directory / "z.bin").write_bytes(b"0" * 3_000_000)
+    read = os.read
+
+    def swapping(fd: int, size: int) -> bytes:
+        if os.readlink(f"/proc/self/fd/{fd}").endswith("z.bin"):
+            (directory / "main.py").write_text("evil")
+        return read(fd, size)
+
+    monkeypatch.setattr(content.os, "read", swapping)
+    places.trust.trust(directory)
+    monkeypatch.undo()
+    (directory / "main.py").write_text("print('hello')\n")
+    assert (places.trust.place(directory) / "main.py").read_text() == "print('hello')\n"
+
+
+def test_a_link_to_the_extension_counts_by_what_it_leads_to(places: Places, tmp_path: Path) -> None:
+    """The copy is of what lay there; a link turned elsewhere, or a changed target, is not what was trusted."""
+    first, second = extension(places.cwd / "tools" / "x"), extension(tmp_path / "two", name="two")
+    (places.cwd / ".zot" / "extensions").mkdir(parents=True)
+    link = places.cwd / ".zot" / "extensions" / "x"
     link.symlink_to(first)
     places.trust.trust(link)
     assert places.trust.is_trusted(link)
     link.unlink()
     link.symlink_to(second)
+    assert not places.trust.is_trusted(link) and places.trust.record(link) is not None
+    link.unlink()
+    link.symlink_to(first)
+    assert places.trust.is_trusted(link)
+    (first / "main.py").write_text("evil")
     assert not places.trust.is_trusted(link)
+
+
+def test_a_directory_whose_name_is_no_text_can_be_trusted(places: Places) -> None:
+    project = Path(os.fsdecode(os.fsencode(places.cwd) + b"\xff"))
+    directory = extension(project / ".zot" / "extensions" / "x")
+    places.trust.trust(directory)
+    assert places.trust.is_trusted(directory) and places.trust.of_project(project)
+    assert places.trust.untrust(directory)
+
+
+def test_a_file_whose_name_is_no_text_cannot(places: Places) -> None:
+    directory = places.project("x", trusted=False)
+    (directory / os.fsdecode(b"\xff.py")).touch()
+    with pytest.raises(ExtensionError, match="not UTF-8"):
+        places.trust.trust(directory)
 
 
 def test_untrust_forgets(places: Places, trusted: Path) -> None:
