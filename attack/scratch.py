@@ -9,7 +9,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,21 +76,21 @@ class Scratch:
 
     # --- what lies there
 
-    def extension(self, parent: Path, name: str, body: str, **manifest: Any) -> Path:
-        """A Python extension ``parent/name``; a field given as None is left out of the manifest."""
-        directory = parent / name
+    def extension(self, parent: Path, folder: str, body: str, /, **manifest: Any) -> Path:
+        """A Python extension ``parent/folder``; a field given as None is left out of the manifest."""
+        directory = parent / folder
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "main.py").write_text(PRELUDE + body)
-        fields = {"name": name, "exec": sys.executable, "args": ["-S", "main.py"], **manifest}
+        fields = {"name": folder, "exec": sys.executable, "args": ["-S", "main.py"], **manifest}
         kept = {key: value for key, value in fields.items() if value is not None}
         (directory / "extension.json").write_text(json.dumps(kept))
         return directory
 
-    def own(self, name: str, body: str, **manifest: Any) -> Path:
-        return self.extension(self.home / "extensions", name, body, **manifest)
+    def own(self, folder: str, body: str, /, **manifest: Any) -> Path:
+        return self.extension(self.home / "extensions", folder, body, **manifest)
 
-    def of_project(self, name: str, body: str, *, trusted: bool = True, **manifest: Any) -> Path:
-        directory = self.extension(self.project / ".zot" / "extensions", name, body, **manifest)
+    def of_project(self, folder: str, body: str, /, *, trusted: bool = True, **manifest: Any) -> Path:
+        directory = self.extension(self.project / ".zot" / "extensions", folder, body, **manifest)
         if trusted:
             self.zot("ext", "trust")
         return directory
@@ -110,6 +111,28 @@ class Scratch:
             timeout=60,
         )
         return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+    def python(self, program: str) -> Ran:
+        """A program that embeds zot."""
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=self.project,
+            env=self.environment(),
+            timeout=60,
+        )
+        return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+    @contextmanager
+    def beside(self, *argv: str) -> Generator[subprocess.Popen[bytes]]:
+        """Another program of the same user, for as long as the block lasts."""
+        other = subprocess.Popen(argv, stdin=subprocess.DEVNULL, cwd=self.root, env=self.environment())
+        try:
+            yield other
+        finally:
+            other.kill()
+            other.wait()
 
     def model(self, *turns: dict[str, Any]) -> Sequence[str]:
         """The flags for a model that takes these turns; without any it calls ``touch pwned`` once."""

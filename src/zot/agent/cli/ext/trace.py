@@ -14,12 +14,15 @@ from pathlib import Path
 
 import msgspec
 
+from zot.agent.cli.ext.installed import Installed, all_installed, find
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
+from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extkit.live_trace import LiveTrace
 from zot.agent.extkit.trace_reading import follow_frames, read_frames, summary_of
 from zot.agent.recording.frame_trace import TracedFrame
 from zot.errors import UsageError, ZotError
+from zot.system.files import zot_home
 from zot.tui.sanitize import one_line
 
 _OPTIONS = {"--follow": True, "--json": False}
@@ -49,16 +52,29 @@ def run(argv: list[str]) -> int:
 
 
 def _extension(word: str) -> Manifest:
+    """A name means what is installed; only a path, or a word that is no such name, means a directory here."""
+    if os.sep not in word and (found := [item for item in all_installed() if word in (item.name, item.directory.name)]):
+        return _installed(find(word) if len(found) > 1 else found[0])
     if (Path(word) / FILE).is_file():
         return read_manifest(Path(word))
     if os.sep in word:
         raise UsageError(f'"{word}" is neither an extension\'s directory nor a trace file')
-    from zot.agent.cli.ext.installed import find
+    return _installed(find(word))
 
-    manifest = find(word).manifest
-    if manifest is None:
-        raise ZotError(f'the manifest of "{word}" cannot be used; see `zot ext doctor`')
-    return manifest
+
+def _installed(item: Installed) -> Manifest:
+    """A project's extension is run as it was trusted, or not at all."""
+    if item.scope == "project":
+        store = TrustStore(zot_home())
+        if not store.is_trusted(item.directory):
+            raise ZotError(
+                f"{item.directory} is not what you trusted; look at it, then run `zot ext trust {item.directory}`,"
+                f" or trace it by its path"
+            )
+        return read_manifest(store.place(item.directory))
+    if item.manifest is None:
+        raise ZotError(f'the manifest of "{item.name}" cannot be used; see `zot ext doctor`')
+    return item.manifest
 
 
 def _show_text(traced: TracedFrame) -> None:

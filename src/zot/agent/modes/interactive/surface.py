@@ -61,10 +61,16 @@ class InteractiveSurface:
         self._desk.redraw()
 
     def submit(self, extension: str, text: str) -> None:
-        self._typing.submit(text)
+        self._typing.submit(disarmed(text))
 
     def submit_slash(self, extension: str, text: str) -> None:
         self._typing.run_command(text)
+
+
+def disarmed(text: str) -> str:
+    """Text of an extension that may get into the editor: a space in front makes it words for the model, where enter
+    would run a shell command or a slash command nobody typed."""
+    return f" {text}" if visible(sanitize(text)).startswith(("!", "/")) else text
 
 
 class PanelOwner(Protocol):

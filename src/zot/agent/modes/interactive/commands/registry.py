@@ -20,7 +20,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, ``apply`` (the command ends the turn itself
     when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` of
-    a row is how help shows them. A command typed before the agent is there waits for it, unless it is ``early``.
+    a row is how help shows them. A command typed before the agent is there waits for it, unless it is ``early``. What
+    ``widens`` the agent's rights is a person's to type: no extension can run it.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     hidden: bool = False
     early: bool = False
+    widens: bool = False
 
     @property
     def module(self) -> str:
@@ -52,11 +54,11 @@ COMMANDS: list[Command] = [
     Command(name="study", summary="have the agent read the project", arguments="[path]", when_busy="queue"),
     Command(name="btw", summary="ask something on the side; nothing is kept", arguments="[question]"),
     Command(name="jail", summary="confine the tools; refused until the operating system can enforce it"),
-    Command(name="unjail", summary="undo /jail", hidden=True),
+    Command(name="unjail", summary="undo /jail", hidden=True, widens=True),
     Command(name="skills", summary="list the skills and read them"),
     Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
     Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
-    Command(name="yolo", summary="stop asking before tools run"),
+    Command(name="yolo", summary="stop asking before tools run", widens=True),
     Command(name="settings", summary="change settings, choose a theme"),
     Command(name="doctor", summary="check this installation"),
     Command(name="cost", summary="what was spent, by model and by turn"),

@@ -15,6 +15,7 @@ import msgspec
 
 from zot.agent.modes.interactive.commands import registry
 from zot.agent.modes.interactive.commands.registry import COMMANDS, Command
+from zot.agent.modes.interactive.surface import disarmed
 from zot.errors import ZotError
 from zot.tui.sanitize import one_line
 
@@ -54,14 +55,17 @@ class Commands:
             return
         name, arguments = parsed
         command = registry.find(name)
-        if command is not None:
+        if command is not None and command.widens and not typed:
+            self._desk.status.error(f"/{name} came from an extension and was refused: type it if you want it")
+        elif command is not None:
             self._desk.status.clear()
             self._desk.spawn(self._run(command, arguments, typed))
         elif name in (known.lower() for known, _ in self.of_extensions()):
             self._desk.spawn(self._run_extensions(name, arguments))
         else:
             self._desk.status.error(f"unknown command /{name}{registry.meant(name)}; /help lists them")
-            self._editor.set_text(text)
+            if typed:
+                self._editor.set_text(text)
 
     async def _run(self, command: Command, arguments: str, typed: bool) -> None:
         if self.turns.busy and command.when_busy == "refuse":
@@ -133,13 +137,14 @@ def _heed(context: Context, answer: CommandAnswer) -> None:
         case commands.CommandFailed(error):
             raise ZotError(error)
         case commands.Prompt(_, text):
-            context.turns.submit(text)
+            context.turns.submit(disarmed(text))
         case commands.ToolPrompt(extension, text, first_call):
             if context.turns.busy:
                 raise ZotError(f"{extension}: wait until the turn is over, then try again")
-            context.turns.submit(text, first_call=first_call)
+            context.turns.submit(disarmed(text), first_call=first_call)
         case commands.Insert(_, text):
-            context.editor.insert(text)
+            cursor = context.editor.buffer.cursor
+            context.editor.insert(text if cursor.line or cursor.column else disarmed(text))
             context.desk.redraw()
         case commands.Display(extension, text):
             context.surface.notify(extension, "info", text)
