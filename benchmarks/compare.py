@@ -86,9 +86,10 @@ def best(rows: Iterable[Row]) -> dict[str, Row]:
 def ratio(before: Row, after: Row) -> float:
     """How much worse the second is: 1 is the same, 2 twice as slow or half as many."""
     new, old = (before, after) if after.at_least else (after, before)
-    if old.measured <= 0:
-        return 1.0 if new.measured <= 0 else float("inf")
-    return new.measured / old.measured
+    if old.measured > 0 < new.measured:
+        return new.measured / old.measured
+    # Nothing at all, or a difference of two runs that is smaller than their noise.
+    return float("inf") if after.budget == 0 and new.measured > 0 else 1.0
 
 
 def is_worse(before: Row, after: Row) -> bool:
