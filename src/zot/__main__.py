@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -15,9 +16,18 @@ def main() -> int:
 
         sys.stdout.write(f"zot {__version__}\n")
         return 0
+    _look_for_modules_where_they_are()
     from zot.agent.cli.main import run
 
     return run(argv)
+
+
+def _look_for_modules_where_they_are() -> None:
+    """Python looks first in the directory of the command or, for ``python -m zot``, in the one it was typed in. zot has
+    nothing there: a project must not lend it an ``asyncio.py``, and every import is spared the look."""
+    own = os.path.dirname(os.path.dirname(__file__))
+    if not sys.flags.safe_path and os.path.abspath(sys.path[0]) != own:
+        del sys.path[0]
 
 
 if __name__ == "__main__":

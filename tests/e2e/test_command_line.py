@@ -315,3 +315,11 @@ def test_nothing_ever_prints_a_traceback(zot: Zot, tmp_path: Path) -> None:
         ran = zot(*line, model=False)
         assert ran.code == 1, line
         assert "Traceback" not in ran.err and ran.err.startswith("zot: "), (line, ran.err)
+
+
+def test_no_module_of_the_project_takes_the_place_of_one_zot_imports(zot: Zot, serve) -> None:
+    for name in ("asyncio", "msgspec", "pathlib", "ssl"):
+        (zot.project / f"{name}.py").write_text("import os; os._exit(9)")
+    serve([Say("an answer")])
+    ran = zot("-p", "hi")
+    assert (ran.code, ran.out) == (0, "an answer\n"), ran.err

@@ -33,18 +33,22 @@ class RowWriter:
     def __init__(self, fd: int, *, torn: bool = False) -> None:
         self.fd = fd
         self._torn = torn
+        self._synced = False
 
     def append(self, row: bytes) -> int:
         """Write one row and return the offset it starts at; raises OSError, after which it may be tried again."""
         data = memoryview(b"\n" + row if self._torn else row)
-        self._torn = True
+        self._torn, self._synced = True, False
         while data:
             data = data[os.write(self.fd, data) :]
         self._torn = False
         return os.lseek(self.fd, 0, os.SEEK_CUR) - len(row)
 
     def sync(self) -> None:
-        os.fsync(self.fd)
+        """Wait until it is on the disk; what is there already costs nothing."""
+        if not self._synced:
+            os.fsync(self.fd)
+            self._synced = True
 
     def is_at(self, path: Path) -> bool:
         """Whether this name still leads to the file that is written; only a name that surely does not counts."""

@@ -151,7 +151,9 @@ def test_prompts_and_turn_ends_are_synced_and_nothing_else(
     assert len(synced) == 1
     session.appended(user("next"))
     assert len(synced) == 2
+    session.flush()
     session.close()
+    assert len(synced) == 2, "nothing was written since"
 
 
 class TestDiskFull:
