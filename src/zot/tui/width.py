@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 RESET = "\x1b[0m"
 LINK_END = "\x1b]8;;\x1b\\"
 STYLE = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
-# An image in a row: saved cursor, drawing, restored cursor. It takes no room, its reserved rows do.
-_DRAWING = re.compile(r"\x1b7.*?\x1b8", re.DOTALL)
 
 # One cell each, never part of a cluster: what nearly all text is made of, so that the tables stay unloaded.
 _ONE_CELL = (
@@ -26,10 +25,12 @@ _WIDE_FROM = "\u3000"
 TWO_CELLS = "\u3000-\u3020\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
 _PLAIN = re.compile(f"[{_ONE_CELL}]*")
 _SIMPLE = re.compile(f"[{_ONE_CELL}{TWO_CELLS}]*")
-_WORD = re.compile(r"(?:\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)|[^ \x1b])+| +")
+_WORD = re.compile(r"(?:[^ \x1b]++|\x1b\[[0-9;:]*+m|\x1b\]8;[^\x1b\x07]*+(?:\x1b\\|\x07))++| ++")
 # What closes a clause or a quotation in Chinese and Japanese: no row begins with it.
 _CLOSING = frozenset("。、，．）」』】！？：；〉》〕〗〙")
 _RESETS = frozenset({RESET, "\x1b[m"})
+_LONG_CLUSTER = 16  # longer ones are not worth remembering
+_MOST_OPEN = 32  # styles that a row may open again; of a text that never closes any, the oldest are forgotten
 
 
 def visible(text: str) -> str:
@@ -39,7 +40,7 @@ def visible(text: str) -> str:
 
 def cells(text: str) -> int:
     """The width of one line."""
-    plain = visible(_DRAWING.sub("", text) if "\x1b7" in text else text)
+    plain = visible(_without_drawings(text) if "\x1b7" in text else text)
     if _PLAIN.fullmatch(plain):
         return len(plain)
     if _SIMPLE.fullmatch(plain):
@@ -52,6 +53,16 @@ def is_narrow(plain: str) -> bool:
     return _PLAIN.fullmatch(plain) is not None
 
 
+def _without_drawings(text: str) -> str:
+    """Without the images in a row (saved cursor, drawing, restored cursor): they take no room, their rows do."""
+    kept: list[str] = []
+    end = 0
+    while (start := text.find("\x1b7", end)) >= 0 and (restored := text.find("\x1b8", start)) >= 0:
+        kept.append(text[end:start])
+        end = restored + 2
+    return "".join([*kept, text[end:]])
+
+
 def clusters(plain: str) -> Iterator[tuple[str, int]]:
     """The user-perceived characters of a text without styles, each with its width."""
     if _SIMPLE.fullmatch(plain):
@@ -59,21 +70,56 @@ def clusters(plain: str) -> Iterator[tuple[str, int]]:
             yield character, 2 if character >= _WIDE_FROM else 1
         return
     # Imported here: the tables cost 30 ms, which a session in plain text does not pay.
-    from wcwidth import iter_graphemes, wcswidth
+    from wcwidth import iter_graphemes
 
     for cluster in iter_graphemes(plain):
-        # A stray control or combining mark has no width of its own; no cluster is wider than two cells.
-        yield cluster, min(max(wcswidth(cluster), 0), 2)
+        yield cluster, _cluster_cells(cluster) if len(cluster) <= _LONG_CLUSTER else _measured(cluster)
+
+
+def _measured(cluster: str) -> int:
+    """A mark has no width of its own, a wide character has its width in any company, and what should not have come
+    together (a letter and a skin tone) is as wide as its parts."""
+    from wcwidth import wcswidth, wcwidth
+
+    size = max(wcswidth(cluster), *map(wcwidth, cluster))
+    return size if size > 0 else max(wcswidth("x" + cluster) - 1, 0)  # a mark that stands alone, but behind something
+
+
+_cluster_cells = lru_cache(4096)(_measured)
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
-    """Styles (width 0) and clusters in order."""
+    """Styles (width 0) and clusters in order; a style in the middle of a cluster comes behind it."""
+    plain = visible(text)
+    if _SIMPLE.fullmatch(plain):
+        position = 0
+        for match in STYLE.finditer(text) if "\x1b" in text else ():
+            yield from clusters(text[position : match.start()])
+            yield match.group(), 0
+            position = match.end()
+        yield from clusters(text[position:])
+        return
+    styles = _placed_styles(text)
+    place, style = next(styles)
     position = 0
+    for cluster, size in clusters(plain):
+        while place <= position:
+            yield style, 0
+            place, style = next(styles)
+        yield cluster, size
+        position += len(cluster)
+    while style:
+        yield style, 0
+        place, style = next(styles)
+
+
+def _placed_styles(text: str) -> Iterator[tuple[int, str]]:
+    """Each style with its place in the visible text; at the end an empty one behind everything."""
+    taken = 0
     for match in STYLE.finditer(text):
-        yield from clusters(text[position : match.start()])
-        yield match.group(), 0
-        position = match.end()
-    yield from clusters(text[position:])
+        yield match.start() - taken, match.group()
+        taken += match.end() - match.start()
+    yield len(text) + 1, ""
 
 
 def cut(text: str, width: int, mark: str = "…") -> str:
@@ -104,6 +150,19 @@ def _open_after(pieces: list[str]) -> list[str]:
     return active
 
 
+def closed_lines(text: str) -> list[str]:
+    """The lines of a styled text, each closed in itself: what crosses a line break is opened again behind it."""
+    if "\n" not in text:
+        return [text]
+    out: list[str] = []
+    active: list[str] = []
+    for line in text.split("\n"):
+        whole = "".join(active) + line
+        active = _open_after([whole])
+        out.append(whole + _end_of(active))
+    return out
+
+
 def pad(text: str, width: int) -> str:
     """Cut or filled with spaces to exactly ``width`` cells."""
     text = cut(text, width)
@@ -121,7 +180,21 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
         return [row for line in text.split("\n") for row in wrap(line, width, indent)]
     if cells(text) <= width:
         return [text]
-    return _Wrapping(width, indent).rows(text)
+    rows = _Wrapping(width, indent).rows(text)
+    if _SIMPLE.fullmatch(visible(text)) or all(cells(row) <= width for row in rows):
+        return rows
+    return _stacked(visible(text), width)
+
+
+def _stacked(plain: str, width: int) -> list[str]:
+    """Marks that joined what a wrap brought together made a row too wide: each row is measured as it grows."""
+    rows = [""]
+    for cluster, _ in clusters(plain):
+        if len(rows[-1]) < 8 * width and cells(rows[-1] + cluster) <= width:
+            rows[-1] += cluster
+        else:
+            rows.append(cluster if cells(cluster) <= width else "…")
+    return rows
 
 
 class _Wrapping:
@@ -136,24 +209,23 @@ class _Wrapping:
         self._gap = ""
 
     def rows(self, text: str) -> list[str]:
-        for token in _WORD.findall(text):
-            if token[0] == " ":
-                self._space(token)
+        for word in _WORD.findall(text):
+            if word[0] == " ":
+                self._space(word)
             else:
-                self._word(token)
+                self._word(word, cells(word))
         self._break(last=True)
         return self._done
 
-    def _space(self, token: str) -> None:
+    def _space(self, spaces: str) -> None:
         if not self._done and not self._used:  # the line's own indentation stays
-            token = token[: self._width - 1]
-            self._row.append(token)
-            self._used += len(token)
+            spaces = spaces[: self._width - 1]
+            self._row.append(spaces)
+            self._used += len(spaces)
         else:
-            self._gap = token
+            self._gap = spaces
 
-    def _word(self, word: str) -> None:
-        size = cells(word)
+    def _word(self, word: str, size: int) -> None:
         fresh = self._used <= (self._indent_cells if self._done else 0)
         room = self._width - self._used - len(self._gap)
         if size <= room:
@@ -219,10 +291,14 @@ class _Wrapping:
 def _follow(active: list[str], style: str) -> None:
     if style in _RESETS:
         active[:] = [s for s in active if s.startswith("\x1b]")]
-    elif style.startswith("\x1b]8;;\x1b") or style.startswith("\x1b]8;;\x07"):
-        active[:] = [s for s in active if not s.startswith("\x1b]")]
+    elif style.startswith("\x1b]"):
+        active[:] = [s for s in active if not s.startswith("\x1b]")]  # a link ends where another begins
+        if not style.startswith(("\x1b]8;;\x1b", "\x1b]8;;\x07")):
+            active.append(style)
     else:
         active.append(style)
+        if len(active) > _MOST_OPEN:
+            del active[0]
 
 
 def _end_of(active: list[str]) -> str:
