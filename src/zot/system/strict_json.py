@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 64
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**64 - 1
+_LONGEST_SHOWN = 80
 
 _MARK_DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 _LONG_RUN = b"0" * 19  # the shortest number that may not fit into 64 bits
@@ -115,8 +116,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) == len(pairs):
         return value
-    keys = [key for key, _ in pairs]
-    raise ValueError(f"duplicate key {next(key for key in keys if keys.count(key) > 1)!r}")
+    seen: set[str] = set()
+    twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+    raise ValueError(f"duplicate key {_shown(twice)}")
+
+
+def _shown(text: str) -> str:
+    """A piece of the input, short enough for a message."""
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")
 
 
 def _integer(digits: str) -> int:

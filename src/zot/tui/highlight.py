@@ -1,22 +1,27 @@
 """Code in colours: text and a language become one styled line for each line of code. Never a background.
 
-pygments is loaded at the first highlighted line. Results of small pieces are kept, because a screen asks again.
+pygments is loaded at the first highlighted line. Results of small pieces are kept, because a screen asks again. Its
+patterns can take any time for a text made to that end, so they get a limited one; what takes longer is shown plain.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
+from zot.system.cpu_limit import TooSlow, cpu_limit
 from zot.tui import palette
 from zot.tui.colour import parse
 from zot.tui.theme import Theme
 from zot.tui.width import RESET
 
-_KEPT = 512
-_LARGEST = 200_000  # characters; larger pieces are shown plain
+_KEPT = 400_000  # characters of code whose colours are kept
+_KEPT_PIECE, _KEPT_LEAST = 20_000, 500  # the largest piece that is, and what the smallest counts for
+_LARGEST = 50_000  # characters; larger pieces are shown plain
+_SECONDS, _SECONDS_EACH = 0.05, 8e-6  # of processor time for a piece, and for each character: ten times what code takes
+_LONGEST_NAME = 255  # of a file or a language
 
 # Our syntax roles by pygments token name, the finest first in the walk upwards.
 _TOKENS = {
@@ -55,6 +60,8 @@ class Highlighter:
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
         self._kept: OrderedDict[tuple[str, str], list[str]] = OrderedDict()
+        self._kept_size = 0
+        self._largest: dict[str, int] = {}  # by language, after one piece took too long: smaller ones are still tried
         self._openings: dict[Any, str] = {}
 
     def lines(self, code: str, language: str) -> list[str]:
@@ -63,25 +70,36 @@ class Highlighter:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        made = self._make(code, language)
-        if len(code) < 20_000:
+        made = self._coloured(code, language)
+        if made is None:
+            made = [self._theme.paint("code", line) for line in code.split("\n")]
+        if len(code) <= _KEPT_PIECE:
             self._kept[key] = made
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._kept_size += len(code) + _KEPT_LEAST
+            while self._kept_size > _KEPT:
+                (_, oldest), _ = self._kept.popitem(last=False)
+                self._kept_size -= len(oldest) + _KEPT_LEAST
         return made
 
-    def _make(self, code: str, language: str) -> list[str]:
-        lexer = lexer_for(language) if language and len(code) <= _LARGEST else None
-        if lexer is None:
-            return [self._theme.paint("code", line) for line in code.split("\n")]
+    def _coloured(self, code: str, language: str) -> list[str] | None:
+        """None when the language is not known, the piece too large, or its colours took too long to find."""
+        if not 0 < len(language) <= _LONGEST_NAME:
+            return None
+        if len(code) > self._largest.get(language, _LARGEST) or (lexer := lexer_for(language)) is None:
+            return None
         rows: list[list[str]] = [[]]
-        for token, text in lexer.get_tokens(code + "\n"):  # some languages know a line by its end
-            opening = self._opening(token)
-            first, *rest = text.split("\n")
-            _put(rows[-1], opening, first)
-            for line in rest:
-                rows.append([])
-                _put(rows[-1], opening, line)
+        try:
+            with cpu_limit(_SECONDS + _SECONDS_EACH * len(code)):
+                for token, text in lexer.get_tokens(code + "\n"):  # some languages know a line by its end
+                    opening = self._opening(token)
+                    first, *rest = text.split("\n")
+                    _put(rows[-1], opening, first)
+                    for line in rest:
+                        rows.append([])
+                        _put(rows[-1], opening, line)
+        except TooSlow:
+            self._largest[language] = len(code) // 2
+            return None
         wanted = code.count("\n") + 1
         lines = ["".join(parts) for parts in rows[:wanted]]
         return lines + [""] * (wanted - len(lines))
@@ -150,7 +168,7 @@ def warm_up() -> None:
     language_of("a.py")
 
 
-@cache
+@lru_cache(256)
 def lexer_for(language: str) -> Any | None:
     from pygments.lexers import find_lexer_class_by_name  # behind this door: 30 ms
     from pygments.util import ClassNotFound
@@ -162,13 +180,18 @@ def lexer_for(language: str) -> Any | None:
         return None
 
 
-@cache
 def language_of(path: str) -> str:
     """The language of a file by its name; empty when it is not known."""
+    name = path.rpartition("/")[2]
+    return _language_of(name) if len(name) <= _LONGEST_NAME else ""
+
+
+@lru_cache(1024)
+def _language_of(name: str) -> str:
     from pygments.lexers import find_lexer_class_for_filename
 
     try:
-        found = find_lexer_class_for_filename(path.rpartition("/")[2])
+        found = find_lexer_class_for_filename(name)
     except Exception:  # a name that is no pattern's business
         return ""
     aliases: Sequence[str] = getattr(found, "aliases", ()) if found else ()
