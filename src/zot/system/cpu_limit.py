@@ -8,7 +8,7 @@ main thread can be stopped in this way; in any other the block is refused at onc
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -18,7 +18,7 @@ class TooSlow(BaseException):
 
 
 @contextmanager
-def cpu_limit(seconds: float) -> Iterator[None]:
+def cpu_limit(seconds: float) -> Generator[None]:
     """Raises TooSlow out of the block. Blocks do not nest."""
     armed = True
 
