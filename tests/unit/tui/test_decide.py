@@ -44,6 +44,6 @@ def test_property_the_rows_are_the_text_and_fit(text: str, width: int) -> None:
 
 @pytest.mark.parametrize("piece", ["x", "漢", "é\u0301", "x ", " ", "\x1b", "漢 ⟨"])
 def test_a_huge_line_is_folded_in_linear_time(piece: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     decision_rows(piece * (300_000 // len(piece)), "fg", THEME, 80)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 10
