@@ -76,7 +76,8 @@ class Scratch:
 
     # --- what lies there
 
-    def extension(self, parent: Path, folder: str, body: str, /, **manifest: Any) -> Path:
+    @staticmethod
+    def extension(parent: Path, folder: str, body: str, /, **manifest: Any) -> Path:
         """A Python extension ``parent/folder``; a field given as None is left out of the manifest."""
         directory = parent / folder
         directory.mkdir(parents=True, exist_ok=True)

@@ -94,8 +94,8 @@ async def review_call(
         for place, interceptor in enumerate(asked):
             if left.get(place) is call:
                 continue
-            ask = _asking_again(interceptor) if again else interceptor.before_tool
-            verdict = await _ask(ask(call, origin), ToolVerdict)
+            question = _asking_again(interceptor) if again else interceptor.before_tool
+            verdict = await _ask(question(call, origin), ToolVerdict)
             if not verdict.allowed:
                 return verdict.reason or CALL_REFUSED
             if verdict.args is not None:

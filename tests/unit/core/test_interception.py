@@ -9,6 +9,7 @@ from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, of, results, words
 from zot.core import events
+from zot.core.agent import FirstCall
 from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
 from zot.provider.messages import TextBlock, ToolCallBlock
 
@@ -51,6 +52,50 @@ async def test_each_interceptor_sees_the_rewrite_of_the_one_before() -> None:
     agent, _ = make_agent(calls(("bash", {"n": 1})), says("ok"), tools=[FakeTool()], interceptors=[first, second])
     await heard(agent)
     assert [call.arguments for kind, call in second.asked if kind == "tool"] == ['{"n":2}']
+
+
+async def test_whoever_allowed_other_arguments_is_asked_again() -> None:
+    """The attack: what the first one allowed is rewritten by the second, and runs unseen."""
+    first = FakeInterceptor(tool=lambda call: ToolVerdict(call.value != {"n": 2}, "not two"))
+    second = FakeInterceptor(tool=ToolVerdict(args={"n": 2}))
+    tool = FakeTool()
+    agent, _ = make_agent(calls(("bash", {"n": 1})), says("ok"), tools=[tool], interceptors=[first, second])
+    _, said = await heard(agent)
+    assert results(said) == [("t1", True, "not two")] and tool.ran == []
+    assert [call.arguments for kind, call in first.asked if kind == "tool"] == ['{"n":1}', '{"n":2}']
+    assert len([kind for kind, _ in second.asked if kind == "tool"]) == 1
+
+
+async def test_interceptors_that_never_agree_refuse() -> None:
+    rewriters = [FakeInterceptor(tool=ToolVerdict(args={"n": number})) for number in (1, 2)]
+    tool = FakeTool()
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], interceptors=rewriters)
+    _, said = await heard(agent)
+    assert tool.ran == [] and "keep changing each other's arguments" in results(said)[0][2]
+
+
+async def test_arguments_that_are_no_json_refuse_the_call() -> None:
+    tool = FakeTool()
+    odd = FakeInterceptor(tool=ToolVerdict(args={"n": object()}))
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], interceptors=[odd])
+    _, said = await heard(agent)
+    assert tool.ran == [] and "no JSON" in results(said)[0][2]
+
+
+async def test_a_call_an_extension_wants_made_first_carries_its_origin() -> None:
+    """The attack: a `tool_prompt` of an extension looked like a call of the model's own."""
+    origins: list[str] = []
+
+    class Guard(FakeInterceptor):
+        async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+            origins.append(origin)
+            return ToolVerdict()
+
+    agent, _ = make_agent(says("ok"), tools=[FakeTool()], interceptors=[Guard()])
+    ended: list[str] = []
+    agent.readers.add(lambda event: ended.append(event.origin), events.ToolEnded, events.PermissionDecided)  # pyright: ignore
+    await agent.prompt("go", first_call=FirstCall(ToolCallBlock("c1", "bash"), "sly"))
+    assert origins == ["sly"] and ended == ["sly", "sly"]
 
 
 async def test_the_gate_is_asked_after_interception_with_the_arguments_that_will_run() -> None:
