@@ -22,7 +22,7 @@ from zot.agent.modes.interactive.screen.asides import Asides
 from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.modes.interactive.turns import Speaking
-from zot.tui.keys import Key, KeyDecoder
+from zot.tui.keys import ESCAPE_WAIT_S, Key, KeyDecoder
 from zot.tui.terminal import Terminal
 
 _MODIFIERS = ("ctrl", "alt", "shift", "super")  # in the order of key names
@@ -68,9 +68,12 @@ class Keyboard:
         if self._flush is not None:
             self._flush.cancel()
             self._flush = None
-        data, self._taken = self._taken, b""
-        self._keys(self._decoder.feed(data + self._terminal.read()))
-        if wait := self._decoder.waiting:
+        taken, self._taken = self._taken, b""
+        typed = self._terminal.read()
+        self._keys(self._decoder.feed(taken + typed))
+        if taken and not typed and self._decoder.waiting == ESCAPE_WAIT_S:
+            self._nothing_followed()  # it has waited long enough
+        elif wait := self._decoder.waiting:
             self._flush = asyncio.get_running_loop().call_later(wait, self._nothing_followed)
 
     def _nothing_followed(self) -> None:
