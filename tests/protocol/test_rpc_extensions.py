@@ -366,8 +366,9 @@ def test_a_child_that_crashes_harms_nobody(rpc, serve, add: Add) -> None:
     serve([Say("fine")])
     client = rpc("--ext", str(add("crash", "hello(); ready(); os._exit(7)")))
     assert client.prompt("hi")[-2] == {"type": "turn_end", "stop": "end_turn"}
-    client.close()
-    assert "crash" in client.stderr
+    wait_until(lambda: "crash" in client.stderr)
+    assert client.close() == 0
+    assert client.stderr.count("crashed") == 1
 
 
 def test_extensions_end_with_the_process(rpc, serve, add: Add) -> None:

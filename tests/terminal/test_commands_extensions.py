@@ -76,8 +76,10 @@ def test_help_and_doctor_know_the_extensions(serve: Any, open_zot: OpenZot, zot:
 def test_a_load_error_is_told_and_stays(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """§4.17: an error in a manifest is counted in the report of `/reload-ext` and stays readable."""
     serve([])
-    directory = write_extension(zot.home / "zot" / "extensions", "greeter")
+    directory = write_extension(zot.home / "zot" / "extensions", "greeter", COMMAND.format(name="say", says="hello"))
     terminal = open_zot()
+    terminal.submit("/say")
+    terminal.wait_for("[greeter] hello")
     (directory / "extension.json").write_text("{")
     terminal.submit("/reload-ext")
     terminal.wait_for("1 with errors")
@@ -122,6 +124,8 @@ def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
     zot("ext", "trust", model=False)
     stored = (zot.home / "zot" / "trust.json").read_text()
     terminal = open_zot()
+    terminal.submit("/two")
+    terminal.wait_for("[two] two before")  # both run: an edit from now on is found by the reload, not by the start
     for number, edit in enumerate(("after", "again"), 1):
         for name in ("one", "two"):
             write_extension(root, name, COMMAND.format(name=name, says=f"{name} {edit}"))
@@ -156,6 +160,8 @@ serve(command_invoked=run)
     write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="I run"))
     zot("ext", "trust", model=False)
     terminal = open_zot()
+    terminal.submit("/say")
+    terminal.wait_for("[local] I run")
     write_extension(project / ".zot" / "extensions", "local", COMMAND.format(name="say", says="changed"))
     terminal.submit("/again")
     terminal.wait_for("2 stopped, 1 loaded")
