@@ -224,6 +224,37 @@ async def test_a_flood_of_garbage_stalls_nobody(kit: Kit) -> None:
     assert os.path.getsize(logs / "ext-flood.log") + os.path.getsize(logs / "ext-tiny.log") < 100_000
 
 
+async def test_a_flood_on_stderr_holds_the_cap_of_the_log_and_stalls_nobody(kit: Kit) -> None:
+    """It wrote gigabytes past the cap, and copying them held the host for seconds. Now it waits, and is told of."""
+    flood = (
+        "import threading\nhello(); ready()\ndef pour():\n while True: os.write(2, b'noise noise noise\\n' * 4000)\n"
+    )
+    kit.add("flood", flood + "threading.Thread(target=pour, daemon=True).start(); serve()")
+    kit.add("fine", 'hello(); tool("t"); ready(); serve(tool_call=lambda f: text(f["id"], "ok"))')
+    await kit.start()
+    logs = kit.home / "logs"
+
+    def kept() -> int:
+        return sum(file.stat().st_size for file in logs.glob("*flood*"))
+
+    began = time.monotonic()
+    while time.monotonic() - began < 3 or not kit.surface.faults:
+        agent, _ = kit.agent(calls(("t", {})), says("ok"))
+        asked = time.monotonic()
+        await agent.prompt("go")
+        assert time.monotonic() - asked < 0.5
+        assert kept() < 12_000_000
+        await asyncio.sleep(0.02)
+    assert "floods its stderr" in kit.fault("stderr") and "not kept" in kit.log("flood")
+
+
+async def test_the_last_words_on_stderr_are_in_the_log_and_in_the_fault(kit: Kit) -> None:
+    """What a child wrote right before its end is read before anything is said about it, also behind a large output."""
+    kit.add("words", "os.write(2, b'x' * 50000 + b'\\nthe very last words\\n'); sys.exit(3)")
+    await kit.start()
+    assert "the very last words" in kit.fault("extension load") and "the very last words" in kit.log("words")
+
+
 async def test_statuses_tell_what_a_doctor_needs(kit: Kit) -> None:
     """ext-134, at the host's seam: statuses name what `zot ext doctor` reports, shadowed names included."""
     kit.add("one", 'hello(); tool("a"); send(type="register_command", name="c"); ready(); serve()')

@@ -20,6 +20,7 @@ import msgspec
 from zot import __version__
 from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extensions.process.pipes import stream
+from zot.agent.extensions.process.stderr import StderrPipe
 from zot.agent.extkit.transcript import Asking, Line, Question, Transcript
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
@@ -65,7 +66,14 @@ class ScriptHost:
     """One running child. ``listeners`` hear of each line, sent or received, as it passes."""
 
     def __init__(
-        self, tree: ProcessTree, stdin: int, stdout: int, manifest: Manifest, place: Place, label: str
+        self,
+        tree: ProcessTree,
+        stdin: int,
+        stdout: int,
+        manifest: Manifest,
+        place: Place,
+        label: str,
+        stderr: StderrPipe,
     ) -> None:
         self.manifest = manifest
         self.place = place
@@ -74,6 +82,7 @@ class ScriptHost:
         self.started = time.monotonic()
         self.exit_code: int | None = None
         self.stdout_closed = False
+        self.stderr = stderr
         self._tree = tree
         self._stdout = stdout
         self._stdin = stdin
@@ -286,6 +295,7 @@ class ScriptHost:
         code = await self._tree.wait()
         while self._read():
             pass  # what the pipe still holds
+        self.stderr.drain()
         if rest := self._lines.rest():
             self._take([rest], complete=False)
         self.exit_code = code
@@ -337,6 +347,8 @@ async def started(manifest: Manifest, place: Place, label: str = "") -> AsyncGen
             yield host
         finally:
             running.cancel()
+            host.stderr.drain()
+            host.stderr.close()
 
 
 def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
@@ -344,19 +356,41 @@ def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
     argv = manifest.argv(environment.get("PATH", ""))
     stdin_read, stdin_write = stream(manifest.guard)
     stdout_read, stdout_write = stream(manifest.guard)
-    log = open_to_append(place.log)
+    stderr = _stderr(place.log)
     try:
-        tree = spawn(argv, cwd=manifest.directory, env=environment, stdin=stdin_read, stdout=stdout_write, stderr=log)
+        tree = spawn(
+            argv,
+            cwd=manifest.directory,
+            env=environment,
+            stdin=stdin_read,
+            stdout=stdout_write,
+            stderr=stderr.for_child,
+        )
     except OSError as error:
         os.close(stdin_write)
         os.close(stdout_read)
+        stderr.close()
         raise ExtensionError(f"cannot run {argv[0]}: {error.strerror or error}") from error
     finally:
-        for fd in (stdin_read, stdout_write, log):
+        for fd in (stdin_read, stdout_write, stderr.for_child):
             os.close(fd)
     os.set_blocking(stdin_write, False)
     os.set_blocking(stdout_read, False)
-    return ScriptHost(tree, stdin_write, stdout_read, manifest, place, label)
+    return ScriptHost(tree, stdin_write, stdout_read, manifest, place, label, stderr)
+
+
+def _stderr(log: Path) -> StderrPipe:
+    """Into the log of the run, a flood only in part."""
+
+    def keep(data: bytes) -> None:
+        fd = open_to_append(log)
+        try:
+            os.write(fd, data)
+        finally:
+            os.close(fd)
+
+    keep(b"")
+    return StderrPipe(keep, lambda count: keep(f"[zot] {count:,} bytes of its stderr were not kept\n".encode()))
 
 
 def child_environment(directory: Path) -> dict[str, str]:

@@ -219,13 +219,16 @@ class Child:
         manifest = self._manifest
         environment, remarks = self._owner.environment(self.entry, self._place)
         argv = manifest.argv(environment.get("PATH", ""))
-        log = self.log.open(self._owner.home, manifest.version)
+        stderr = self.log.open(self._owner.home, manifest.version)
         for remark in remarks:
             self.log.write(remark)
         self._private = self.guard
-        process = start_process(
-            argv, cwd=self._place, env=environment, log=log, receive=self._received, private=self._private
-        )
+        try:
+            process = start_process(
+                argv, cwd=self._place, env=environment, stderr=stderr, receive=self._received, private=self._private
+            )
+        finally:
+            os.close(stderr)
         self._after(limits.HELLO_DEADLINE, self._hello_overdue)
         return process
 

@@ -15,7 +15,6 @@ from zot.agent.extensions.process.child import Child, Owner
 from zot.system.processes import expect_children
 from zot.wire import limits
 
-_TRIM_LOGS_S = 2.0
 _SAY_WAITING_S = 1.0
 
 
@@ -52,7 +51,6 @@ class Children:
         self._tasks = tasks
         self._children: list[Child] = []
         self._lives: dict[Child, asyncio.Task[None]] = {}
-        self._log_keeper: asyncio.Task[None] | None = None
 
     def __iter__(self) -> Iterator[Child]:
         return iter(self._children)
@@ -72,8 +70,6 @@ class Children:
             return
         expect_children()
         self._lives = {child: self._tasks.start(child.live()) for child in self._children}
-        if self._log_keeper is None:
-            self._log_keeper = self._tasks.start(self._keep_logs_short())
 
     async def wait_until_ready(self, explicit_grace_s: float) -> None:
         """Until each is ready or has failed, or the grace is over; those named by hand may have a longer one."""
@@ -109,13 +105,6 @@ class Children:
         self._lives = {}
         for child in self._children:
             child.log.close()
-
-    async def _keep_logs_short(self) -> None:
-        """Children write to their logs themselves; somebody has to look at the size."""
-        while True:
-            await asyncio.sleep(_TRIM_LOGS_S)
-            for child in self._children:
-                child.log.trim()
 
 
 async def _settled(children: Sequence[Child], seconds: float) -> None:

@@ -1,7 +1,7 @@
 """What is written down about extensions: one log file each over all its lives, and its faults.
 
 The log holds the child's stderr byte for byte, and the host's own lines behind ``[zot] ``. A fault goes into the log,
-onto the list for ``doctor``, and once per kind before the user's eyes. A flood of faults is counted, not listed.
+onto the list for ``doctor``, and once per kind before the user's eyes. A flood, of faults or on stderr, is counted.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zot.agent.extensions.loading.manifest import check_name
+from zot.agent.extensions.process.stderr import StderrPipe
 from zot.errors import ExtensionError
 from zot.system.files import make_private_dir
 from zot.system.opening import create, open_to_append, open_to_change, reading
@@ -64,19 +65,33 @@ class ChildLog:
         self._name = name
         self._diagnostics = diagnostics
         self._file: LogFile | None = None
+        self._stderr: StderrPipe | None = None
         self._counts: dict[str, int] = {}
 
     def open(self, home: Path, version: str) -> int:
-        """A new life begins; returns the descriptor for the child's stderr. Without a log the child is not started."""
+        """A new life begins; returns the child's stderr, which the caller closes when the child has it.
+
+        Without a log the child is not started.
+        """
         self.close()
         self._counts.clear()
         self._file = LogFile(home, self._name, version)
         self.path = self._file.path
-        return self._file.fd
+        self._stderr = StderrPipe(self._file.keep, self._left_out)
+        return self._stderr.for_child
 
     def write(self, text: str) -> None:
+        if self._stderr is not None:
+            self._stderr.drain()
         if self._file is not None:
             self._file.write(text)
+
+    def _left_out(self, count: int) -> None:
+        text = f"floods its stderr: {count:,} bytes of it were not kept"
+        if "stderr" in self._counts:
+            self.write(text)
+        else:
+            self.fault("stderr", text)
 
     def fault(self, kind: str, text: str) -> None:
         """Something the child did wrong."""
@@ -101,12 +116,12 @@ class ChildLog:
             reason += f": {said[-1].strip()[:_SAID]}"
         self._diagnostics.load_error(directory, f"{reason} ({', '.join(facts)})")
 
-    def trim(self) -> None:
-        if self._file is not None:
-            self._file.trim()
-
     def close(self) -> None:
         """Only when nothing more can be said: whoever waited for the child may write last."""
+        if self._stderr is not None:
+            self._stderr.drain()
+            self._stderr.close()
+            self._stderr = None
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -129,41 +144,44 @@ def last_words(log: Path) -> list[str]:
 
 
 class LogFile:
-    """Open for appending while the extension lives; ``fd`` is handed to the child as its stderr.
+    """Open for appending while the extension lives.
 
-    The child writes through the descriptor itself, so a full log is copied to ``.log.1`` and emptied in place; renaming
-    it would leave the child writing into the old file.
+    Another run may append to the same file, so a full log is copied to ``.log.1`` and emptied in place; renaming it
+    would leave the other run writing into the old file.
     """
 
     def __init__(self, home: Path, name: str, version: str) -> None:
         self.path = log_path(home, name)
         self.fd = _open(self.path)
-        self.trim()
+        self._trim()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        os.write(self.fd, b"\n")
+        self.keep(b"\n")
         self.write(f"{name} {version or '-'} {stamp}")
 
     def write(self, text: str) -> None:
-        """One or more host lines. A full disk loses the remark, never the extension."""
+        """One or more host lines."""
         lines = "".join(f"[zot] {line}\n" for line in text.splitlines() or [""])
+        self.keep(lines.encode("utf-8", "replace"))
+
+    def keep(self, data: bytes) -> None:
+        """Append, and rotate a log above its limit. A full disk loses the remark, never the extension."""
         try:
-            os.write(self.fd, lines.encode("utf-8", "replace"))
-            self.trim()
+            os.write(self.fd, data)
+            self._trim()
         except OSError:
             return
-
-    def trim(self) -> None:
-        """Rotate a log above its limit. A child may fill it by itself, so the host also calls this now and then."""
-        try:
-            if os.fstat(self.fd).st_size > MAX_BYTES:
-                _rotate(self.path)
-        except OSError:
-            return  # the log keeps growing; nothing else suffers
 
     def close(self) -> None:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+    def _trim(self) -> None:
+        try:
+            if os.fstat(self.fd).st_size > MAX_BYTES:
+                _rotate(self.path)
+        except OSError:
+            return  # the log keeps growing; nothing else suffers
 
 
 def _open(path: Path) -> int:
@@ -188,12 +206,16 @@ def _rotate(path: Path) -> None:
 
 
 def _move_content(source: int, old: Path) -> None:
-    temporary = old.with_name(f".{old.name}.{os.urandom(6).hex()}.tmp")
+    """The end of it, should somebody have made it huge. The lock makes the temporary name ours: a leftover is dead."""
+    temporary = old.with_name(f".{old.name}.tmp")
+    temporary.unlink(missing_ok=True)
     target = create(temporary)
     try:
+        os.lseek(source, max(0, os.fstat(source).st_size - 2 * MAX_BYTES), os.SEEK_SET)
         while chunk := os.read(source, _CHUNK):
             os.write(target, chunk)
         os.ftruncate(source, 0)
         os.replace(temporary, old)
     finally:
         os.close(target)
+        temporary.unlink(missing_ok=True)

@@ -151,15 +151,15 @@ class ExtensionProcess:
 
 
 def start_process(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: int, receive: Receive, private: bool
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: int, receive: Receive, private: bool
 ) -> ExtensionProcess:
-    """Start ``argv`` with a stream each for stdin and stdout and ``log`` as its stderr; OSError when it cannot run."""
+    """Start ``argv`` with a stream each for stdin and stdout; OSError when it cannot run."""
     if private:  # bash takes a socket as its stdin for a network login, and reads .bashrc, unless a shell is around it
         env = {"SHLVL": "1", **env}
     stdin_read, stdin_write = stream(private)
     stdout_read, stdout_write = stream(private)
     try:
-        tree = spawn(argv, cwd=cwd, env=env, stdin=stdin_read, stdout=stdout_write, stderr=log)
+        tree = spawn(argv, cwd=cwd, env=env, stdin=stdin_read, stdout=stdout_write, stderr=stderr)
     except BaseException:
         os.close(stdin_write)
         os.close(stdout_read)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def test_it_is_private_and_begins_with_an_empty_line_name_version_and_time(log: 
 def test_the_childs_stderr_is_kept_byte_for_byte_beside_host_lines(log: LogFile) -> None:
     """ext-101: the child's stderr is kept byte for byte between the host's own lines."""
     log.write("one\ntwo")
-    subprocess.run(["sh", "-c", r"printf '\377raw' >&2"], stderr=log.fd, check=True)
+    log.keep(b"\xffraw")
     log.write("three")
     assert log.path.read_bytes().endswith(b"[zot] one\n[zot] two\n\xffraw[zot] three\n")
 
@@ -48,25 +47,35 @@ def test_a_second_run_appends(log: LogFile, tmp_path: Path) -> None:
     assert "[zot] first\n\n[zot] x - " in log.path.read_text()
 
 
-def test_above_5_mb_it_moves_to_one_old_file_while_the_child_keeps_writing(log: LogFile) -> None:
-    os.write(log.fd, b"a" * MAX_BYTES)
-    log.write("full")
-    os.write(log.fd, b"from the child\n")
-    assert log.path.read_bytes() == b"from the child\n"
+def test_above_5_mb_it_moves_to_one_old_file_while_another_run_keeps_writing(log: LogFile, tmp_path: Path) -> None:
+    other = LogFile(tmp_path, "x", "")
+    log.keep(b"a" * MAX_BYTES)
+    other.keep(b"from another run\n")
+    other.close()
+    assert log.path.read_bytes() == b"from another run\n"
     assert old(log).stat().st_size > MAX_BYTES
     assert stat.S_IMODE(old(log).stat().st_mode) == 0o600
 
 
 def test_only_one_old_file_is_kept(log: LogFile) -> None:
     for mark in (b"1", b"2"):
-        os.write(log.fd, mark * (MAX_BYTES + 1))
-        log.trim()
+        log.keep(mark * (MAX_BYTES + 1))
     assert old(log).read_bytes() == b"2" * (MAX_BYTES + 1)
     assert sorted(os.listdir(log.path.parent)) == ["ext-x.log", "ext-x.log.1"]
 
 
+def test_of_a_log_that_somebody_made_huge_the_end_is_kept(log: LogFile, tmp_path: Path) -> None:
+    """It was copied whole, gigabytes at the start of zot; what a killed zot left of a rotation is cleaned up."""
+    os.truncate(log.path, 3_000_000_000)
+    leftover = old(log).with_name(f".{old(log).name}.tmp")
+    leftover.write_text("of a killed zot")
+    log.keep(b"the end")
+    assert old(log).read_bytes().endswith(b"\0the end") and old(log).stat().st_size == 2 * MAX_BYTES
+    assert log.path.read_bytes() == b"" and not leftover.exists()
+
+
 def test_a_small_log_is_left_alone(log: LogFile) -> None:
-    log.trim()
+    log.write("small")
     assert not old(log).exists()
 
 
