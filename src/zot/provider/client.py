@@ -1,7 +1,8 @@
 """One model call over HTTP: dialect and transport joined, with retries before the first content and none after.
 
-Nothing a consumer has seen is ever retried. Silence is measured between events, not bytes, and only while we wait
-for the server. Cancelling the consumer closes the connection at once.
+Nothing a consumer has seen is ever retried. Silence is measured between events that say something, not between bytes,
+and only while we wait for the server. Cancelling the consumer closes the connection at once. No error shows the key,
+whatever the server makes of it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from zot.provider.model_call import Finished, Request, Retrying, Started, Stream
 def connect(endpoint: Endpoint, api: str, pool: HttpPool | None = None) -> HttpClient:
     """A client for an endpoint that speaks this dialect; of the dialects only that one is imported."""
     return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool)
+
+_EMPTY = 2  # bytes of an event that says nothing: `{}`
+_KEEP_ALIVES = 12  # times the silence a server may fill with nothing but signs of life
 
 
 class HttpClient:
@@ -85,14 +89,16 @@ class HttpClient:
         Raises ProviderError while there is no answer with status 200; later faults end inside ``Finished``.
         """
         response = await self._open(outgoing)
-        silence = _SilenceTimer(self._endpoint.silence_s, response.abort)
+        silence = _SilenceTimer(self._endpoint.silence_s, response.abort, lambda: decoder.progress)
         parser = SseParser()
         ended = False
         try:
             while not ended:
                 batch = await self._next_batch(response, parser, decoder, silence)
                 if batch:
-                    if ended := type(batch[-1]) is Finished:
+                    last = batch[-1]
+                    if ended := type(last) is Finished:
+                        self._without_secrets(last.error)
                         response.release()
                     silence.pause()
                     yield batch
@@ -110,13 +116,13 @@ class HttpClient:
             data = await response.more()
             events = parser.feed(data) if data else parser.close()
         except TransportFailed as error:
-            return decoder.abort(self._silent() if silence.expired else self._named(error))
+            return decoder.abort(self._silent(silence) if silence.expired else self._named(error))
         batch: list[StreamEvent] = []
         for event in events:
             batch += decoder.feed(event)
         if not data:
             batch += decoder.end_of_input()
-        if events:
+        if batch or any(len(event.data) > _EMPTY for event in events):
             silence.restart()
         return batch
 
@@ -130,7 +136,8 @@ class HttpClient:
                 raise await self._refusal(response)
         except TimeoutError as error:
             raise self._silent() from error
-        except (TransportFailed, BadRequest) as error:
+        except ProviderError as error:
+            self._without_secrets(error)
             if error.provider:
                 raise
             raise self._named(error) from error
@@ -145,8 +152,8 @@ class HttpClient:
         if response.headers.get("content-encoding", "identity") != "identity":
             body = b"(compressed body, though none was asked for)"
         if response.status != 200:
-            return failure(self._name, response.status, response.headers, body, secret=self._endpoint.api_key)
-        kind = response.headers.get("content-encoding") or response.headers.get("content-type")
+            return failure(self._name, response.status, response.headers, body)
+        kind = (response.headers.get("content-encoding") or response.headers.get("content-type") or "nothing")[:100]
         text = body[:300].decode("utf-8", "replace").strip()
         return BadRequest(
             f"{self._name}: expected an event stream, got {kind}: {text}",
@@ -161,24 +168,36 @@ class HttpClient:
             f"{self._name}: {error}", provider=self._name, status=error.status, retryable=error.retryable
         )
 
-    def _silent(self) -> TransportFailed:
+    def _without_secrets(self, error: ProviderError | None) -> None:
+        if error is not None:
+            from zot.provider.secrets import redact  # errors only
+
+            redact(error, self._endpoint)
+
+    def _silent(self, silence: _SilenceTimer | None = None) -> TransportFailed:
         """Never retried: one attempt has already waited long enough."""
+        said = "nothing but signs of life" if silence is not None and silence.idle else "no event"
+        times = _KEEP_ALIVES if silence is not None and silence.idle else 1
         return TransportFailed(
-            f"{self._name}: no event for {self._endpoint.silence_s:g} s (timeout)", provider=self._name
+            f"{self._name}: {said} for {self._endpoint.silence_s * times:g} s (timeout)", provider=self._name
         )
 
 
 class _SilenceTimer:
-    """Calls ``expire`` when we waited ``limit`` seconds for an event; one loop timer, re-armed when it fires."""
+    """Calls ``expire`` when we waited ``limit`` seconds for an event, or many times that for one which adds something
+    to the answer (``progress`` then changes); one loop timer, re-armed when it fires."""
 
-    def __init__(self, limit: float, expire: Callable[[], None]) -> None:
+    def __init__(self, limit: float, expire: Callable[[], None], progress: Callable[[], int]) -> None:
         self._limit = limit
         self._expire = expire
+        self._progress = progress
+        self._seen = -1
         self._loop = asyncio.get_running_loop()
-        self._since = self._loop.time()
+        self._since = self._progressed = self._loop.time()
         self._handle = self._loop.call_later(limit, self._fired)
         self._paused = False
         self.expired = False
+        self.idle = False  # it expired although events came
 
     def restart(self) -> None:
         self._paused = False
@@ -192,8 +211,13 @@ class _SilenceTimer:
         self._handle.cancel()
 
     def _fired(self) -> None:
-        left = self._limit if self._paused else self._since + self._limit - self._loop.time()
-        if left > 0:
+        now = self._loop.time()
+        left = self._limit if self._paused else self._since + self._limit - now
+        before, self._seen = self._seen, self._progress()
+        if self._paused or self._seen != before:
+            self._progressed = now
+        self.idle = left > 0 and now - self._progressed >= self._limit * _KEEP_ALIVES
+        if left > 0 and not self.idle:
             self._handle = self._loop.call_later(left, self._fired)
         else:
             self.expired = True

@@ -24,6 +24,7 @@ from zot.errors import (
 from zot.provider.retry import is_retried, retry_after
 
 BODY_KEPT = 4096
+_CODE_KEPT = 200
 
 _OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded")
 _OVERFLOW_WORDS = (
@@ -37,18 +38,14 @@ _OVERFLOW_WORDS = (
 )
 
 
-def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes, *, secret: str = "") -> ProviderError:
-    """The error of a response that is not 200; its text is ``<provider>: http <status>: <trimmed body>``.
-
-    ``secret`` is the key that was sent: a provider that echoes it does not get it into our text.
-    """
+def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+    """The error of a response that is not 200; its text is ``<provider>: http <status>: <trimmed body>``."""
     text = body[:BODY_KEPT].decode("utf-8", "replace").strip()
-    if len(secret) >= 8:
-        text = text.replace(secret, "***")
     code, message = error_details(text)
     shown = text or "(empty body)"
     if 300 <= status < 400:
-        shown = f"redirected to {headers.get('location', 'nowhere')}; set that address as the base url"
+        place = headers.get("location", "nowhere")[:BODY_KEPT]
+        shown = f"redirected to {place}; set that address as the base url"
     kind = _kind(status, code, message or text)
     return kind(
         f"{provider}: http {status}: {shown}",
@@ -85,7 +82,7 @@ def error_details(body: str) -> tuple[str, str]:
         return "", ""
     fields = cast("dict[str, Any]", error)
     code = next((fields[key] for key in ("code", "type") if isinstance(fields.get(key), str)), "")
-    return code, str(fields.get("message") or "")
+    return code[:_CODE_KEPT], str(fields.get("message") or "")
 
 
 def _kind(status: int, code: str, message: str) -> type[ProviderError]:
@@ -112,6 +109,7 @@ _BAD = frozenset({"invalid_request_error", "invalid_prompt", "not_found_error", 
 
 def stream_failure(provider: str, text: str, code: str) -> ProviderError:
     """The error of an answer that had begun; ``text`` is shown, ``code`` is the vendor's own name for the failure."""
+    text, code = text[:BODY_KEPT], code[:_CODE_KEPT]
     kind, retryable = _stream_kind(text, code)
     return kind(text, provider=provider, code=code, retryable=retryable)
 

@@ -13,6 +13,8 @@ from zot.errors import ProviderError
 
 WAITS_S = (0.25, 0.75)
 LONGEST_WAIT_S = 60.0
+_YEAR_S = 365 * 86400.0
+_LONGEST_DATE = 64  # characters; a longer one is none
 
 
 def is_retried(status: int) -> bool:
@@ -32,9 +34,8 @@ def next_wait(error: ProviderError, failed: int) -> float | None:
 def final(error: ProviderError) -> ProviderError:
     """The error as the caller sees it: names a pause that was too long to wait for."""
     if error.retryable and error.retry_after is not None and error.retry_after > LONGEST_WAIT_S:
-        error.args = (
-            f"{error} (asked to wait {error.retry_after:.0f} s, longer than {LONGEST_WAIT_S:.0f} s; try later)",
-        )
+        asked = f"{error.retry_after:.0f} s" if error.retry_after < _YEAR_S else "for years"
+        error.args = (f"{error} (asked to wait {asked}, longer than {LONGEST_WAIT_S:.0f} s; try later)",)
     return error
 
 
@@ -51,7 +52,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 def _number(text: str) -> float | None:
     try:
-        number = float(text)
+        number = float(text) if len(text) <= _LONGEST_DATE else float("nan")
     except ValueError:
         return None
     return max(number, 0.0) if isfinite(number) else None
@@ -60,7 +61,9 @@ def _number(text: str) -> float | None:
 def _until(date: str, now: float) -> float | None:
     from email.utils import parsedate_to_datetime  # a date is rare and the parser's import is not cheap
 
+    if len(date) > _LONGEST_DATE:
+        return None
     try:
         return max(parsedate_to_datetime(date).timestamp() - now, 0.0)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError, IndexError):  # what a stranger's date does to the library's parser
         return None

@@ -12,6 +12,7 @@ from zot.provider.dialects.dialect import Endpoint
 from zot.provider.failures import failure
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
+from zot.provider.secrets import redact
 
 _TIMEOUT_S = 15.0
 _BODY_LIMIT = 64 * 1024
@@ -40,11 +41,14 @@ async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, *, may_la
             try:
                 if response.status >= 300 and not (may_lack_list and response.status in _NO_LIST):
                     body = await response.read(_BODY_LIMIT)
-                    raise failure(provider.id, response.status, response.headers, body, secret=endpoint.api_key)
+                    raise failure(provider.id, response.status, response.headers, body)
             finally:
                 response.abort()
     except TimeoutError as error:
         raise TransportFailed(f"{provider.id}: no answer within {_TIMEOUT_S:g} s", provider=provider.id) from error
+    except ProviderError as error:
+        redact(error, endpoint)
+        raise
 
 
 def refusal(error: ProviderError) -> str:

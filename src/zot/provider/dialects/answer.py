@@ -76,14 +76,14 @@ class ReasoningPart:
         self.provider = answer.provider
         self.model = answer.model.id
         self.id = ""
-        self.encrypted = ""
+        self.encrypted: list[str] = []
         self.pieces: list[str] = []
 
     def block(self) -> Block | None:
-        summary = "".join(self.pieces)
-        if not (summary or self.encrypted or self.id):
+        summary, encrypted = "".join(self.pieces), "".join(self.encrypted)
+        if not (summary or encrypted or self.id):
             return None
-        return ReasoningBlock(self.id, summary, self.encrypted, self.kind, self.provider, self.model)
+        return ReasoningBlock(self.id, summary, encrypted, self.kind, self.provider, self.model)
 
 
 Part = TextPart | ToolPart | ReasoningPart
@@ -99,6 +99,10 @@ class Answer:
         self.parts: list[Part] = []
         self.usage = Usage()
         self.finished = False
+
+    @property
+    def progress(self) -> int:
+        return len(self.parts) + sum([len(part.pieces) for part in self.parts])
 
     def partial(self) -> Message:
         blocks = [block for part in self.parts if (block := part.block()) is not None]

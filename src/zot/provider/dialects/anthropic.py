@@ -346,7 +346,8 @@ class AnthropicDecoder(Answer):
             return [ToolArgs(part.id, delta.partial_json)]
         if isinstance(part, ReasoningPart):
             part.pieces.append(delta.thinking)
-            part.encrypted += delta.signature
+            if delta.signature:
+                part.encrypted.append(delta.signature)
         return []
 
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:
@@ -370,7 +371,7 @@ class AnthropicDecoder(Answer):
             case "thinking" | "redacted_thinking":
                 part = ReasoningPart(self, block.type)
                 part.pieces.append(block.thinking)
-                part.encrypted = block.signature or block.data
+                part.encrypted = [block.signature or block.data]
                 self._add(index, part)
             case _:
                 self._open.pop(index, None)

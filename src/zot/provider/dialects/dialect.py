@@ -70,6 +70,11 @@ class Decoder(Protocol):
         """Whether any content event was returned: after that nothing is retried."""
         ...
 
+    @property
+    def progress(self) -> int:
+        """Changes with every event that adds something to the answer, be it only to its reasoning."""
+        ...
+
     def partial(self) -> Message:
         """The message as assembled so far."""
         ...

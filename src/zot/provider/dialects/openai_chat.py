@@ -282,6 +282,8 @@ class OpenAIChatDecoder(Answer):
         self._turn = len(request.messages)
         self._text: TextPart | None = None
         self._calls: dict[int, _ChatTool] = {}
+        self._keys: dict[str, int] = {}  # under which key the call of an id was first seen
+        self._settled = True
         self._reasoning = ReasoningPart(self)
         self._finish = ""
 
@@ -328,6 +330,7 @@ class OpenAIChatDecoder(Answer):
     def _call(self, piece: _ToolCall, out: list[StreamEvent]) -> None:
         function = piece.function or _Function()
         call = self._called(piece, function)
+        self._settled = False
         call.id = call.id or piece.id or ""
         call.name = call.name or function.name or ""
         arguments = function.arguments or ""
@@ -347,6 +350,8 @@ class OpenAIChatDecoder(Answer):
         each piece: a piece opens a new call when it names a function under another id.
         """
         key = piece.index if piece.index is not None else self._last_key(piece)
+        if piece.id:
+            self._keys.setdefault(piece.id, key)
         known = self._calls.get(key)
         if known is not None and not (function.name and piece.id and known.id and piece.id != known.id):
             return known
@@ -356,7 +361,8 @@ class OpenAIChatDecoder(Answer):
         return call
 
     def _last_key(self, piece: _ToolCall) -> int:
-        return next((key for key, call in self._calls.items() if piece.id and call.id == piece.id), -1)
+        key = self._keys.get(piece.id or "", -1)
+        return key if key in self._calls and self._calls[key].id == piece.id else -1
 
     def _announce(self, call: _ChatTool, out: list[StreamEvent]) -> None:
         if call.announced:
@@ -368,8 +374,9 @@ class OpenAIChatDecoder(Answer):
 
     def _settle(self, out: list[StreamEvent]) -> None:
         """Every call is complete; one without an id gets one that a replay of the stream would give again."""
-        if _STOPS.get(self._finish, "end") not in ("end", "tool_use"):
+        if self._settled or _STOPS.get(self._finish, "end") not in ("end", "tool_use"):
             return
+        self._settled = True
         for number, call in enumerate(self.tools()):
             call.id = call.id or f"call_{self._turn}_{number}"
             if not isinstance(ToolCallBlock(call.id, call.name, call.arguments()).value, dict):
@@ -386,6 +393,10 @@ class OpenAIChatDecoder(Answer):
             text = f"{self.provider}: the answer was stopped by the provider's content filter"
             return out + self.fail(text, "content_filter")
         return out + self.finish("tool_use" if stop == "end" and self.tools() else stop)
+
+    @property
+    def progress(self) -> int:
+        return super().progress + len(self._reasoning.pieces)
 
     def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
         """Reasoning stands last in the message, whenever it was streamed."""

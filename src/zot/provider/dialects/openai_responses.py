@@ -320,7 +320,7 @@ class OpenAIResponsesDecoder(Answer):
                 self.has_content = True
             case "reasoning":
                 part = ReasoningPart(self)
-                part.id, part.encrypted = item.id or "", item.encrypted_content or ""
+                part.id, part.encrypted = item.id or "", [item.encrypted_content or ""]
             case _:
                 return []
         self._open[index] = part
@@ -340,7 +340,7 @@ class OpenAIResponsesDecoder(Answer):
                 return out + self.end_tool(part)
             case ReasoningPart():
                 part.id = part.id or item.id or ""
-                part.encrypted = item.encrypted_content or part.encrypted
+                part.encrypted = [item.encrypted_content] if item.encrypted_content else part.encrypted
                 if not part.pieces:
                     part.pieces.append("\n\n".join(s.text or "" for s in item.summary or ()))
             case _:

@@ -19,6 +19,7 @@ from zot.provider.http.route import Proxy, Route, Url
 
 _HIGH_WATER = 1024 * 1024  # stop reading the socket while this much waits unread
 _HAPPY_EYEBALLS_S = 0.25
+_MOST_INTERIM = 100  # responses (100, 103) before the one that counts
 
 
 class Connection(asyncio.Protocol):
@@ -83,15 +84,19 @@ class Connection(asyncio.Protocol):
     async def receive_head(self) -> tuple[Head, bytes]:
         """The next final response head and the bytes behind it; NeverAnswered when not a byte came."""
         data = b""
+        searched = interim = 0
         while True:
-            while (split := split_head(data)) is not None:
+            while (split := split_head(data, searched)) is not None:
                 head, data = split
+                searched, interim = 0, interim + 1
                 if head.status == 101:
                     raise TransportFailed("protocol error: the server switched protocols", retryable=False)
                 if head.status >= 200:
                     return head, data
-            more = await self._receive_answer(started=bool(data))
-            data += more
+                if interim > _MOST_INTERIM:
+                    raise TransportFailed("protocol error: interim responses without an end", retryable=False)
+            searched = len(data)
+            data += await self._receive_answer(started=bool(data))
 
     async def _receive_answer(self, *, started: bool) -> bytes:
         try:

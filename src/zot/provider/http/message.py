@@ -17,6 +17,9 @@ from zot.provider.http.route import Proxy, Url, basic_auth
 
 MAX_HEAD_BYTES = 64 * 1024
 _MAX_CHUNK_LINE = 16 * 1024
+_SHORT_CHUNK_LINE = 16  # those of a stream are few and alike; each is read once
+_MAX_REASON = 200
+_MAX_SIZE_DIGITS = 15  # of a body or a chunk
 _TOKEN = "!#$%&'*+.^_`|~-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -85,9 +88,9 @@ def _line(name: str, value: str) -> str:
     return f"{name}: {value.strip(' ')}"
 
 
-def split_head(data: bytes) -> tuple[Head, bytes] | None:
-    """A whole response head and what follows it; None while bytes are missing."""
-    end = data.find(b"\r\n\r\n")
+def split_head(data: bytes, searched: int = 0) -> tuple[Head, bytes] | None:
+    """A whole response head and what follows it; None while bytes are missing. ``searched`` of them held no end."""
+    end = data.find(b"\r\n\r\n", max(searched - 3, 0))
     if end < 0 and len(data) <= MAX_HEAD_BYTES:
         return None
     if not 0 <= end <= MAX_HEAD_BYTES:
@@ -101,14 +104,14 @@ def _parse_head(block: bytes) -> Head:
     code, _, reason = rest.partition(b" ")
     if not version.startswith(b"HTTP/1.") or len(code) != 3 or not code.isdigit():
         raise TransportFailed(f"protocol error: not an HTTP/1.1 answer: {first[:60]!r}", retryable=True)
-    headers: dict[str, str] = {}
+    headers: dict[str, list[str]] = {}
     for line in lines:
         name, found, value = line.decode("latin-1").partition(":")
         if not found or not _is_token(name):
             raise TransportFailed(f"protocol error: not a header line: {line[:60]!r}", retryable=True)
-        name, value = name.lower(), value.strip()
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return Head(version, int(code), reason.decode("latin-1").strip(), headers)
+        headers.setdefault(name.lower(), []).append(value.strip())
+    joined = {name: ", ".join(values) for name, values in headers.items()}
+    return Head(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined)
 
 
 def body_of(head: Head) -> Body:
@@ -116,15 +119,18 @@ def body_of(head: Head) -> Body:
     if head.status in (204, 304):
         return SizedBody(0)
     if "transfer-encoding" in head.headers:
-        coding = head.headers["transfer-encoding"].lower()
-        if coding != "chunked":
-            raise TransportFailed(f"protocol error: unsupported transfer-encoding {coding!r}", retryable=False)
+        coding = head.headers["transfer-encoding"]
+        if coding.lower() != "chunked":
+            text = f"protocol error: unsupported transfer-encoding {coding[:60]!r}"
+            raise TransportFailed(text, retryable=False)
         return ChunkedBody()
     if "content-length" in head.headers:
         sizes = {size.strip() for size in head.headers["content-length"].split(",")}
         size = sizes.pop()
         if sizes or not (size.isascii() and size.isdecimal()):
             raise TransportFailed("protocol error: contradictory content-length", retryable=True)
+        if len(size) > _MAX_SIZE_DIGITS:
+            raise TransportFailed(f"protocol error: a content-length of {len(size)} digits", retryable=False)
         return SizedBody(int(size))
     return UnboundedBody()
 
@@ -141,7 +147,7 @@ class Body(Protocol):
 
 
 class ChunkedBody:
-    """``transfer-encoding: chunked``; extensions and trailers are skipped."""
+    """``transfer-encoding: chunked``; extensions and trailers are skipped, trailers up to the size of a head."""
 
     def __init__(self) -> None:
         self.done = False
@@ -149,6 +155,7 @@ class ChunkedBody:
         self._left = 0  # payload bytes still missing of the current chunk
         self._in_chunk = False
         self._in_trailer = False
+        self._trailer_bytes = 0
         self._tail = b""  # an unfinished line, or the line end of a chunk
 
     def feed(self, data: bytes) -> bytes:
@@ -160,7 +167,8 @@ class ChunkedBody:
             line_end = data.find(b"\r\n", at)
             if line_end < 0:
                 break
-            size = _chunk_size(data[at:line_end])
+            short = line_end - at <= _SHORT_CHUNK_LINE
+            size = _short_chunk_size(data[at:line_end]) if short else _chunk_size(data[at:line_end])
             start = line_end + 2
             at = start + size
             if size and data[at : at + 2] == b"\r\n":  # the whole chunk is here
@@ -195,11 +203,15 @@ class ChunkedBody:
         return at
 
     def _skip_trailer(self, data: bytes, at: int) -> int:
+        start = at
         while (line_end := data.find(b"\r\n", at)) >= 0:
             empty, at = line_end == at, line_end + 2
             if empty:
                 self.done = True
                 break
+        self._trailer_bytes += at - start
+        if self._trailer_bytes > MAX_HEAD_BYTES:
+            raise TransportFailed(f"protocol error: trailers over {MAX_HEAD_BYTES // 1024} KiB", retryable=True)
         return at
 
     def _keep(self, rest: bytes) -> None:
@@ -250,9 +262,11 @@ def cut_off() -> TransportFailed:
     return TransportFailed("the connection closed before the answer was complete (unexpected eof)", retryable=True)
 
 
-@lru_cache(1024)
 def _chunk_size(line: bytes) -> int:
     digits = line.partition(b";")[0].strip(b" \t")
-    if not digits or len(digits) > 15 or digits.strip(b"0123456789abcdefABCDEF"):
+    if not digits or len(digits) > _MAX_SIZE_DIGITS or digits.strip(b"0123456789abcdefABCDEF"):
         raise TransportFailed(f"protocol error: not a chunk size: {line[:40]!r}", retryable=True)
     return int(digits, 16)
+
+
+_short_chunk_size = lru_cache(1024)(_chunk_size)

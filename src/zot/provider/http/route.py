@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_PORT_DIGITS = 5
+_LONGEST_SHOWN = 300
 
 
 class Url(msgspec.Struct, frozen=True):
@@ -87,23 +89,35 @@ def _host_and_port(place: str, text: str) -> tuple[str, int]:
     else:
         host, _, port = place.partition(":")
     if not host.isascii():
-        host = host.encode("idna").decode("ascii")
-    if not host or any(c <= " " or c in "\x7f/\\@" for c in host) or (port and not port.isdecimal()):
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            host = ""
+    if not _is_host(host) or (port and not (port.isascii() and port.isdecimal())):
         raise BadRequest(f"not a usable address: {redacted(text)!r}")
-    number = int(port or 0)
-    if number > 65535:
-        raise BadRequest(f"port {number} does not exist: {redacted(text)!r}")
+    number = int(port[-_PORT_DIGITS:] or 0)
+    if number > 65535 or port[:-_PORT_DIGITS].strip("0"):
+        raise BadRequest(f"port {port[:12]} does not exist: {redacted(text)!r}")
     return host.lower(), number
 
 
+def _is_host(host: str) -> bool:
+    """Whether it can be looked up at all: the resolver has words of its own for an empty or too long part of a name."""
+    if not host or any(c <= " " or c in "\x7f/\\@" for c in host):
+        return False
+    return ":" in host or (len(host) <= 253 and all(0 < len(part) <= 63 for part in host.removesuffix(".").split(".")))
+
+
 def redacted(text: str) -> str:
-    """The address with a password replaced: fit to show."""
+    """The address with a password replaced, and not at any length: fit to show."""
     scheme, found, rest = text.partition("://")
     if not found:
         scheme, rest = "", text
-    authority, slash, path = rest.partition("/")
-    userinfo, at, place = authority.rpartition("@")
-    return f"{scheme}{found}{'***' if userinfo else ''}{at}{place}{slash}{path}"
+    userinfo, at, place = rest.rpartition("@")
+    if at and ":" not in userinfo and "/" in userinfo:  # an @ of the path
+        userinfo, at, place = "", "", rest
+    shown = f"{scheme}{found}{'***' if userinfo else ''}{at}{place}"
+    return shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "…"
 
 
 def basic_auth(userinfo: str) -> str:

@@ -11,6 +11,9 @@ import msgspec
 from zot.errors import TransportFailed
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
+MAX_STREAM_BYTES = 256 * 1024 * 1024
+MAX_EVENT_LINES = 100_000  # empty ones have no bytes, but no end either
+_LONGEST_NAME = 100  # of an event; longer ones are not worth remembering
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -24,40 +27,45 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 class SseParser:
     """Feed it bytes, get the events they complete. ``close`` gives what the end of input completes.
 
-    An event, or an unfinished line, larger than ``limit`` raises TransportFailed.
+    An event, or an unfinished line, larger than ``limit`` raises TransportFailed. So do an event of countless lines and
+    a stream that does not end.
     """
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
-        self._line: list[bytes] = []  # pieces of the line that has not ended yet
+        self._line = bytearray()  # the line that has not ended yet
         self._data: list[bytes] = []  # data lines of the event that has not ended yet
         self._event = b""
-        self._held = 0  # bytes in _line and _data
+        self._held = 0  # what is in _data
         self._names: dict[bytes, str] = {}
         self._after_cr = False
         self._at_start = True
+        self._total = 0
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
+        self._total += len(chunk)
+        if self._total > MAX_STREAM_BYTES:
+            text = f"protocol error: the stream is larger than {MAX_STREAM_BYTES // 2**20} MiB"
+            raise TransportFailed(text, retryable=False)
         chunk = self._normalised(chunk)
         end = chunk.rfind(b"\n") + 1
         if not end:
-            self._hold(self._line, chunk)
+            self._begin_line(chunk)
             return []
         lines = chunk[:end]
         if self._line:
-            self._held -= sum(map(len, self._line))
-            lines = b"".join(self._line) + lines
-            self._line = []
+            lines = bytes(self._line) + lines
+            self._line.clear()
         events = self._parse(lines)
         if end < len(chunk):
-            self._hold(self._line, chunk[end:])
+            self._begin_line(chunk[end:])
         return events
 
     def close(self) -> list[SseEvent]:
         """End of input: an event without its blank line is delivered too."""
         events: list[SseEvent] = []
-        self._read_line(b"".join(self._line), events)
-        self._line = []
+        self._read_line(bytes(self._line), events)
+        self._line.clear()
         self._emit(events)
         return events
 
@@ -74,10 +82,10 @@ class SseParser:
         return chunk
 
     def _without_bom(self, chunk: bytes) -> bytes:
-        head = b"".join(self._line) + chunk
-        self._line, self._held = [], 0
+        head = bytes(self._line) + chunk
+        self._line.clear()
         if len(head) < len(_BOM) and _BOM.startswith(head):
-            self._hold(self._line, head)
+            self._begin_line(head)
             return b""
         self._at_start = False
         return head.removeprefix(_BOM)
@@ -116,7 +124,9 @@ class SseParser:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
-            self._hold(self._data, value)
+            self._data.append(value)
+            self._held += len(value)
+            self._check(self._held)
         elif field == b"event":
             self._event = value
 
@@ -124,13 +134,17 @@ class SseParser:
         data = b"\n".join(self._data)
         if data or self._event:
             events.append(SseEvent(self._named(self._event), data))
-        self._held -= sum(map(len, self._data))
-        self._data, self._event = [], b""
+        self._data, self._event, self._held = [], b"", 0
 
-    def _hold(self, pieces: list[bytes], piece: bytes) -> None:
-        pieces.append(piece)
-        self._held += len(piece)
-        if self._held > self._limit:
+    def _begin_line(self, piece: bytes) -> None:
+        self._line += piece
+        self._check(self._held + len(self._line))
+
+    def _check(self, size: int) -> None:
+        if len(self._data) > MAX_EVENT_LINES:
+            text = f"protocol error: a stream event has more than {MAX_EVENT_LINES:,} lines"
+            raise TransportFailed(text, retryable=False)
+        if size > self._limit:
             raise TransportFailed(f"protocol error: a stream event is larger than {self._limit} bytes", retryable=False)
 
     def _named(self, field: bytes) -> str:
@@ -138,6 +152,6 @@ class SseParser:
         name = self._names.get(field)
         if name is None:
             name = field.decode("utf-8", "replace")
-            if len(self._names) < 256:
+            if len(self._names) < 256 and len(field) <= _LONGEST_NAME:
                 self._names[field] = name
         return name

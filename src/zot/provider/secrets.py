@@ -1,0 +1,69 @@
+"""What was sent to prove who asks must not come back: a server may echo it in any page, redirect or error, and errors
+are shown, logged and stored in sessions.
+
+Every error of a request passes ``redact`` before anybody sees it. Loaded with the first error, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from zot.errors import BadRequest, ProviderError
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.route import basic_auth, parse_url
+
+_SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie", "password")
+_SHORTEST = 8  # a shorter one is a placeholder, or not worth a mutilated message
+_TELLING = 12  # so many characters of a secret in a row are a piece of it
+
+
+def redact(error: ProviderError, endpoint: Endpoint) -> ProviderError:
+    """The same error, and those it came from, without what the endpoint's requests are signed with."""
+    secrets = secrets_of(endpoint)
+    link: BaseException | None = error
+    while link is not None:
+        link.args = tuple(without(arg, secrets) if isinstance(arg, str) else arg for arg in link.args)
+        if isinstance(link, ProviderError):
+            link.body, link.code = without(link.body, secrets), without(link.code, secrets)
+        link = link.__cause__ or link.__context__
+    return error
+
+
+def secrets_of(endpoint: Endpoint) -> frozenset[str]:
+    """In each spelling a server may send back: as it was sent, as part of an address, inside JSON."""
+    sent = [endpoint.api_key]
+    for name, value in endpoint.headers.items():
+        if any(word in name.lower() for word in _SECRET_HEADERS):
+            sent += [value.strip(), value.strip().rpartition(" ")[2]]  # `Bearer …`
+    if userinfo := _userinfo(endpoint.base_url):
+        sent += [unquote(userinfo.partition(":")[2]), basic_auth(userinfo).removeprefix("Basic ")]
+    found = {secret for secret in sent if len(secret) >= _SHORTEST}
+    encoded = {msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1] for secret in found}
+    return frozenset(found | encoded | {quote(secret, safe="", errors="replace") for secret in found})
+
+
+def _userinfo(base_url: str) -> str:
+    try:
+        return parse_url(base_url).userinfo
+    except BadRequest:
+        return ""
+
+
+def without(text: str, secrets: Collection[str]) -> str:
+    """The text with every secret replaced, and every long piece of one: what was cut may end in such a piece."""
+    for secret in secrets:
+        size = min(len(secret), _TELLING)
+        telling = {secret[i : i + size] for i in range(len(secret) - size + 1)}
+        kept: list[str] = []
+        at = 0
+        while at < len(text):
+            end = at
+            while text[end : end + size] in telling:
+                end += 1
+            kept.append("***" if end > at else text[at])
+            at = end + size - 1 if end > at else at + 1
+        text = "".join(kept)
+    return text
