@@ -19,14 +19,13 @@ from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.provider.http.sse import SseParser
 from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
 
+_EMPTY = 2  # bytes of an event that says nothing: `{}`
+_KEEP_ALIVES = 12  # times the silence a server may fill with nothing but signs of life
+
 
 def connect(endpoint: Endpoint, api: str, pool: HttpPool | None = None) -> HttpClient:
     """A client for an endpoint that speaks this dialect; of the dialects only that one is imported."""
     return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool)
-
-
-_EMPTY = 2  # bytes of an event that says nothing: `{}`
-_KEEP_ALIVES = 12  # times the silence a server may fill with nothing but signs of life
 
 
 class HttpClient:

@@ -349,6 +349,40 @@ async def test_bytes_without_events_are_silence_too(pool: HttpPool) -> None:
     assert str(finished(events).error) == "fake: no event for 0.2 s (timeout)"
 
 
+@pytest.mark.parametrize("event", [b"data: {}\n\n", b"event: x\n\n", b"data: []\n\n", b"event: ping\ndata: {}\n\n"])
+async def test_empty_events_are_silence_too(pool: HttpPool, event: bytes) -> None:
+    """The attack: a server that sends events without content, so that a run hangs for good."""
+    raw = Raw(200, {"content-type": "text/event-stream"}, [event] * 200)
+    events, _ = await outcome([Slow(raw, 0.01)], pool, silence_s=0.2)
+    assert str(finished(events).error) == "fake: no event for 0.2 s (timeout)"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path", "event"),
+    [
+        (AnthropicDialect(), "", '{"type":"ping"}'),
+        (AnthropicDialect(), "", '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}'),
+        (AnthropicDialect(), "", '{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta"}}'),
+        (OpenAIChatDialect(), "", '{"choices":[{"delta":{"content":""}}]}'),
+        (OpenAIResponsesDialect(), "/codex/responses", '{"type":"response.in_progress"}'),
+    ],
+    ids=["pings", "empty text", "empty thoughts", "chat", "responses"],
+)
+async def test_signs_of_life_are_not_an_answer(pool: HttpPool, dialect: Dialect, path: str, event: str) -> None:
+    """The attack: events that are well formed and add nothing, for ever."""
+    raw = Raw(200, {"content-type": "text/event-stream"}, [f"data: {event}\n\n".encode()] * 4000)
+    with FakeModelServer([Slow(raw, 0.005)]) as server:
+        events = await events_of(client(server.url + path, pool, dialect, silence_s=0.1))
+    assert str(finished(events).error) == "fake: nothing but signs of life for 1.2 s (timeout)"
+
+
+async def test_an_event_of_endless_lines_ends_the_call(pool: HttpPool) -> None:
+    """The attack: `data:` lines without bytes and without an end, which no limit of bytes stops."""
+    raw = Raw(200, {"content-type": "text/event-stream"}, [b"data:\n" * 10_000] * 50)
+    events, _ = await outcome([raw], pool)
+    assert "more than 100,000 lines" in str(finished(events).error)
+
+
 async def test_a_steady_stream_longer_than_the_limit_is_not_silence(pool: HttpPool) -> None:
     events, _ = await outcome([Slow(Say(deltas=("x",) * 30), 0.02)], pool, silence_s=0.4)
     assert finished(events).stop == "end"

@@ -69,5 +69,27 @@ def test_retry_after_reads_an_http_date() -> None:
     assert retry_after({"retry-after": formatdate(NOW - 30, usegmt=True)}, NOW) == 0
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Wed, 21 Oct 100000000000000000000 07:28:00 GMT",
+        "Wed, 21 Oct 2015 99:99:99 GMT",
+        "Wed, 21 Oct 2015 07:28:00 +99999999999999999999",
+        "9" * 5000,
+        "Wed, 99 Foo 2015",
+        "," * 60,
+        "\x00\udcff",
+    ],
+)
+def test_a_date_no_calendar_holds_is_no_date(date: str) -> None:
+    """The attack: a date the library's parser has words of its own for."""
+    assert retry_after({"retry-after": date}, NOW) is None
+
+
+def test_a_wait_of_ages_is_told_in_few_words() -> None:
+    error = RateLimited("busy", retryable=True, retry_after=1e300)
+    assert "asked to wait for years, longer than 60 s" in str(final(error))
+
+
 def test_retry_after_in_milliseconds_is_more_precise() -> None:
     assert retry_after({"retry-after": "2", "retry-after-ms": "1500"}, NOW) == 1.5

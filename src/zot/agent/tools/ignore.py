@@ -278,6 +278,10 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
     if end < 0:
         return re.escape("["), at + 1
     inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", pattern[start:end])
+    try:
+        re.compile(f"[{inside}]")
+    except re.error as error:
+        raise re.error(f"in {pattern[at : end + 1]} a range ends before it begins") from error
     return f"(?!/)[{'^' if negated else ''}{inside}]", end + 1
 
 

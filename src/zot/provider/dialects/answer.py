@@ -102,7 +102,7 @@ class Answer:
 
     @property
     def progress(self) -> int:
-        return len(self.parts) + sum([len(part.pieces) for part in self.parts])
+        return len(self.parts) + sum([len(piece) for part in self.parts for piece in part.pieces])
 
     def partial(self) -> Message:
         blocks = [block for part in self.parts if (block := part.block()) is not None]

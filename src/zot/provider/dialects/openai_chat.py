@@ -396,7 +396,7 @@ class OpenAIChatDecoder(Answer):
 
     @property
     def progress(self) -> int:
-        return super().progress + len(self._reasoning.pieces)
+        return super().progress + sum(map(len, self._reasoning.pieces))
 
     def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
         """Reasoning stands last in the message, whenever it was streamed."""

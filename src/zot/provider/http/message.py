@@ -40,6 +40,9 @@ class Head(msgspec.Struct, frozen=True):
 
     @property
     def keeps_alive(self) -> bool:
+        """A head with two answers to where the body ends is the last one on its connection."""
+        if "transfer-encoding" in self.headers and "content-length" in self.headers:
+            return False
         connection = self.headers.get("connection", "").lower()
         return "keep-alive" in connection if self.version == b"HTTP/1.0" else "close" not in connection
 

@@ -67,6 +67,8 @@ def parse_url(text: str) -> Url:
     """Raises BadRequest, naming the address without its password."""
     scheme, found, rest = text.partition("://")
     scheme = scheme.lower()
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise BadRequest(f"the address {redacted(text)!r} holds bytes that are no text: write it in UTF-8")
     if not found or scheme not in _DEFAULT_PORTS:
         raise BadRequest(f"not an http or https address: {redacted(text)!r}")
     end = min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))
@@ -84,8 +86,8 @@ def parse_url(text: str) -> Url:
 
 def _host_and_port(place: str, text: str) -> tuple[str, int]:
     if place.startswith("["):
-        host, _, port = place[1:].partition("]")
-        port = port.removeprefix(":")
+        host, closed, port = place[1:].partition("]")
+        host, port = host if closed else "", port.removeprefix(":")
     else:
         host, _, port = place.partition(":")
     if not host.isascii():

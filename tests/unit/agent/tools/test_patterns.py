@@ -49,6 +49,12 @@ def test_a_pattern_beyond_all_measure_is_refused(pattern: str) -> None:
         re.compile(regex_of(pattern))
 
 
+@pytest.mark.parametrize("pattern", ["[z-a]", "x/[!9-0]*", "{a,[b-a]}"])
+def test_a_range_turned_round_is_told_in_our_words(pattern: str) -> None:
+    with pytest.raises(re.error, match=r"^in \[.*\] a range ends before it begins$"):
+        regex_of(pattern)
+
+
 def test_braces_stand_for_their_alternatives() -> None:
     assert all(matches("{a,b/{c,d}}/*.{py,pyi}", path) for path in ("a/x.py", "b/c/x.pyi", "b/d/.py"))
     assert not matches("{a,b}", "ab") and matches("{a", "{a") and matches("[{]a,b}", "{a,b}")

@@ -82,6 +82,18 @@ async def test_a_header_name_must_be_a_token(pool: HttpPool, name: str) -> None:
         "http://a/x y",
         "http://a/\r\n",
         "http://a b/",
+        "http://a..b/",
+        "http://" + "a" * 64 + ".example/",
+        "http://" + "a." * 127 + "example/",
+        "http://.example/",
+        "http://\udcff/",
+        "http://xn--\u00e4.\u3002/",
+        "http://" + "\u00e4" * 64 + "/",
+        "http://a:\u0661\u0662/",
+        "http://a:" + "9" * 5000 + "/",
+        "http://[::1/",
+        "http://a/\udcff",
+        "http://me:\udcff@a/",
     ],
 )
 async def test_an_address_that_is_none_is_refused(pool: HttpPool, url: str) -> None:
@@ -173,6 +185,11 @@ async def test_a_body_cut_short_is_a_retryable_fault_not_an_end(pool: HttpPool, 
         OK + b"transfer-encoding: chunked\r\n\r\n" + b"0" * 20_000,
         OK + b"x: " + b"y" * 70_000 + b"\r\n\r\n",
         OK + b"x: " + b"y" * 140_000,
+        OK + b"content-length: " + b"9" * 5000 + b"\r\n\r\n",
+        OK + b"content-length: " + b"9" * 16 + b"\r\n\r\n",
+        OK + b"transfer-encoding: chunked\r\n\r\n" + b"f" * 5000 + b"\r\n",
+        OK + b"transfer-encoding: chunked\r\n\r\n0\r\n" + b"a: b\r\n" * 20_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 200 + OK + b"content-length: 0\r\n\r\n",
     ],
 )
 async def test_what_is_not_http_is_a_protocol_error(pool: HttpPool, answer: bytes) -> None:
@@ -217,6 +234,16 @@ async def test_a_connection_the_server_will_close_is_not_kept(pool: HttpPool, an
     async with FakeHttpServer([answer, SHORT]) as server:
         for _ in range(2):
             await (await pool.dispatch(post(server.url))).read(10)
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("length", [b"2", b"12", b"0"])
+async def test_a_body_with_two_ends_is_the_last_on_its_connection(pool: HttpPool, length: bytes) -> None:
+    """The attack: chunks and a length that disagree, so that the rest is taken for the next answer."""
+    smuggled = OK + b"content-length: " + length + b"\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+    async with FakeHttpServer([smuggled, SHORT]) as server:
+        for _ in range(2):
+            assert await (await pool.dispatch(post(server.url))).read(10) == b"ok"
         assert server.connections == 2
 
 

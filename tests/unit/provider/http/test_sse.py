@@ -103,6 +103,30 @@ def test_an_endless_event_of_short_lines_is_a_protocol_error() -> None:
             parser.feed(b"data: xxxxxxxxx\n")
 
 
+@pytest.mark.parametrize("line", [b"data:\n", b"data\n", b"data: \r\n"])
+def test_an_event_of_endless_empty_lines_is_a_protocol_error(line: bytes) -> None:
+    """The attack: lines without bytes never reach a limit of bytes."""
+    parser = SseParser()
+    with pytest.raises(TransportFailed, match="more than 100,000 lines"):
+        for _ in range(200):
+            parser.feed(line * 1000)
+
+
+def test_a_stream_without_an_end_is_a_protocol_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zot.provider.http.sse.MAX_STREAM_BYTES", 10_000)
+    parser = SseParser()
+    with pytest.raises(TransportFailed, match="the stream is larger than"):
+        for _ in range(2000):
+            parser.feed(b": comment\n\n")
+
+
+def test_a_line_that_comes_byte_by_byte_costs_its_length_once() -> None:
+    parser = SseParser()
+    for _ in range(200_000):
+        parser.feed(b"x")
+    assert parser.feed(b"\ndata: 1\n\n") == [SseEvent("", b"1")]
+
+
 def test_many_events_do_not_add_up_to_the_limit() -> None:
     parser = SseParser(limit=100)
     assert (
