@@ -7,6 +7,7 @@ Every error of a request passes ``redact`` before anybody sees it. Loaded with t
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import groupby
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -53,17 +54,16 @@ def _userinfo(base_url: str) -> str:
 
 
 def without(text: str, secrets: Collection[str]) -> str:
-    """The text with every secret replaced, and every long piece of one: what was cut may end in such a piece."""
+    """The text with every secret replaced, and every long piece of one: what was cut may end in such a piece.
+
+    All of them are looked for in the text as it came: a piece of one may be a piece of another.
+    """
+    hidden = bytearray(len(text))
     for secret in secrets:
         size = min(len(secret), _TELLING)
         telling = {secret[i : i + size] for i in range(len(secret) - size + 1)}
-        kept: list[str] = []
-        at = 0
-        while at < len(text):
-            end = at
-            while text[end : end + size] in telling:
-                end += 1
-            kept.append("***" if end > at else text[at])
-            at = end + size - 1 if end > at else at + 1
-        text = "".join(kept)
-    return text
+        for at in range(len(text) - size + 1):
+            if text[at : at + size] in telling:
+                hidden[at : at + size] = b"\1" * size
+    runs = groupby(range(len(text)), hidden.__getitem__)
+    return "".join("***" if hide else "".join(text[at] for at in places) for hide, places in runs)
