@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from zot.agent.cli.help import sections
+from zot.agent.cli.verbs import VERBS
 from zot.agent.modes.interactive.commands.registry import COMMANDS, Command
 from zot.agent.settings import Values
 
 _COMMAND_LINE = """\
 # Command line
 
-<!-- Generated from src/zot/agent/cli/flags.py by `make generate`; do not edit. -->
+<!-- Generated from src/zot/agent/cli/flags.py and verbs.py by `make generate`; do not edit. -->
 
 Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument
 whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.
@@ -59,11 +60,16 @@ _WHEN_BUSY = {
 
 
 def command_line() -> str:
-    """``docs/reference/command-line.md``: what ``--help`` shows."""
+    """``docs/reference/command-line.md``: what ``--help`` shows, of zot and of each verb."""
     lines: list[str] = []
     for title, rows in sections():
         lines += ["", f"## {title}", "", "| | |", "|---|---|"]
         lines += [f"| `{label.replace('|', chr(92) + '|')}` | {text} |" for label, text in rows]
+    for verb in VERBS:
+        lines += ["", f"## zot {verb.path}", "", f"`{verb.usage}`", "", f"{verb.about[0].upper()}{verb.about[1:]}."]
+        lines += ["", "| | |", "|---|---|"] if verb.switches else []
+        lines += [f"| `{switch.label}` | {switch.about} |" for switch in verb.switches]
+        lines += ["", verb.more] if verb.more else []
     return _COMMAND_LINE + "\n".join(lines) + "\n"
 
 

@@ -35,7 +35,7 @@ def pages() -> list[Page]:
 
 def run(argv: list[str]) -> int:
     """Print the index, or the page of the topic; an unknown topic is an error naming them all."""
-    if not argv or argv[0] in ("-h", "--help"):
+    if not argv:
         return _show(index_path())
     topic = " ".join(argv).lower()
     found = next((page for page in pages() if topic in (page.topic, page.file)), None)

@@ -27,9 +27,6 @@ from zot.system.files import find_program, user_home, zot_home
 
 
 def run(argv: list[str]) -> int:
-    if argv in (["-h"], ["--help"]):
-        show("zot doctor: check this installation and say what is wrong")
-        return 0
     if argv:
         raise UsageError(f'zot doctor takes no arguments, got "{argv[0]}"')
     found = report(zot_home(), Path.cwd())

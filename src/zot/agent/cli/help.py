@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from zot.agent.cli.flags import EXT, FLAGS, MODES, Flag
+from zot.agent.cli.verbs import below
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than the page
 if TYPE_CHECKING:
@@ -14,13 +15,6 @@ USAGE = (
     ("zot", "talk to the agent in this terminal"),
     ('zot -p "PROMPT"', "answer once and exit; also: echo PROMPT | zot"),
     ('zot --json "PROMPT"', "the same, every event as a JSON line"),
-)
-
-VERBS = (
-    ("zot sessions", "list, export, import, fork and prune sessions"),
-    ("zot docs [TOPIC]", "read the documentation offline"),
-    ("zot doctor", "check this installation and say what is wrong"),
-    ("zot update [--check]", "whether there is a newer zot and how to install it (asks only a feed you configured)"),
 )
 
 EXTENSIONS = (
@@ -66,7 +60,11 @@ def sections() -> list[tuple[str, list[tuple[str, str]]]]:
     for flag in FLAGS:
         rows = sections.setdefault(flag.section, list(above.get(flag.section, ())))
         rows.append((_label(flag), flag.help))
-    return [*sections.items(), ("Also", list(VERBS))]
+    return [*sections.items(), ("Verbs, each with a page of its own (zot VERB --help)", _verbs())]
+
+
+def _verbs() -> list[tuple[str, str]]:
+    return [(verb.usage, verb.about) for verb in below("")]
 
 
 def _label(flag: Flag) -> str:

@@ -58,12 +58,24 @@ def run(argv: list[str]) -> int:
 def _dispatch(argv: list[str]) -> int:
     word = argv[0] if argv else ""
     if word in VERBS:
-        return _verb(word, argv[1:])
+        return 0 if _helped(argv) else _verb(word, argv[1:])
     if word in RESERVED:
         raise ZotError(f"`zot {word}` is not available in this version")
     if word == "rpc":
-        argv = ["--rpc", *argv[1:]]
+        flags = parse(["--rpc", *argv[1:]])
+        return 0 if flags.help and _helped(argv) else _flags(flags)
     return _flags(parse(argv))
+
+
+def _helped(argv: list[str]) -> bool:
+    """Whether a page was asked for, and shown."""
+    if argv[0] != "rpc" and not {"-h", "--help", "help"} & set(argv):
+        return False  # the table is for those who ask
+    from zot.agent.cli.verb_help import page_asked_for
+
+    text = page_asked_for(argv)
+    sys.stdout.write(text)
+    return bool(text)
 
 
 def _verb(word: str, argv: list[str]) -> int:

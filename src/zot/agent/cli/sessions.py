@@ -6,7 +6,6 @@ Results go to stdout, questions and warnings to stderr; an expected failure is o
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from zot import __version__
 from zot.agent.cli.lines import ask, show, show_path, show_spelled, tell
 from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.agent.cli.verbs import options
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary
 from zot.errors import SessionError, UsageError, ZotError
@@ -23,23 +23,6 @@ from zot.system.files import zot_home
 if TYPE_CHECKING:
     from zot.core.session.prune import Group
 
-USAGE = """\
-Usage: zot sessions [command] [options]
-
-  list [--all]                  sessions of this directory (--all: of every one), newest first; the default
-  path [SESSION]                the session's file
-  rename SESSION TITLE          give it a title
-  tree                          which was forked from which
-  fork [SESSION] [--at N]       a new session with its first N messages (default: all of them)
-  export [SESSION] [DEST]       write a .zotsession file (default: ~/Downloads); --scrub replaces paths
-  import FILE                   bring a .zotsession file into this directory
-  prune [--older-than AGE] [--cwd PATH] [--dry-run] [--all] [--yes]
-                                delete sessions of directories that are gone, or by age (30d, 6mo) and directory
-
-SESSION is a number from the list, the beginning of an id, or a path; without it, the newest session is used.
---cwd PATH looks at another directory's sessions.
-"""
-
 _MIN_PREFIX = 4
 _LABEL_MAX = 60
 
@@ -47,13 +30,11 @@ _LABEL_MAX = 60
 def run(argv: list[str]) -> int:
     """The exit status of ``zot sessions ARGV``."""
     verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
-    if "-h" in argv or "--help" in argv or verb == "help":
-        sys.stdout.write(USAGE)
-        return 0
     try:
         return _dispatch(verb, rest)
     except UsageError as error:
-        tell(f"zot: {error}; see `zot sessions --help`")
+        known = f" {verb}" if verb in _VERBS else ""
+        tell(f"zot: {error}; see `zot sessions{known} --help`")
     except ZotError as error:
         tell(f"zot: {error}")
     return 1
@@ -76,8 +57,8 @@ def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[s
 def _dispatch(verb: str, argv: list[str]) -> int:
     if verb not in _VERBS:
         raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
-    command, options, most = _VERBS[verb]
-    arguments = parse(argv, options, most=most)
+    command, most = _VERBS[verb]
+    arguments = parse(argv, options(f"sessions {verb}"), most=most)
     cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
     return command(SessionStore(zot_home(), cwd, __version__), arguments)
 
@@ -263,15 +244,13 @@ def _size(count: int) -> str:
 
 
 _Verb = Callable[[SessionStore, Arguments], int]
-_CWD = {"--cwd": True}
-_PRUNE = {"--older-than": True, "--cwd": True, "--dry-run": False, "--all": False, "--yes": False}
-_VERBS: dict[str, tuple[_Verb, dict[str, bool], int | None]] = {
-    "list": (_list, {**_CWD, "--all": False}, 0),
-    "path": (_path, _CWD, 1),
-    "rename": (_rename, _CWD, None),
-    "tree": (_tree, _CWD, 0),
-    "fork": (_fork, {**_CWD, "--at": True}, 1),
-    "export": (_export, {**_CWD, "--scrub": False}, 2),
-    "import": (_import, _CWD, 1),
-    "prune": (_prune, _PRUNE, 0),
+_VERBS: dict[str, tuple[_Verb, int | None]] = {  # what it does, how many words it takes
+    "list": (_list, 0),
+    "path": (_path, 1),
+    "rename": (_rename, None),
+    "tree": (_tree, 0),
+    "fork": (_fork, 1),
+    "export": (_export, 2),
+    "import": (_import, 1),
+    "prune": (_prune, 0),
 }

@@ -16,9 +16,6 @@ NEWER = 10  # the exit code of --check when there is an update
 
 
 def run(argv: list[str]) -> int:
-    if argv in (["-h"], ["--help"]):
-        show("zot update [--check]: whether there is a newer zot and how to install it; --check exits 10 if there is")
-        return 0
     if argv not in ([], ["--check"]):
         raise UsageError(f'zot update: unexpected "{argv[0]}"')
     settings = Settings(zot_home())

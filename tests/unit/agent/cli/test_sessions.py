@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.core.session.conversation import assistant, reopened, saved, texts, user
+from zot.agent.cli import main
 from zot.agent.cli.sessions import choose, run
 from zot.core.session.store import SessionStore
 from zot.errors import UsageError
@@ -129,7 +130,7 @@ def test_an_ambiguous_id_is_refused(store: SessionStore, capsys: Capture) -> Non
 
 @pytest.mark.parametrize("argv", [["--help"], ["prune", "-h"], ["help"]])
 def test_help_goes_to_stdout(store: SessionStore, capsys: Capture, argv: list[str]) -> None:
-    assert run(argv) == 0
+    assert main.run(["sessions", *argv]) == 0
     assert out(capsys).startswith("Usage: zot sessions")
 
 

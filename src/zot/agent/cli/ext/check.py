@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.extkit.checks import ALL
 from zot.agent.extkit.kit import check_extension
 from zot.agent.extkit.verdicts import Check, Report, Result
@@ -25,7 +26,6 @@ from zot.tui.sanitize import one_line
 from zot.wire.limits import TOOL_REPLY
 
 FORMAT = 1
-_OPTIONS = {"--json": False, "--only": True, "--timeout": True, "--list": False}
 _LOG_LINES = 12
 _SKIPS_NAMED = 30  # more than this means that nothing could be tried, and names would bury the failure
 _COUNTED = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped"}
@@ -33,7 +33,9 @@ _BY_ID = {check.id: check for check in ALL}
 
 
 def run(argv: list[str]) -> int:
-    typed = parse(argv, _OPTIONS, least=0 if "--list" in argv else 1, most=1, what="the extension's directory")
+    typed = parse(
+        argv, options("ext check"), least=0 if "--list" in argv else 1, most=1, what="the extension's directory"
+    )
     if typed.has("--list"):
         _print("".join(f"{check.id:28} {_reference(check):18} {check.promise}\n" for check in ALL))
         return 0

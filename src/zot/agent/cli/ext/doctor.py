@@ -17,6 +17,7 @@ import msgspec
 from zot import __version__
 from zot.agent.cli.lines import show_spelled
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.conversation import Present
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.discover import STAGING, Discovery, Entry, global_dir
@@ -51,7 +52,7 @@ class Findings(msgspec.Struct):
 
 def run(argv: list[str]) -> int:
     """Paths named here are loaded as if given with ``--ext``."""
-    words = parse(argv, {}, least=0, most=1000).words
+    words = parse(argv, options("ext doctor"), least=0, most=1000).words
     findings = asyncio.run(examine(zot_home(), Path.cwd(), [Path(os.path.abspath(word)) for word in words]))
     for line in report(findings):
         show_spelled(line)

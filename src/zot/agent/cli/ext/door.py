@@ -9,28 +9,8 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
+from zot.agent.cli.verb_help import page
 from zot.errors import UsageError, ZotError
-
-USAGE = """\
-Usage: zot ext COMMAND
-
-  list                          what is installed, for this project and for you
-  install PATH|URL              copy a directory, or clone a git repository, into your extensions
-  remove NAME [--yes]           delete an installed extension; its log stays (alias: rm)
-  enable NAME, disable NAME     switch one on or off without removing it
-  logs NAME [-f]                what it wrote to stderr, and what zot noticed about it
-  trust [DIR], untrust [DIR]    allow or forbid a project's extensions to run, as they are now (default: here)
-  doctor                        load everything and say why something is missing; changes nothing
-
-For authors:
-  new NAME --lang LANG          a working starter: python, typescript, go, bash or node
-      [--dir DIR] [--guard]     where to put it (default: ./NAME); one that guards tool calls
-  check PATH                    play the host against it and report every broken rule
-  trace NAME                    watch its frames, in both directions
-  replay FILE PATH              play a recorded host against it and report the first difference
-
-NAME is the manifest's name or the directory's. `zot --ext PATH` loads one for a single run.
-"""
 
 # Where each verb lives: a module, and the function in it that takes the rest of the words.
 VERBS = {
@@ -53,16 +33,16 @@ VERBS = {
 
 def run(argv: list[str]) -> int:
     """The exit status of ``zot ext ARGV``."""
-    if not argv or argv[0] in ("help", "-h", "--help") or argv[1:] in (["-h"], ["--help"]):
-        sys.stderr.write(USAGE)
+    if not argv or argv[0] in ("help", "-h", "--help"):
+        sys.stderr.write(page("ext"))
         return 0
     if argv[0] not in VERBS:
-        sys.stderr.write(USAGE)
+        sys.stderr.write(page("ext"))
         raise ZotError(f'unknown command "zot ext {argv[0]}"')
     try:
         return _verb(argv[0])(argv[1:])
     except UsageError as error:
-        raise ZotError(f"{error}; see `zot ext help`") from error
+        raise ZotError(f"{error}; see `zot ext {argv[0]} --help`") from error
 
 
 def _verb(word: str) -> Callable[[list[str]], int]:

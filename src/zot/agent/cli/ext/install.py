@@ -22,6 +22,7 @@ from typing import NoReturn
 from zot.agent.cli.ext.installed import all_installed, typed_name
 from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError
@@ -32,7 +33,7 @@ _PROGRESS_STEP = 200  # files
 
 
 def run(argv: list[str]) -> int:
-    source = parse(argv, {}, least=1, most=1, what="a path or a git URL").words[0]
+    source = parse(argv, options("ext install"), least=1, most=1, what="a path or a git URL").words[0]
     manifest = _clone(source) if is_git_url(source) else _copy(source)
     _report(manifest)
     return 0

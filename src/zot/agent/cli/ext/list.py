@@ -7,6 +7,7 @@ import sys
 from zot.agent.cli.ext.installed import Installed, all_installed
 from zot.agent.cli.lines import show_spelled, tell
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.system.spelled import spelled
 from zot.tui.width import cells, cut
 
@@ -24,7 +25,7 @@ _DESCRIPTION, _CUT = 5, 30  # on a screen
 
 
 def run(argv: list[str]) -> int:
-    parse(argv, {}, least=0, most=0)
+    parse(argv, options("ext list"), least=0, most=0)
     rows = [_cells(item) for item in all_installed() if item.manifest]
     if not rows:
         tell("no extensions installed; try `zot ext install PATH|URL` or `zot ext new NAME --lang python`")

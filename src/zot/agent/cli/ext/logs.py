@@ -13,6 +13,7 @@ from pathlib import Path
 
 from zot.agent.cli.ext.installed import typed_name
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.extensions.process.log import log_path
 from zot.errors import ZotError
 from zot.system.files import zot_home
@@ -23,7 +24,7 @@ POLL_S = 0.1
 
 
 def run(argv: list[str]) -> int:
-    arguments = parse(argv, {"-f": False, "--follow": False}, least=1, most=1, what="the name")
+    arguments = parse(argv, options("ext logs"), least=1, most=1, what="the name")
     path = log_path(zot_home(), typed_name(arguments.words[0]))
     tail = Tail(path)
     try:

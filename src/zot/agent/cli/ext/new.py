@@ -18,6 +18,7 @@ from pathlib import Path
 import zot
 from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.manifest import FILE
 from zot.errors import UsageError, ZotError
 
@@ -34,8 +35,7 @@ _TRY = {
 
 
 def run(argv: list[str]) -> int:
-    options = {"--lang": True, "--dir": True, "--guard": False}
-    arguments = parse(argv, options, least=1, most=1, what="the name")
+    arguments = parse(argv, options("ext new"), least=1, most=1, what="the name")
     name = _checked_name(arguments.words[0])
     language = _checked_language(arguments.values.get("--lang", ""))
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))

@@ -9,6 +9,7 @@ from pathlib import Path
 from zot.agent.cli.ext.installed import all_installed, find
 from zot.agent.cli.lines import ask, tell
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.guards_file import forget, known_guards
 from zot.agent.extensions.loading.trust import TrustStore
@@ -17,7 +18,7 @@ from zot.system.files import zot_home
 
 
 def run(argv: list[str]) -> int:
-    arguments = parse(argv, {"--yes": False, "-y": False}, least=1, most=1, what="the name")
+    arguments = parse(argv, options("ext remove"), least=1, most=1, what="the name")
     name = arguments.words[0]
     if _is_lost_guard(name):
         forget(zot_home(), name)

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.extkit.replay import Difference, frames_of, replay
 from zot.agent.extkit.script_host import Place
@@ -16,12 +17,11 @@ from zot.agent.extkit.trace_reading import read_frames
 from zot.errors import ExtensionError
 from zot.tui.sanitize import one_line
 
-_OPTIONS = {"--extension": True, "--timeout": True, "--exact": False}
 _SHOWN = 1000
 
 
 def run(argv: list[str]) -> int:
-    typed = parse(argv, _OPTIONS, least=2, most=2, what="the recording or the extension's directory")
+    typed = parse(argv, options("ext replay"), least=2, most=2, what="the recording or the extension's directory")
     file, directory = (Path(os.path.abspath(os.path.expanduser(word))) for word in typed.words)
     try:
         manifest = read_manifest(directory)

@@ -16,6 +16,7 @@ import msgspec
 
 from zot.agent.cli.ext.installed import Installed, all_installed, find
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extkit.live_trace import LiveTrace
@@ -25,13 +26,12 @@ from zot.errors import UsageError, ZotError
 from zot.system.files import zot_home
 from zot.tui.sanitize import one_line
 
-_OPTIONS = {"--follow": True, "--json": False}
 _WHAT = "a trace file, an extension's directory or its name"
 
 
 def run(argv: list[str]) -> int:
     follows = any(word.startswith("--follow") for word in argv)
-    typed = parse(argv, _OPTIONS, least=0 if follows else 1, most=1, what=_WHAT)
+    typed = parse(argv, options("ext trace"), least=0 if follows else 1, most=1, what=_WHAT)
     show = _show_json if typed.has("--json") else _show_text
     word = typed.words[0] if typed.words else ""
     try:

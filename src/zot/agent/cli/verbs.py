@@ -1,0 +1,271 @@
+"""The verbs as data: one table serves ``zot VERB --help``, the parser, the completions, the reference and the man page.
+
+A row names what follows the verb and its switches; ``kind`` says what a word can be, for completions. Nothing here
+imports a verb: which module runs one stands beside the doors (``main.VERBS``, ``ext.door.VERBS``).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # importing `typing` for it would cost more than a page of help
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What a word can be, when it is not one of a few choices (a tuple of them).
+FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TEXT = (
+    *("file", "dir", "session", "extension", "topic"),
+    *("model", "provider", "theme", "text"),
+)
+LANGUAGES = ("python", "typescript", "go", "bash", "node")
+SHELLS = ("bash", "zsh", "fish")
+
+
+class Switch:
+    """``value`` is empty for one that takes none."""
+
+    def __init__(
+        self, names: str, about: str, value: str = "", kind: str | tuple[str, ...] = TEXT, required: bool = False
+    ) -> None:
+        self.names = tuple(names.split())
+        self.about = about
+        self.value = value
+        self.kind = kind
+        self.required = required
+
+    @property
+    def label(self) -> str:
+        return ", ".join(self.names) + (f" {self.value}" if self.value else "")
+
+    @property
+    def usage(self) -> str:
+        text = self.names[-1] + (f" {self.value}" if self.value else "")
+        return text if self.required else f"[{text}]"
+
+
+class Verb:
+    """``path`` is what is typed after ``zot``; ``kinds`` says of each word after it what it can be, the last one of all
+    that follow."""
+
+    def __init__(
+        self,
+        path: str,
+        words: str,
+        about: str,
+        switches: tuple[Switch, ...] = (),
+        kinds: tuple[str | tuple[str, ...], ...] = (),
+        more: str = "",
+        aliases: tuple[str, ...] = (),
+        for_authors: bool = False,
+    ) -> None:
+        self.path = path
+        self.words = words
+        self.about = about
+        self.switches = switches
+        self.kinds = kinds
+        self.more = more
+        self.aliases = aliases
+        self.for_authors = for_authors
+
+    @property
+    def usage(self) -> str:
+        return " ".join(filter(None, (f"zot {self.path}", self.words, *(switch.usage for switch in self.switches))))
+
+
+_CWD = Switch("--cwd", "look at another directory's sessions", "DIR", DIR)
+_SESSION = (
+    "SESSION is a number from the list, the beginning of an id, or a path; without it, the newest session is used."
+)
+_NAME = "NAME is the manifest's name or the directory's."
+
+VERBS: tuple[Verb, ...] = (
+    Verb(
+        "rpc",
+        "[FLAGS]",
+        "let another program drive zot: commands on stdin, events on stdout, one JSON object per line",
+        more="FLAGS are those of `zot --help`: --provider, --model, --cwd, --tools, --ext and the others. "
+        "Without --continue or --session nothing is kept. `zot docs rpc` describes every command; there are clients "
+        "for Python, TypeScript and Go.",
+    ),
+    Verb(
+        "sessions",
+        "[COMMAND]",
+        "list, export, import, fork and prune sessions",
+        more=f"{_SESSION}\n`zot sessions COMMAND --help` says more about one of them.",
+    ),
+    Verb(
+        "sessions list",
+        "",
+        "the sessions of this directory, newest first; the default",
+        (Switch("--all", "those of every directory"), _CWD),
+        more="A line has the number, age, model, count of messages, cost, the beginning of the id and the title.",
+    ),
+    Verb("sessions path", "[SESSION]", "the session's file", (_CWD,), (SESSION,), _SESSION),
+    Verb("sessions rename", "SESSION TITLE", "give it a title", (_CWD,), (SESSION, TEXT), _SESSION),
+    Verb("sessions tree", "", "which session was forked from which", (_CWD,)),
+    Verb(
+        "sessions fork",
+        "[SESSION]",
+        "a new session with its first messages",
+        (Switch("--at", "how many messages to keep (default: all of them)", "N"), _CWD),
+        (SESSION,),
+        _SESSION,
+    ),
+    Verb(
+        "sessions export",
+        "[SESSION] [DEST]",
+        "write a .zotsession file (default: into ~/Downloads)",
+        (Switch("--scrub", "replace paths of this machine"), _CWD),
+        (SESSION, FILE),
+        _SESSION,
+    ),
+    Verb("sessions import", "FILE", "bring a .zotsession file into this directory", (_CWD,), (FILE,)),
+    Verb(
+        "sessions prune",
+        "",
+        "delete sessions of directories that are gone, or by age and directory",
+        (
+            Switch("--older-than", "only those last used before: 30d, 6mo", "AGE"),
+            Switch("--cwd", "only those of this directory", "DIR", DIR),
+            Switch("--dry-run", "only show them"),
+            Switch("--all", "choose all of them"),
+            Switch("--yes", "do not ask; needs --all"),
+        ),
+        more="What would be deleted is listed first, and you choose and confirm.",
+    ),
+    Verb(
+        "ext",
+        "COMMAND",
+        "install, switch, trust, write and check extensions",
+        more=f"{_NAME} `zot --ext PATH` loads one for a single run.\n"
+        "`zot ext COMMAND --help` says more about one of them.",
+    ),
+    Verb("ext list", "", "what is installed, for this project and for you"),
+    Verb(
+        "ext install",
+        "PATH|URL",
+        "copy a directory, or clone a git repository, into your extensions",
+        kinds=(DIR,),
+        more="All or nothing; nothing of what is installed is run, built or downloaded further.",
+    ),
+    Verb(
+        "ext remove",
+        "NAME",
+        "delete an installed extension; its log stays",
+        (Switch("-y --yes", "do not ask"),),
+        (EXTENSION,),
+        _NAME,
+        aliases=("rm",),
+    ),
+    Verb("ext enable", "NAME", "switch one on again", kinds=(EXTENSION,), more=_NAME),
+    Verb("ext disable", "NAME", "switch one off without removing it", kinds=(EXTENSION,), more=_NAME),
+    Verb(
+        "ext logs",
+        "NAME",
+        "what it wrote to stderr, and what zot noticed about it",
+        (Switch("-f --follow", "go on printing what is written"),),
+        (EXTENSION,),
+        _NAME,
+    ),
+    Verb(
+        "ext trust",
+        "[DIR]",
+        "allow a project's extensions to run, as they are now (default: here)",
+        kinds=(DIR,),
+        more="Nothing is started. Each one is named with what it would run; a change of its files asks again.",
+    ),
+    Verb("ext untrust", "[DIR]", "forbid a project's extensions to run (default: here)", kinds=(DIR,)),
+    Verb(
+        "ext doctor",
+        "[PATH…]",
+        "load everything and say why something is missing; changes nothing",
+        kinds=(DIR,),
+        more="A PATH is loaded as if given with --ext. What is not trusted is named and not started.",
+    ),
+    Verb(
+        "ext new",
+        "NAME",
+        f"a working starter: {', '.join(LANGUAGES[:-1])} or {LANGUAGES[-1]}",
+        (
+            Switch("--lang", "the language", "LANG", LANGUAGES, required=True),
+            Switch("--dir", "where to put it (default: ./NAME)", "DIR", DIR),
+            Switch("--guard", "one that guards tool calls"),
+        ),
+        (TEXT,),
+        "It needs nothing installed or downloaded: the SDK of its language is inside, and a test.",
+        for_authors=True,
+    ),
+    Verb(
+        "ext check",
+        "PATH",
+        "play the host against it and report every broken rule",
+        (
+            Switch("--only", "check these rules alone, separated by commas", "RULES"),
+            Switch("--list", "print every rule; PATH is not needed"),
+            Switch("--timeout", "how long a tool may take", "SECONDS"),
+            Switch("--json", "the report as JSON"),
+        ),
+        (DIR,),
+        "It runs the extension for real: every command is invoked and every tool called, with a scratch directory "
+        "for its state. Exit code 1 when a rule is broken. `zot docs checking-extensions` explains the report.",
+        for_authors=True,
+    ),
+    Verb(
+        "ext trace",
+        "[NAME|PATH|FILE]",
+        "watch frames in both directions",
+        (
+            Switch("--follow", "frames of a file that --ext-trace is writing", "FILE", FILE),
+            Switch("--json", "frames as JSON lines"),
+        ),
+        (EXTENSION,),
+        "An extension is started and driven by what you type: /command args, tool {…} or a raw frame. A FILE is one "
+        "that --ext-trace or --record wrote.",
+        for_authors=True,
+    ),
+    Verb(
+        "ext replay",
+        "FILE PATH",
+        "play a recorded host against it and report the first difference",
+        (
+            Switch("--extension", "whose frames of the recording (default: its name)", "NAME", EXTENSION),
+            Switch("--timeout", "how long to wait for a frame", "SECONDS"),
+            Switch("--exact", "compare every byte of a frame, also what changes from run to run"),
+        ),
+        (FILE, DIR),
+        for_authors=True,
+    ),
+    Verb(
+        "docs",
+        "[TOPIC]",
+        "read the documentation offline",
+        kinds=(TOPIC,),
+        more="Without TOPIC the table of contents is printed.",
+    ),
+    Verb("doctor", "", "check this installation and say what is wrong"),
+    Verb(
+        "update",
+        "",
+        "whether there is a newer zot and how to install it (asks only a feed you configured)",
+        (Switch("--check", "exit 10 when there is one, 0 when not"),),
+        more="`update_url` in config.json names the feed. Without it nobody is asked, and only the command is printed.",
+    ),
+)
+
+_BY_PATH = {verb.path: verb for verb in VERBS} | {
+    f"{verb.path.split()[0]} {alias}": verb for verb in VERBS for alias in verb.aliases
+}
+
+
+def verb_of(path: str) -> Verb | None:
+    """``sessions fork``, ``ext rm``: the row, if there is one."""
+    return _BY_PATH.get(path)
+
+
+def below(path: str) -> list[Verb]:
+    """The commands of ``sessions`` and ``ext``; with an empty path the verbs of zot."""
+    depth = len(path.split()) + 1
+    return [verb for verb in VERBS if len(verb.path.split()) == depth and verb.path.startswith(path)]
+
+
+def options(path: str) -> Mapping[str, bool]:
+    """Of each switch, by every name, whether it takes a value: what ``verb_arguments.parse`` asks for."""
+    return {name: bool(switch.value) for switch in _BY_PATH[path].switches for name in switch.names}

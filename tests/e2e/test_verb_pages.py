@@ -1,0 +1,58 @@
+"""Every verb has a page of its own, and the table it is made from is the one the verbs obey."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from zot.agent.cli import main, sessions
+from zot.agent.cli.ext import door
+from zot.agent.cli.verbs import VERBS, Verb, verb_of
+
+
+def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
+    running = {*main.VERBS, "rpc"}
+    running |= {f"ext {word}" for word in door.VERBS} | {f"sessions {word}" for word in sessions._VERBS}
+    rows = {verb.path for verb in VERBS}
+    aliases = {f"{verb.path.split()[0]} {alias}" for verb in VERBS for alias in verb.aliases}
+    assert running == rows | aliases
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.path)
+def test_help_shows_the_page_of_the_verb(zot: Zot, verb: Verb) -> None:
+    ran = zot(*verb.path.split(), "--help")
+    assert ran.code == 0
+    page = ran.err if verb.path == "ext" else ran.out
+    assert page.startswith(f"Usage: {verb.usage}\n")
+    assert all(switch.label in page for switch in verb.switches)
+    assert ran.out == "" or ran.err == ""
+    assert not (zot.home / "zot").exists()
+
+
+def test_help_may_stand_anywhere_and_may_be_a_word(zot: Zot) -> None:
+    page = zot("sessions", "fork", "--help").out
+    assert zot("sessions", "help", "fork").out == page
+    assert zot("sessions", "fork", "3", "--at", "2", "-h").out == page
+    assert zot("ext", "help", "rm").out == zot("ext", "remove", "--help").out != ""
+    assert zot("sessions", "help").out == zot("sessions", "--help").out != ""
+
+
+def test_after_two_dashes_help_is_a_word(zot: Zot) -> None:
+    ran = zot("sessions", "path", "--", "--help")
+    assert (ran.code, ran.out) == (1, "") and 'no session "--help"' in ran.err
+
+
+def test_a_wrong_flag_points_to_the_page_of_the_verb(zot: Zot) -> None:
+    for words in (("sessions", "fork"), ("ext", "new")):
+        ran = zot(*words, "--frob")
+        assert ran.code == 1 and "--frob" in ran.err and f"`zot {' '.join(words)} --help`" in ran.err
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if " " in verb.path], ids=lambda verb: verb.path)
+def test_a_switch_that_is_no_row_of_the_table_is_refused(zot: Zot, verb: Verb) -> None:
+    ran = zot(*verb.path.split(), "--no-such-switch")
+    assert ran.code == 1 and 'unknown flag "--no-such-switch"' in ran.err
+
+
+def test_an_alias_has_the_row_of_its_verb() -> None:
+    assert verb_of("ext rm") is verb_of("ext remove") is not None
