@@ -3,6 +3,9 @@
 // Register handlers on an Extension, then call Run. Handlers of commands, tools and interceptors run concurrently;
 // handlers of events and panel keys run one after the other in the order things happened. Each request gets exactly
 // one answer: a handler that panics answers with an error, an interceptor that panics blocks.
+//
+// Nothing takes the place of something else: handlers of one event are called in the order they were registered, and
+// the name of a command or a tool is given once, a second time panics, which ends the extension before it starts.
 package ext
 
 import (
@@ -10,7 +13,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/zot-agent/zot/sdks/go/internal/wire"
@@ -70,6 +76,8 @@ type panel struct {
 	onClose func()
 }
 
+type interceptor func(wire.EventIntercept) wire.EventInterceptResponse
+
 // Extension is one extension. Everything but Run may be called from any goroutine.
 type Extension struct {
 	hello wire.Hello
@@ -81,11 +89,11 @@ type Extension struct {
 	tools        []tool
 	reconcilers  map[string]ReconcileHandler
 	eventNames   []string
-	events       map[string]EventHandler
-	interceptors map[string]func(wire.EventIntercept) wire.EventInterceptResponse
-	richToolCall bool
+	events       map[string][]EventHandler
+	interceptors map[string][]interceptor
 	panels       map[string]panel
-	onHello      func()
+	onHello      []func()
+	named        map[string]string // where a name was given
 
 	wire  *channel
 	calls *calls
@@ -96,9 +104,10 @@ func New(name, version string) *Extension {
 	e := &Extension{
 		hello:        wire.Hello{Name: name, Version: version, Capabilities: append([]string{}, capabilities...)},
 		reconcilers:  map[string]ReconcileHandler{},
-		events:       map[string]EventHandler{},
-		interceptors: map[string]func(wire.EventIntercept) wire.EventInterceptResponse{},
+		events:       map[string][]EventHandler{},
+		interceptors: map[string][]interceptor{},
 		panels:       map[string]panel{},
+		named:        map[string]string{},
 	}
 	e.wire = &channel{}
 	e.calls = newCalls(e.send)
@@ -114,8 +123,9 @@ func (e *Extension) Guard() *Extension {
 // Command registers a slash command; the handler gets what followed the name.
 func (e *Extension) Command(name, description string, handler CommandHandler) {
 	frame := wire.RegisterCommand{Name: name, Description: description}
+	e.claim("command", name)
 	e.mu.Lock()
-	e.commands = append(slices.DeleteFunc(e.commands, func(c command) bool { return c.frame.Name == name }), command{frame, handler})
+	e.commands = append(e.commands, command{frame, handler})
 	e.mu.Unlock()
 	e.sendIfRegistered(frame)
 }
@@ -147,8 +157,9 @@ func (e *Extension) ToolWithOptions(name, description string, schema json.RawMes
 		NamespaceDescription: o.NamespaceDescription, NamespaceInstructions: o.NamespaceInstructions,
 		Exposure: o.Exposure, Deferred: o.Deferred, Interactive: o.Interactive, Replay: o.Replay,
 	}
+	e.claim("tool", name)
 	e.mu.Lock()
-	e.tools = append(slices.DeleteFunc(e.tools, func(t tool) bool { return t.frame.Name == name }), tool{frame, handler})
+	e.tools = append(e.tools, tool{frame, handler})
 	e.mu.Unlock()
 	e.sendIfRegistered(frame)
 }
@@ -159,39 +170,37 @@ func withoutContext(handler ToolHandler) ToolContextHandler {
 
 // Reconciler says how far an operation of the tool got; without one the answer is Unknown.
 func (e *Extension) Reconciler(tool string, handler ReconcileHandler) {
+	e.claim("reconciler", tool)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reconcilers[tool] = handler
 }
 
-// On observes an event; one handler per event, the last wins.
+// On observes an event; all its handlers are called, in the order they were registered.
 func (e *Extension) On(event string, handler EventHandler) {
 	e.mu.Lock()
-	if _, known := e.events[event]; !known {
+	if !slices.Contains(e.eventNames, event) {
 		e.eventNames = append(e.eventNames, event)
 	}
-	e.events[event] = handler
+	e.events[event] = append(e.events[event], handler)
 	e.mu.Unlock()
 	e.sendIfRegistered(wire.Subscribe{Events: []string{event}})
 }
 
 // OnHello runs when Host is known, before the registrations are sent.
-func (e *Extension) OnHello(handler func()) { e.onHello = handler }
+func (e *Extension) OnHello(handler func()) { e.onHello = append(e.onHello, handler) }
 
-// InterceptToolCall is asked before each tool runs.
+// InterceptToolCall is asked before each tool runs. Interceptors of one event are asked in the order they were
+// registered: each sees what those before it rewrote, and the first refusal is the answer.
 func (e *Extension) InterceptToolCall(handler InterceptHandler) {
-	if e.richToolCall {
-		return
-	}
 	e.intercept("tool_call", func(asked wire.EventIntercept) wire.EventInterceptResponse {
 		allowed, reason := handler(asked.ToolName, objectOr(asked.ToolArgs))
 		return wire.EventInterceptResponse{Block: !allowed, Reason: reason}
 	})
 }
 
-// InterceptToolCallX is the same, may change the arguments, and wins where both are set.
+// InterceptToolCallX is the same, and may change the arguments.
 func (e *Extension) InterceptToolCallX(handler ToolCallHandler) {
-	e.richToolCall = true
 	e.intercept("tool_call", func(asked wire.EventIntercept) wire.EventInterceptResponse {
 		d := handler(asked.ToolName, objectOr(asked.ToolArgs))
 		return wire.EventInterceptResponse{Block: d.Block, Reason: d.Reason, ModifiedArgs: d.ModifiedArgs}
@@ -221,15 +230,19 @@ func (e *Extension) InterceptBeforeAgentStart(handler BeforeAgentStartHandler) {
 	})
 }
 
-func (e *Extension) intercept(event string, ask func(wire.EventIntercept) wire.EventInterceptResponse) {
+func (e *Extension) intercept(event string, ask interceptor) {
 	e.mu.Lock()
-	e.interceptors[event] = ask
+	e.interceptors[event] = append(e.interceptors[event], ask)
 	e.mu.Unlock()
 	e.sendIfRegistered(wire.Subscribe{Intercept: []string{event}})
 }
 
-// OnPanelKey gets the keys of a panel, and learns when the user closed it. Either handler may be nil.
+// OnPanelKey gets the keys of a panel, and learns when the user closed it. Either handler may be nil. While the
+// extension runs, a panel that is opened anew may be given new handlers.
 func (e *Extension) OnPanelKey(id string, onKey PanelKeyHandler, onClose func()) {
+	if !e.running() {
+		e.claim("panel", id)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.panels[id] = panel{onKey, onClose}
@@ -284,11 +297,39 @@ func (e *Extension) send(frame wire.Frame) {
 }
 
 func (e *Extension) sendIfRegistered(frame wire.Frame) {
-	e.mu.Lock()
-	registered := e.registered
-	e.mu.Unlock()
-	if registered {
+	if e.running() {
 		e.send(frame)
+	}
+}
+
+func (e *Extension) running() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.registered
+}
+
+// claim gives a name away; it panics if the name is taken. Commands that differ in case are one to the host.
+func (e *Extension) claim(kind, name string) {
+	key := kind + " " + name
+	if kind == "command" {
+		key = strings.ToLower(key)
+	}
+	here := author()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if first, taken := e.named[key]; taken {
+		panic(fmt.Sprintf("%s %q is registered twice, at %s and at %s: remove one, or give it another name", kind, name, first, here))
+	}
+	e.named[key] = here
+}
+
+// author is the file and line outside this file that called into it.
+func author() string {
+	_, own, _, _ := runtime.Caller(0)
+	for skip := 1; ; skip++ {
+		if _, file, line, ok := runtime.Caller(skip); !ok || file != own {
+			return fmt.Sprintf("%s:%d", filepath.Base(file), line)
+		}
 	}
 }
 

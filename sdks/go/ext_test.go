@@ -6,7 +6,10 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
+
+	"github.com/zot-agent/zot/sdks/go/internal/wire"
 )
 
 // ext-146: the names of the protocol's author side exist, and zero decisions allow and change nothing.
@@ -55,12 +58,42 @@ func TestAHandlerThatEndsItsGoroutineCountsAsCrashed(t *testing.T) {
 	}
 }
 
-func TestRegisteringANameAgainReplacesIt(t *testing.T) {
+func TestANameIsGivenOnceAndTheErrorNamesBothPlaces(t *testing.T) {
 	e := New("x", "1")
-	e.Command("a", "first", func(string) Response { return Display("first") })
-	e.Command("a", "second", func(string) Response { return Display("second") })
-	s := &server{Extension: e}
-	if got := s.command("a")("").frame.Display; got != "second" || len(e.commands) != 1 {
-		t.Errorf("%q %d", got, len(e.commands))
+	nothing := func(string) Response { return Noop() }
+	no := func(json.RawMessage) ToolResult { return TextResult("") }
+	e.Command("a", "first", nothing)
+	e.Tool("a", "a tool may have the name of a command", nil, no)
+	for name, again := range map[string]func(){
+		`command "A"`: func() { e.Command("A", "second", nothing) },
+		`tool "a"`:    func() { e.DeferredTool("a", "second", nil, no) },
+	} {
+		crash := (&server{Extension: e}).guarded("test", again)
+		if !strings.HasPrefix(crash, name+" is registered twice, at ext_test.go:") || strings.Count(crash, "ext_test.go:") != 2 {
+			t.Errorf("%q", crash)
+		}
+	}
+	e.Command("b", "the extension lives on", nothing)
+}
+
+func TestInterceptorsAreAChain(t *testing.T) {
+	args := func(text string) wire.EventIntercept {
+		return wire.EventIntercept{Event: "tool_call", ToolName: "bash", ToolArgs: json.RawMessage(text)}
+	}
+	e := New("x", "1")
+	e.InterceptToolCallX(func(_ string, args json.RawMessage) ToolCallDecision {
+		args[1] = '_' // what it does to its bytes is its own affair
+		return ToolCallDecision{ModifiedArgs: json.RawMessage(`{"n":2}`)}
+	})
+	e.InterceptToolCall(func(_ string, args json.RawMessage) (bool, string) {
+		return string(args) == `{"n":2}`, "the second saw " + string(args)
+	})
+	if got := decide(args(`{"n":1}`), e.interceptors["tool_call"]); got.Block || string(got.ModifiedArgs) != `{"n":2}` {
+		t.Errorf("%+v", got)
+	}
+	e.InterceptToolCall(func(string, json.RawMessage) (bool, string) { return false, "the third refuses" })
+	e.InterceptToolCall(func(string, json.RawMessage) (bool, string) { t.Error("asked after a refusal"); return true, "" })
+	if got := decide(args(`{"n":1}`), e.interceptors["tool_call"]); !got.Block || got.Reason != "the third refuses" || got.ModifiedArgs != nil {
+		t.Errorf("%+v", got)
 	}
 }

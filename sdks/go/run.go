@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,8 +79,8 @@ func (s *server) greet(ack wire.HelloAck) {
 		s.calls.offered = s.calls.offered || offer == "call_tool"
 	}
 	s.calls.mu.Unlock()
-	if s.onHello != nil {
-		s.inOrder("on_hello", s.onHello)
+	for _, handler := range s.onHello {
+		s.inOrder("on_hello", handler)
 	}
 }
 
@@ -123,7 +124,7 @@ func (s *server) serve(frame wire.Frame) bool {
 	case wire.HostToolResult:
 		s.calls.answer(f)
 	case wire.Event:
-		if handler := s.eventHandler(f.Event); handler != nil {
+		for _, handler := range s.eventHandlers(f.Event) {
 			s.inOrder(f.Event, func() { handler(f) })
 		}
 	case wire.PanelKey:
@@ -142,10 +143,10 @@ func (s *server) serve(frame wire.Frame) bool {
 	return true
 }
 
-func (s *server) eventHandler(event string) EventHandler {
+func (s *server) eventHandlers(event string) []EventHandler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.events[event]
+	return slices.Clone(s.events[event])
 }
 
 func (s *server) panel(id string) panel {
@@ -239,14 +240,10 @@ func toolFrame(id string, result ToolResult) (wire.ToolResult, error) {
 
 func (s *server) answerIntercept(asked wire.EventIntercept) {
 	s.mu.Lock()
-	ask := s.interceptors[asked.Event]
+	chain := slices.Clone(s.interceptors[asked.Event])
 	s.mu.Unlock()
 	var answer wire.EventInterceptResponse
-	crash := s.guarded(asked.Event, func() {
-		if ask != nil {
-			answer = ask(asked)
-		}
-	})
+	crash := s.guarded(asked.Event, func() { answer = decide(asked, chain) })
 	answer.ID = asked.ID
 	if _, err := wire.Encode(answer); err != nil && crash == "" {
 		crash = err.Error()
@@ -256,6 +253,29 @@ func (s *server) answerIntercept(asked wire.EventIntercept) {
 		answer = wire.EventInterceptResponse{ID: asked.ID, Block: true, Reason: reason}
 	}
 	s.send(answer)
+}
+
+// decide asks one handler after the other: each sees what those before it rewrote, and the first refusal is the answer.
+func decide(asked wire.EventIntercept, chain []interceptor) (answer wire.EventInterceptResponse) {
+	for _, ask := range chain {
+		question := asked
+		question.ToolArgs = bytes.Clone(asked.ToolArgs) // what a handler does to its bytes is not seen by the next
+		given := ask(question)
+		if given.Block {
+			return wire.EventInterceptResponse{Block: true, Reason: given.Reason}
+		}
+		answer.Reason = cmp.Or(given.Reason, answer.Reason)
+		if len(given.ModifiedArgs) > 0 {
+			answer.ModifiedArgs, asked.ToolArgs = given.ModifiedArgs, given.ModifiedArgs
+		}
+		if given.ReplaceText != "" {
+			answer.ReplaceText, asked.Text = given.ReplaceText, given.ReplaceText
+		}
+		if given.SystemPrompt != nil {
+			answer.SystemPrompt, asked.SystemPrompt = given.SystemPrompt, given.SystemPrompt
+		}
+	}
+	return answer
 }
 
 // guarded runs a handler to its end; what it panicked with is logged and returned. It has a goroutine of its own, so

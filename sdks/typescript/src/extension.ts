@@ -1,9 +1,10 @@
 // The extension an author writes: register handlers, then `run`; the server does the rest. What is registered while it
-// runs is announced at once.
+// runs is announced at once. Handlers of one event are called in the order they were registered; the name of a command
+// or a tool is given once, a second time throws.
 
 import type { ChildFrame, EventIntercept, HelloAck, HostToolResult, Panel, RegisterCommand, RegisterTool } from "./frames.js";
 import type * as handlers from "./handlers.js";
-import { type Intercepted, Registry, objectOr } from "./registry.js";
+import { type Intercepted, Registry, addTo, objectOr } from "./registry.js";
 import { Server } from "./server.js";
 
 const CAPABILITIES = ["commands", "tools", "events", "panels", "tool_cancel", "call_tool"];
@@ -25,6 +26,7 @@ export class Extension {
 
   /** A slash command; the handler gets what followed the name. A returned string is displayed. */
   command(name: string, description: string, handler: handlers.CommandHandler): this {
+    this.#registry.claim("command", name, this.command);
     const frame: RegisterCommand = { type: "register_command", name, description };
     this.#registry.commands.set(name, { frame, handler });
     return this.#announce(frame);
@@ -38,6 +40,7 @@ export class Extension {
     handler: handlers.ToolHandler<handlers.ArgsOf<S>>,
     options: ToolOptions = {},
   ): this {
+    this.#registry.claim("tool", name, this.tool);
     const frame: RegisterTool = { type: "register_tool", name, description, schema, ...options };
     this.#registry.tools.set(name, { frame, handler });
     return this.#announce(frame);
@@ -45,31 +48,33 @@ export class Extension {
 
   /** Says how far an operation of the tool got; without one the answer is `unknown`. */
   reconciler(tool: string, handler: handlers.ReconcileHandler): this {
+    this.#registry.claim("reconciler", tool, this.reconciler);
     this.#registry.reconcilers.set(tool, handler);
     return this;
   }
 
-  /** Observes an event; one handler per event, the last wins. */
+  /** Observes an event; all its handlers are called, in the order they were registered. */
   on(event: string, handler: handlers.EventHandler): this {
-    this.#registry.events.set(event, handler);
+    addTo(this.#registry.events, event, handler);
     return this.#announce({ type: "subscribe", events: [event] });
   }
 
   /** Runs when `host` is known, before the registrations are sent. */
   onHello(handler: () => unknown): this {
-    this.#registry.onHello = handler;
+    this.#registry.onHello.push(handler);
     return this;
   }
 
-  /** Asked before each tool runs: `[allowed, reason]`, a ToolCallDecision, or nothing to allow. */
+  /**
+   * Asked before each tool runs: `[allowed, reason]`, a ToolCallDecision, or nothing to allow. Interceptors of one event
+   * are asked in the order they were registered: each sees what those before it rewrote, the first refusal is the answer.
+   */
   interceptToolCall(handler: handlers.InterceptHandler): this {
-    if (this.#registry.richToolCall) return this;
     return this.#intercept("tool_call", (asked) => handler(asked.tool_name ?? "", objectOr(asked.tool_args)));
   }
 
-  /** The same, and wins where both are set. */
+  /** The same, for a handler that returns a ToolCallDecision. */
   interceptToolCallX(handler: handlers.ToolCallHandler): this {
-    this.#registry.richToolCall = true;
     return this.#intercept("tool_call", (asked) => handler(asked.tool_name ?? "", objectOr(asked.tool_args)));
   }
 
@@ -88,14 +93,17 @@ export class Extension {
     return this.#intercept("before_agent_start", handler);
   }
 
-  /** Keys of a panel, and the news that the user closed it. */
+  /** Keys of a panel, and the news that the user closed it. A panel that is opened anew may be given new handlers. */
   onPanelKey(id: string, onKey: handlers.PanelKeyHandler, onClose?: () => unknown): this {
+    if (this.#registry.panels.has(id) && !this.#server.registered) {
+      throw new Error(`the keys of panel "${id}" are registered twice: remove one of the two`);
+    }
     this.#registry.panels.set(id, onClose ? { onKey, onClose } : { onKey });
     return this;
   }
 
   #intercept(event: Intercepted, ask: (asked: EventIntercept) => unknown): this {
-    this.#registry.interceptors.set(event, ask);
+    addTo(this.#registry.interceptors, event, ask);
     return this.#announce({ type: "subscribe", intercept: [event] });
   }
 

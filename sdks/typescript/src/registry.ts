@@ -1,4 +1,5 @@
-// What an extension registered: its handlers by name, before and while it runs.
+// What an extension registered, before and while it runs. Nothing takes the place of something else: handlers of one
+// event are a chain, and a name is given once.
 
 import type { ChildFrame, EventIntercept, RegisterCommand, RegisterTool, Subscribe } from "./frames.js";
 import type { CommandHandler, EventHandler, PanelKeyHandler, ReconcileHandler, ToolHandler } from "./handlers.js";
@@ -11,12 +12,23 @@ export class Registry {
   readonly commands = new Map<string, { frame: RegisterCommand; handler: CommandHandler }>();
   readonly tools = new Map<string, { frame: RegisterTool; handler: ToolHandler<any> }>();
   readonly reconcilers = new Map<string, ReconcileHandler>();
-  readonly events = new Map<string, EventHandler>();
-  readonly interceptors = new Map<Intercepted, (asked: EventIntercept) => unknown>();
+  readonly events = new Map<string, EventHandler[]>();
+  readonly interceptors = new Map<Intercepted, ((asked: EventIntercept) => unknown)[]>();
   readonly panels = new Map<string, { onKey?: PanelKeyHandler; onClose?: () => unknown }>();
-  onHello: (() => unknown) | undefined;
-  /** The handler that returns a decision wins over the plain one. */
-  richToolCall = false;
+  readonly onHello: (() => unknown)[] = [];
+  readonly #named = new Map<string, string>();
+
+  /** Gives a name away; throws if it is taken. Commands that differ in case are one to the host. */
+  claim(kind: "command" | "tool" | "reconciler", name: string, by: (...args: any[]) => unknown): void {
+    const key = `${kind} ${kind === "command" ? name.toLowerCase() : name}`;
+    const here = callerOf(by);
+    const first = this.#named.get(key);
+    if (first !== undefined) {
+      const both = `at ${first} and at ${here}`;
+      throw new Error(`${kind} "${name}" is registered twice, ${both}: remove one, or give it another name`);
+    }
+    this.#named.set(key, here);
+  }
 
   /** The registrations in the order they are sent. */
   frames(): ChildFrame[] {
@@ -30,6 +42,17 @@ export class Registry {
       { type: "ready" },
     ];
   }
+}
+
+/** File and line of whoever called the function that is running. */
+function callerOf(running: (...args: any[]) => unknown): string {
+  const here = { stack: "" };
+  Error.captureStackTrace(here, running);
+  return /([^/\\\s]+:\d+):\d+\)?$/m.exec(here.stack)?.[1] ?? "an unknown place";
+}
+
+export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  lists.set(key, [...(lists.get(key) ?? []), value]);
 }
 
 export function objectOr(args: unknown): Record<string, any> {

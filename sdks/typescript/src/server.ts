@@ -109,7 +109,7 @@ export class Server {
     if (first.type === "hello_ack") {
       this.host = { ...this.host, ...first };
       this.hostCalls.offered = first.capabilities?.includes("call_tool") ?? false;
-      if (this.#registry.onHello) await this.#guarded("onHello", this.#registry.onHello);
+      for (const handler of this.#registry.onHello) await this.#guarded("onHello", handler);
     }
     for (const frame of this.#registry.frames()) this.send(frame);
     this.registered = true;
@@ -128,8 +128,8 @@ export class Server {
       case "tool_result":
         return this.hostCalls.answer(frame);
       case "event": {
-        const handler = this.#registry.events.get(frame.event);
-        return handler && this.#inOrder(frame.event, () => handler(frame));
+        for (const handler of this.#registry.events.get(frame.event) ?? []) this.#inOrder(frame.event, () => handler(frame));
+        return;
       }
       case "panel_key": {
         const onKey = this.#registry.panels.get(frame.panel_id)?.onKey;
@@ -220,10 +220,7 @@ export class Server {
     const { id, event } = asked;
     await this.#answer(
       event,
-      async () => {
-        const value = await this.#registry.interceptors.get(event)?.(asked);
-        return { type: "event_intercept_response", id, ...answerTo(event, value) };
-      },
+      async () => ({ type: "event_intercept_response", id, ...(await this.#decide(asked)) }),
       (words) => ({
         type: "event_intercept_response",
         id,
@@ -231,6 +228,19 @@ export class Server {
         reason: `${this.#hello.name} crashed in ${event}: ${words}`,
       }),
     );
+  }
+
+  /** Asks one handler after the other: each sees what those before it rewrote, and the first refusal is the answer. */
+  async #decide(question: EventIntercept): Promise<Decision> {
+    let asked = question;
+    let answer: Decision = {};
+    for (const ask of this.#registry.interceptors.get(asked.event) ?? []) {
+      const given = whatItSays(answerTo(asked.event, await ask(structuredClone(asked)))); // a copy: it may change it
+      if (given.block) return { block: true, reason: given.reason ?? "" };
+      asked = rewritten(asked, given);
+      answer = { ...answer, ...given };
+    }
+    return answer;
   }
 
   async #answer(
@@ -265,6 +275,20 @@ function answerTo(event: Intercepted, value: unknown): Decision {
     case "before_agent_start":
       return systemPromptOf(value);
   }
+}
+
+/** Without the keys that keep what there is: an empty text does, except for the system prompt, which it removes. */
+function whatItSays(decision: Decision): Decision {
+  const says = ([key, value]: [string, unknown]): boolean => (value ?? "") !== "" || (key === "system_prompt" && value === "");
+  return Object.fromEntries(Object.entries(decision).filter(says));
+}
+
+function rewritten(asked: EventIntercept, given: Decision): EventIntercept {
+  const next = { ...asked };
+  if (given.modified_args !== undefined) next.tool_args = given.modified_args;
+  if (given.replace_text !== undefined) next.text = given.replace_text;
+  if (given.system_prompt !== undefined) next.system_prompt = given.system_prompt;
+  return next;
 }
 
 function toolFrame(id: string, result: ToolResult): ChildFrame {

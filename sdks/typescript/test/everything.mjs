@@ -90,7 +90,7 @@ ext.on("turn_start", (event) => ext.notify("info", `turn ${event.step}`));
 ext.on("session_end", boom);
 ext.on("tool_result", (event) => ext.notify("success", `${event.tool_name} ${event.result.content[0].text}`));
 
-ext.interceptToolCall(() => [false, "the richer interceptor wins"]);
+ext.interceptToolCall(() => [true, ""]);
 ext.interceptToolCallX((tool, args) => {
   if (tool === "rm") return { block: true, reason: `no rm ${args.path ?? ""}` };
   if (tool === "ls") return { modified_args: { command: "echo" } };

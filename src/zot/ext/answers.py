@@ -10,11 +10,11 @@ from __future__ import annotations
 from zot.ext import frames
 from zot.ext.frames import Content as ToolContent
 from zot.ext.frames import Panel
-from zot.ext.record import Record, dumps
+from zot.ext.record import Record, dumps, loads
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 
@@ -204,3 +204,31 @@ def system_prompt_of(value: Any) -> Record:
     if not isinstance(value, str | None):
         raise TypeError(f"expected a string or None, got {type(value).__name__}")
     return frames.EventInterceptResponse(id="", system_prompt=value)
+
+
+REWRITES = {"modified_args": "tool_args", "replace_text": "text", "system_prompt": "system_prompt"}
+
+
+def answer_of(
+    asked: frames.EventIntercept, handlers: Sequence[Callable[[frames.EventIntercept], Record]]
+) -> frames.EventInterceptResponse:
+    """Asks one handler after the other: each sees what those before it rewrote, and the first refusal is the answer."""
+    answer: dict[str, Any] = {"id": asked.id}
+    for ask in handlers:
+        given = {key: value for key, value in vars(ask(_copy(asked))).items() if _says_something(key, value)}
+        if given.get("block"):
+            return frames.EventInterceptResponse(id=asked.id, block=True, reason=given.get("reason", ""))
+        answer.update(given)
+        rewritten = {REWRITES[key]: value for key, value in given.items() if key in REWRITES}
+        asked = frames.EventIntercept.read({**vars(asked), **rewritten})
+    return frames.EventInterceptResponse.read(answer)
+
+
+def _says_something(key: str, value: Any) -> bool:
+    """An empty text keeps what there is, except for the system prompt, which it removes."""
+    return value is not None and (value != "" or key == "system_prompt")
+
+
+def _copy(asked: frames.EventIntercept) -> frames.EventIntercept:
+    """The question as it came: what a handler does to its arguments is not seen by the next one."""
+    return frames.EventIntercept.read(loads(asked.encode()))

@@ -1,6 +1,7 @@
 """The extension an author writes: register handlers, then ``run``; ``zot.ext.server`` does the rest.
 
-What is registered while it runs is announced at once.
+What is registered while it runs is announced at once. Handlers of one event are called in the order they were
+registered; the name of a command or a tool is given once, a second time is a ValueError.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Extension:
         """A slash command; the handler gets what followed the name. A returned string is displayed."""
 
         def register(handler: CommandHandler) -> CommandHandler:
+            self._registry.claim("command", name, handler)
             frame = frames.RegisterCommand(name=name, description=description)
             self._registry.commands[name] = (frame, handler)
             self._send_if_registered(frame)
@@ -108,6 +110,7 @@ class Extension:
                 interactive=interactive,
                 replay=replay,
             )
+            self._registry.claim("tool", frame.name, handler)
             self._registry.tools[frame.name] = (frame, call)
             self._send_if_registered(frame)
             return handler
@@ -118,16 +121,17 @@ class Extension:
         """Says how far an operation of ``tool`` got: ``completed``, ``not_started`` or ``unknown``, or a ToolResult."""
 
         def register(handler: ReconcileHandler) -> ReconcileHandler:
+            self._registry.claim("reconciler", tool, handler)
             self._registry.reconcilers[tool] = handler
             return handler
 
         return register
 
     def on(self, event: str) -> Callable[[EventHandler], EventHandler]:
-        """Observes an event; one handler per event, the last wins."""
+        """Observes an event; all its handlers are called, in the order they were registered."""
 
         def register(handler: EventHandler) -> EventHandler:
-            self._registry.events[event] = handler
+            self._registry.events.setdefault(event, []).append(handler)
             self._send_if_registered(frames.Subscribe(events=[event]))
             return handler
 
@@ -135,18 +139,20 @@ class Extension:
 
     def on_hello(self, handler: Callable[[], Any]) -> Callable[[], Any]:
         """Runs when ``host`` is known, before the registrations are sent."""
-        self._registry.on_hello = handler
+        self._registry.on_hello.append(handler)
         return handler
 
     def intercept_tool_call(self, handler: InterceptHandler) -> InterceptHandler:
-        """Asked before each tool runs: ``(allowed, reason)``, a ToolCallDecision, or None to allow."""
-        if not self._registry.rich_tool_call:
-            self._intercept_tool_call(handler)
+        """Asked before each tool runs: ``(allowed, reason)``, a ToolCallDecision, or None to allow.
+
+        Interceptors of one event are asked in the order they were registered: each sees what those before it
+        rewrote, and the first refusal is the answer.
+        """
+        self._intercept_tool_call(handler)
         return handler
 
     def intercept_tool_call_x(self, handler: ToolCallHandler) -> ToolCallHandler:
-        """The same, and wins where both are set; returns a ToolCallDecision."""
-        self._registry.rich_tool_call = True
+        """The same, by the name other languages need: returns a ToolCallDecision."""
         self._intercept_tool_call(handler)
         return handler
 
@@ -168,7 +174,12 @@ class Extension:
     def on_panel_key(
         self, panel_id: str, on_key: PanelKeyHandler | None = None, on_close: PanelCloseHandler | None = None
     ) -> Callable[[PanelKeyHandler], PanelKeyHandler]:
-        """Keys of a panel; also a decorator: ``@ext.on_panel_key("todos", on_close=gone)``."""
+        """Keys of a panel; also a decorator: ``@ext.on_panel_key("todos", on_close=gone)``.
+
+        While the extension runs, a panel that is opened anew may be given new handlers.
+        """
+        if panel_id in self._registry.panels and not self._server.registered:
+            raise ValueError(f'the keys of panel "{panel_id}" are registered twice: remove one of the two')
         self._registry.panels[panel_id] = (on_key, on_close)
 
         def register(handler: PanelKeyHandler) -> PanelKeyHandler:
@@ -181,7 +192,7 @@ class Extension:
         self._intercept("tool_call", lambda asked: tool_call_decision(handler(asked.tool_name, asked.tool_args or {})))
 
     def _intercept(self, event: str, ask: Callable[[EventIntercept], Record]) -> None:
-        self._registry.interceptors[event] = ask
+        self._registry.interceptors.setdefault(event, []).append(ask)
         self._send_if_registered(frames.Subscribe(intercept=[event]))
 
     # --- things to say at any time -----------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from _thread import allocate_lock, get_ident
 
 from zot.ext import frames
 from zot.ext.answers import (
-    ToolCallDecision,
     ToolResult,
+    answer_of,
     reconciled,
     response_of,
     result_of,
@@ -40,17 +40,28 @@ HANDLERS_GRACE = 1.0  # what running handlers get before `shutdown` is acknowled
 
 
 class Registry:
-    """What was registered, before and while it runs; ``frames`` are the registrations in the order they are sent."""
+    """What was registered, before and while it runs; ``frames`` are the registrations in the order they are sent.
+
+    Nothing takes the place of something else: handlers of one event are a chain, and a name is given once.
+    """
 
     def __init__(self) -> None:
         self.commands: dict[str, tuple[frames.RegisterCommand, CommandHandler]] = {}
         self.tools: dict[str, tuple[frames.RegisterTool, Callable[[dict[str, Any], ToolContext], Any]]] = {}
         self.reconcilers: dict[str, ReconcileHandler] = {}
-        self.events: dict[str, EventHandler] = {}
-        self.interceptors: dict[str, Callable[[frames.EventIntercept], Record]] = {}
+        self.events: dict[str, list[EventHandler]] = {}
+        self.interceptors: dict[str, list[Callable[[frames.EventIntercept], Record]]] = {}
         self.panels: dict[str, tuple[PanelKeyHandler | None, PanelCloseHandler | None]] = {}
-        self.on_hello: Callable[[], Any] | None = None
-        self.rich_tool_call = False  # the handler that returns a decision wins over the plain one
+        self.on_hello: list[Callable[[], Any]] = []
+        self._named: dict[tuple[str, str], Callable[..., Any]] = {}
+
+    def claim(self, kind: str, name: str, handler: Callable[..., Any]) -> None:
+        """Gives a name to a handler. ValueError if another has it; commands that differ in case are one to the host."""
+        key = (kind, name.lower() if kind == "command" else name)
+        if first := self._named.get(key):
+            both = f"by {_place(first)} and by {_place(handler)}"
+            raise ValueError(f'{kind} "{name}" is registered twice, {both}: remove one, or give it another name')
+        self._named[key] = handler
 
     def frames(self) -> Iterator[Record]:
         for command, _ in self.commands.values():
@@ -61,6 +72,13 @@ class Registry:
         if self.events or intercept:
             yield frames.Subscribe(events=list(self.events), intercept=intercept)
         yield frames.Ready()
+
+
+def _place(handler: Callable[..., Any]) -> str:
+    """Where a handler was written."""
+    name = getattr(handler, "__name__", "") or type(handler).__name__
+    code = getattr(handler, "__code__", None)
+    return f"{name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code else name
 
 
 class Server:
@@ -123,8 +141,8 @@ class Server:
     def _greet(self, ack: HelloAck) -> None:
         self.host = ack
         self.host_calls.offered = "call_tool" in ack.capabilities
-        if self._registry.on_hello:
-            self._in_order("on_hello", self._registry.on_hello)
+        for handler in self._registry.on_hello:
+            self._in_order("on_hello", handler)
 
     def _serve(self, frame: Record) -> bool:
         """Handles one frame; False when the run is over."""
@@ -150,19 +168,20 @@ class Server:
 
     def _observe(self, frame: Record) -> None:
         match frame:
-            case Event() if handler := self._registry.events.get(frame.event):
-                self._in_order(frame.event, lambda: handler(frame))
+            case Event():
+                for handler in tuple(self._registry.events.get(frame.event, ())):
+                    self._in_order(frame.event, handler, frame)
             case frames.PanelKey() if on_key := self._registry.panels.get(frame.panel_id, (None, None))[0]:
-                self._in_order("panel key", lambda: on_key(frame.key, frame.text))
+                self._in_order("panel key", on_key, frame.key, frame.text)
             case frames.PanelClose() if on_close := self._registry.panels.get(frame.panel_id, (None, None))[1]:
                 self._in_order("panel close", on_close)
             case _:
                 pass
 
-    def _in_order(self, what: str, handler: Callable[[], Any]) -> None:
+    def _in_order(self, what: str, handler: Callable[..., Any], *args: Any) -> None:
         self.host_calls.reader = get_ident()
         try:
-            settle(handler())
+            settle(handler(*args))
         except Exception:
             self._trace(what)
 
@@ -207,9 +226,7 @@ class Server:
 
     def _answer_intercept(self, asked: EventIntercept) -> None:
         def answer() -> Record:
-            ask = self._registry.interceptors.get(asked.event)
-            decision = ask(asked) if ask else ToolCallDecision()
-            return frames.EventInterceptResponse.read({**vars(decision), "id": asked.id})
+            return answer_of(asked, tuple(self._registry.interceptors.get(asked.event, ())))
 
         def crash(words: str) -> Record:
             reason = f"{self._hello.name} crashed in {asked.event}: {words}"

@@ -305,3 +305,52 @@ def test_the_start_loads_nothing_heavy_and_stays_in_its_budget(tmp_path: Path) -
 def _run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, *arguments]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True, env=environment)
+
+
+def test_a_name_is_given_once_and_the_error_names_both_places() -> None:
+    """Commands that differ in case are one; a tool may have the name of a command."""
+    ext = Extension("x")
+
+    def first(args: str) -> None: ...
+
+    def second(args: str) -> None: ...
+
+    ext.command("same")(first)
+    ext.tool("same")(first)
+    ext.reconciler("same")(lambda args, context: "unknown")
+    ext.on_panel_key("same")(lambda key, text: None)
+    both = r"registered twice, by first \(test_python_sdk\.py:\d+\) and by second \(test_python_sdk\.py:\d+\)"
+    for kind, again in (("command", ext.command("SAME")), ("tool", ext.tool("same"))):
+        with pytest.raises(ValueError, match=rf'{kind} "same" is {both}'.replace('command "same"', 'command "SAME"')):
+            again(second)
+    with pytest.raises(ValueError, match='reconciler "same" is registered twice'):
+        ext.reconciler("same")(lambda args, context: "unknown")
+    with pytest.raises(ValueError, match='panel "same" are registered twice'):
+        ext.on_panel_key("same")
+
+
+REWRITERS = """
+from zot.ext import AssistantMessageDecision, Extension, TurnStartDecision
+ext = Extension("chain")
+for word in ("a", "b"):
+    ext.intercept_assistant_message(lambda text, word=word: AssistantMessageDecision(replace_text=text + word))
+    ext.intercept_before_agent_start(lambda asked, word=word: asked.system_prompt + word)
+    ext.intercept_turn_start(lambda step: TurnStartDecision(block=step > 1, reason="first of two"))
+ext.intercept_assistant_message(lambda text: AssistantMessageDecision())
+ext.intercept_before_agent_start(lambda asked: None)
+ext.intercept_turn_start(lambda step: TurnStartDecision(block=True, reason="second"))
+ext.run()
+"""
+
+
+def test_rewrites_of_every_event_go_from_one_handler_to_the_next(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(REWRITERS)
+    with PipeHost([sys.executable, "main.py"], tmp_path) as host:
+        host.greet()
+        host.send(frames.EventIntercept(id="1", event="assistant_message", text="hi "))
+        assert host.frame() == frames.EventInterceptResponse(id="1", replace_text="hi ab")
+        host.send(frames.EventIntercept(id="2", event="before_agent_start", system_prompt=""))
+        assert host.frame() == frames.EventInterceptResponse(id="2", system_prompt="ab")
+        for step, reason in ((2, "first of two"), (1, "second")):
+            host.send(frames.EventIntercept(id="3", event="turn_start", step=step))
+            assert host.frame() == frames.EventInterceptResponse(id="3", block=True, reason=reason)

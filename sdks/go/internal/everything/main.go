@@ -127,7 +127,7 @@ func observe(e *ext.Extension) {
 }
 
 func intercept(e *ext.Extension) {
-	e.InterceptToolCall(func(string, json.RawMessage) (bool, string) { return false, "the richer interceptor wins" })
+	e.InterceptToolCall(func(string, json.RawMessage) (bool, string) { return true, "" })
 	e.InterceptToolCallX(func(tool string, args json.RawMessage) ext.ToolCallDecision {
 		var in struct {
 			Path string `json:"path"`

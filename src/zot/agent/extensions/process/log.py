@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,8 @@ MAX_BYTES = 5 * 1000 * 1000  # of a log before it is rotated
 _LISTED = 20  # faults of one kind in one life
 _SAID = 200  # characters of its last line on stderr
 _CHUNK = 1024 * 1024
+_CRASH = re.compile(r"panic: |fatal error: |([A-Za-z_][\w.]*)?(Error|Exception)( \[\w+\])?: ")  # Go twice, Node
+_BIRTH = re.compile(r"\[zot\] .* \d{4}-\d\d-\d\dT[\d:]{8}Z")  # the line a life begins with
 
 
 class Diagnostics:
@@ -112,8 +115,8 @@ class ChildLog:
         self.faults.append(reason)
         self.write(f"not loaded: {reason}")
         facts = [f"extension {self._name}", *facts, *([f"log {self.path}"] if self.path else [])]
-        if self.path and (said := last_words(self.path)):
-            reason += f": {said[-1].strip()[:_SAID]}"
+        if self.path and (said := telling_line(last_words(self.path))):
+            reason += f": {said[:_SAID]}"
         self._diagnostics.load_error(directory, f"{reason} ({', '.join(facts)})")
 
     def close(self) -> None:
@@ -139,8 +142,19 @@ def last_words(log: Path) -> list[str]:
             lines = file.read(4096).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
-    start = max((place for place, line in enumerate(lines) if not line), default=0)  # each life begins with a blank
+    start = max((place for place, line in enumerate(lines) if _BIRTH.fullmatch(line)), default=0)
     return [line for line in lines[start:] if line.strip() and not line.startswith("[zot] ")]
+
+
+def telling_line(said: list[str]) -> str:
+    """The line that says why: where languages put it in what they print on their way out, else the last one."""
+    if traces := [place for place, line in enumerate(said) if line.startswith("Traceback (most recent call last)")]:
+        said = [line for line in said[traces[-1] + 1 :] if not line[0].isspace()] or said
+        return said[0].strip()
+    for line in said:
+        if _CRASH.match(line):
+            return line.strip()
+    return said[-1].strip() if said else ""
 
 
 class LogFile:
