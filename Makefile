@@ -42,6 +42,11 @@ $(STAMP)-fixtures: $(STAMP)-dev tests/fixtures.toml tests/fetch_fixtures.py
 	@$(BIN)/python tests/fetch_fixtures.py
 	@touch $@
 
+$(STAMP)-wheels: $(STAMP)-dev tests/pythons.py
+	@echo "==> fetching the dependencies for every Python at hand"
+	@$(BIN)/python -m tests.pythons
+	@touch $@
+
 fixtures: $(STAMP)-fixtures ## download recordings and the test model
 
 try: $(STAMP)-core ## set up and run zot's main job on a scratch project; no key needed
@@ -57,7 +62,7 @@ generate: $(STAMP)-dev ## write the generated reference pages
 	@$(BIN)/python -m generate
 
 # The tests start real processes by the hundred: one that failed beside the others is named and has one more go alone.
-test: $(STAMP)-sdks $(STAMP)-fixtures check ## everything CI runs
+test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 2 --dist loadfile || { [ $$? -eq 1 ] && \
 	  echo "==> once more, alone: what failed" && $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none --maxfail 3; }
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generate import extension, rpc, user_pages
+from generate import extension, man_page, rpc, user_pages
 from zot.agent.cli.docs import check_index
 
 ROOT = Path(__file__).parent.parent
@@ -21,10 +21,12 @@ FILES: dict[str, Callable[[], str]] = {
     "src/zot/ext/frames.py": extension.python.module,
     "sdks/typescript/src/frames.ts": extension.typescript.module,
     "sdks/go/internal/wire/frames.go": extension.go.module,
+    "sdks/go/version.go": extension.go.version,
     "docs/schema/rpc.json": rpc.shapes.schema,
     "docs/reference/rpc.md": rpc.reference.page,
     "sdks/typescript/src/rpc.ts": rpc.typescript.module,
     "sdks/go/client/wire.go": rpc.go.module,
+    "share/man/man1/zot.1": man_page.page,
 }
 
 

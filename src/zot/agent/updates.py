@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import sys
 import time
 from pathlib import Path
 
 import msgspec
 
-import zot
 from zot.agent.settings import Settings
 from zot.errors import ProviderError
 from zot.provider.http.message import HttpRequest
@@ -112,27 +110,6 @@ def version_key(text: str) -> tuple[int, int, int]:
     parts = [int(part) if part.isascii() and part.isdigit() else 0 for part in plain.split(".")[:3]]
     first, second, third = (*parts, 0, 0, 0)[:3]
     return first, second, third
-
-
-# --- how to get it
-
-
-def install_command() -> str:
-    """The right command for how this zot was installed."""
-    prefix = sys.prefix.replace("\\", "/")
-    if "/pipx/" in prefix:
-        return "pipx upgrade zot"
-    if "/uv/tools/" in prefix:
-        return "uv tool upgrade zot"
-    if checkout := _checkout():
-        return f"cd {checkout} && git pull && make try"
-    return f"{sys.executable} -m pip install --upgrade zot"
-
-
-def _checkout() -> Path | None:
-    """The repository this zot runs from, if it does: a package manager knows nothing newer about that."""
-    root = Path(zot.__file__).parents[2]
-    return root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
 
 
 # --- what is new, shown once after an upgrade

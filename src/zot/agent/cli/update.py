@@ -6,8 +6,9 @@ import asyncio
 
 from zot import __version__
 from zot.agent.cli.lines import show
+from zot.agent.installation import installation
 from zot.agent.settings import Settings
-from zot.agent.updates import Update, UpdateCheck, install_command
+from zot.agent.updates import Update, UpdateCheck
 from zot.errors import UsageError, ZotError
 from zot.provider.http.pool import HttpPool
 from zot.system.files import zot_home
@@ -23,7 +24,7 @@ def run(argv: list[str]) -> int:
         if argv:
             raise ZotError("zot update --check: no update_url is configured, so there is no feed to ask")
         show(f"zot {__version__}; no update_url is configured, so zot did not look for a newer version")
-        show(f"upgrade with: {install_command()}")
+        _show_how("upgrade with")
         return 0
     found = asyncio.run(_find(settings))
     if found is None:
@@ -32,8 +33,13 @@ def run(argv: list[str]) -> int:
     show(f"zot {found.latest} is available; you have {__version__}")
     if found.url:
         show(found.url)
-    show(f"install it with: {install_command()}")
+    _show_how("install it with")
     return NEWER if argv else 0
+
+
+def _show_how(words: str) -> None:
+    here = installation()
+    show(f"{words}: {here.command}" if here.command else here.advice)
 
 
 async def _find(settings: Settings) -> Update | None:

@@ -12,7 +12,7 @@ from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.dialogs.dialog import titled_rule
 from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 from zot.agent.modes.interactive.screen.desk import Desk
-from zot.agent.updates import Update, UpdateCheck, dismissed, install_command, whats_new
+from zot.agent.updates import Update, UpdateCheck, dismissed, whats_new
 from zot.tui import markdown
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line, sanitize
@@ -37,10 +37,12 @@ async def tell(context: Context) -> None:
 
 def _banner(desk: Desk, update: Update) -> list[str]:
     """Printed once, above everything that is said."""
+    from zot.agent.installation import installation  # only for those whose feed knows something newer
+
     theme, width = desk.theme, desk.columns
     lines = [
         f"  {one_line(update.latest)} is out; you have {__version__}",
-        f"  {install_command()}",
+        f"  {installation().advice}",
         *([f"  {one_line(update.url)}"] if update.url else []),
     ]
     rule = theme.paint("warning", "─" * max(width - 1, 1))

@@ -1,0 +1,94 @@
+"""How this zot came to this machine, and the one command that brings a newer one.
+
+Only what the installers themselves left behind is believed: the receipts of pipx and uv, and the records of the
+package's metadata. zot never guesses a package, because the plain name belongs to somebody else on the public index.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import msgspec
+
+import zot
+
+DISTRIBUTION = "zot-agent"
+
+
+class Installation(msgspec.Struct, frozen=True):
+    """``how`` is checkout, pipx, uv tool, pip, uv pip, the name of another installer, or unknown."""
+
+    how: str
+    command: str
+    """What to type for a newer version; empty when only the one who installed it knows."""
+    place: str
+
+    @property
+    def advice(self) -> str:
+        """The command, or who to ask."""
+        if self.command:
+            return self.command
+        if self.how == "unknown":
+            return f"no package manager knows the zot in {self.place}: bring a newer one the way that one came"
+        return f"{self.how} installed this zot ({self.place}): upgrade {DISTRIBUTION} with it"
+
+
+class _Origin(msgspec.Struct, frozen=True):
+    """``direct_url.json``: what was named to the installer, when it was not a name of the index."""
+
+    url: str = ""
+    vcs_info: dict[str, object] | None = None
+
+
+def installation(package: Path | None = None, prefix: Path | None = None) -> Installation:
+    """That of the running zot; the arguments are for looking at another one."""
+    package, prefix = package or Path(zot.__file__).parent, prefix or Path(sys.prefix)
+    place = str(package)
+    if (checkout := _checkout(package)) is not None:
+        return Installation("checkout", f"cd {shlex.quote(str(checkout))} && git pull && make try", place)
+    if (prefix / "pipx_metadata.json").is_file():
+        return Installation("pipx", f"pipx upgrade {DISTRIBUTION}", place)
+    if (prefix / "uv-receipt.toml").is_file():
+        return Installation("uv tool", f"uv tool upgrade {DISTRIBUTION}", place)
+    metadata = _metadata(package)
+    if metadata is None:
+        return Installation("unknown", "", place)
+    installer = (metadata.read_text("INSTALLER") or "").strip() or "unknown"
+    wanted = _wanted(metadata)
+    python = shlex.quote(sys.executable)
+    if installer == "pip":
+        return Installation("pip", f"{python} -m pip install --upgrade {wanted}", place)
+    if installer == "uv":
+        return Installation("uv pip", f"uv pip install --python {python} --upgrade {wanted}", place)
+    return Installation(installer, "", place)
+
+
+def _checkout(package: Path) -> Path | None:
+    """The repository this zot runs from, if it does: a package manager knows nothing newer about that."""
+    root = package.parent.parent
+    return root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
+
+
+def _metadata(package: Path) -> Distribution | None:
+    """The record of our package that lies beside it; another one on the path says nothing about this zot."""
+    beside = distributions(name=DISTRIBUTION, path=[str(package.parent)])
+    return next(iter(beside), None)
+
+
+def _wanted(metadata: Distribution) -> str:
+    """What to name to the installer again: our name, or the repository or directory zot was installed from."""
+    try:
+        origin = msgspec.json.decode(metadata.read_text("direct_url.json") or "{}", type=_Origin)
+    except msgspec.DecodeError:
+        origin = _Origin()
+    if origin.vcs_info is not None:
+        vcs = origin.vcs_info.get("vcs", "git")
+        return shlex.quote(f"{DISTRIBUTION} @ {vcs}+{origin.url}")
+    parts = urlparse(origin.url)
+    if parts.scheme == "file" and (path := Path(unquote(parts.path))).is_dir():
+        return shlex.quote(str(path))
+    return DISTRIBUTION

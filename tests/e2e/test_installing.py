@@ -1,0 +1,128 @@
+"""zot as people get it: built, installed into an environment of its own on every Python at hand, and used there."""
+
+from __future__ import annotations
+
+import email
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Ran, Zot
+from tests.fakes.model_server import FakeModelServer, Say
+from tests.pythons import ROOT, WHEELS, fetch, pythons
+from zot import __version__
+from zot.agent.installation import DISTRIBUTION
+
+PYTHONS = pythons()
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+
+
+def run(command: list[str], **options: object) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """``sdist``, the ``wheel`` of the checkout, and ``from_sdist``: the wheel pip makes of the sdist."""
+    place = tmp_path_factory.mktemp("built")
+    run([sys.executable, "-m", "build", "--sdist", "--wheel", "--no-isolation", "--outdir", str(place), str(ROOT)])
+    (sdist,), (wheel,) = place.glob("*.tar.gz"), place.glob("*.whl")
+    offline = ["--no-deps", "--no-index", "--no-build-isolation"]
+    run([*PIP, "wheel", "--quiet", *offline, "--wheel-dir", str(place / "again"), str(sdist)])
+    (from_sdist,) = (place / "again").glob("*.whl")
+    return {"sdist": sdist, "wheel": wheel, "from_sdist": from_sdist}
+
+
+class Installed(Zot):
+    """Runs the command of one environment, as it lies there."""
+
+    environment_path: Path
+
+    def argv(self, args: object) -> list[str]:
+        return [str(self.environment_path / "bin/zot"), *args]  # type: ignore[misc]
+
+
+def install(package: Path, version: str, place: Path) -> Installed:
+    fetch(version)
+    run([PYTHONS[version], "-m", "venv", "--without-pip", str(place / "env")])
+    offline = ["--no-compile", "--no-index", "--find-links", str(WHEELS)]
+    run([*PIP, "--python", str(place / "env"), "install", *offline, str(package)])
+    for name in ("home", "project"):
+        (place / name).mkdir()
+    installed = Installed(place / "home", place / "project")
+    installed.environment_path = place / "env"
+    return installed
+
+
+def answers(zot: Installed) -> Ran:
+    with FakeModelServer([Say("it works")]) as server:
+        zot.url = server.url
+        ran = zot("-p", "hello")
+        zot.url = ""
+    return ran
+
+
+def test_the_sdist_and_the_checkout_make_the_same_wheel(built: dict[str, Path]) -> None:
+    with zipfile.ZipFile(built["wheel"]) as one, zipfile.ZipFile(built["from_sdist"]) as other:
+        assert sorted(one.namelist()) == sorted(other.namelist())
+        records = {name for name in one.namelist() if name.endswith("RECORD")}
+        assert [name for name in one.namelist() if name not in records and one.read(name) != other.read(name)] == []
+        names = set(one.namelist())
+    tracked = subprocess.run(["git", "ls-files", "src/zot"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {path.removeprefix("src/") for path in tracked.stdout.split()} - names == set()
+    assert not [name for name in names if "__pycache__" in name or "node_modules" in name]
+
+
+def test_the_sdist_holds_what_packagers_look_for(built: dict[str, Path]) -> None:
+    with tarfile.open(built["sdist"]) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+        assert not [member.name for member in archive.getmembers() if member.issym() or member.islnk()]
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "pyproject.toml"} <= names
+    assert {"src/zot/ext/extension.py", "sdks/go/go.mod", "sdks/typescript/src/index.ts", "docs/index.md"} <= names
+    assert not [name for name in names if name.startswith(("tests/", "examples/", ".cache/", ".venv/"))]
+
+
+def test_the_metadata_names_us_and_nobody_else(built: dict[str, Path]) -> None:
+    with zipfile.ZipFile(built["wheel"]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(wheel.read(name))
+    assert (metadata["Name"], metadata["Version"]) == (DISTRIBUTION, __version__)
+    assert metadata["License-Expression"] == "MIT" and metadata["Author"]
+    urls = {line.split(",")[0] for line in metadata.get_all("Project-URL", [])}
+    assert urls >= {"Homepage", "Documentation", "Changelog", "Issues"}
+    classifiers = metadata.get_all("Classifier", [])
+    assert {f"Programming Language :: Python :: {version}" for version in PYTHONS} <= set(classifiers)
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"] == {"zot": "zot.__main__:main"}
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+@pytest.mark.parametrize("package", ["wheel", "from_sdist"])
+def test_an_installed_zot_answers(built: dict[str, Path], tmp_path: Path, package: str, version: str) -> None:
+    zot = install(built[package], version, tmp_path)
+    assert zot("--version").out == f"zot {__version__}\n"
+    ran = answers(zot)
+    assert (ran.code, ran.out, ran.err) == (0, "it works\n", "")
+    doctor = zot("doctor")
+    assert doctor.code == 0 and f"Python {version}." in doctor.out
+    assert str(zot.environment_path) in doctor.out, "it runs from the environment, not from the checkout"
+
+
+def test_from_an_installed_wheel_an_author_gets_to_a_checked_extension(built: dict[str, Path], tmp_path: Path) -> None:
+    """And what pip put there it takes away again."""
+    zot = install(built["wheel"], HERE, tmp_path)
+    assert zot("ext", "new", "notes", "--lang", "python").code == 0
+    checked = zot("ext", "check", "notes")
+    assert checked.code == 0, checked.out
+    assert zot("docs", "first-steps").out == (ROOT / "docs/guides/first-steps.md").read_text()
+    update = zot("update")
+    assert update.code == 0 and f"{zot.environment_path}/bin/python" in update.out
+    assert f"-m pip install --upgrade {DISTRIBUTION}\n" in update.out
+    run([*PIP, "--python", str(zot.environment_path), "uninstall", "--yes", DISTRIBUTION])
+    assert [path for path in zot.environment_path.rglob("*") if "zot" in path.name and not path.is_dir()] == []
