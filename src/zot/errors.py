@@ -183,8 +183,13 @@ class NoAnswer(ClientError):
     """zot did not answer in time."""
 
 
+_LONGEST_SLIP = 200  # characters; nobody mistypes more
+
+
 def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     """The name somebody meant who typed another one, for errors that say "did you mean"; "" when none is alike."""
+    if len(typed) > _LONGEST_SLIP:
+        return ""
     from difflib import get_close_matches  # only for what is wrong anyway
 
     return next(iter(get_close_matches(typed, list(known), n=1, cutoff=likeness)), "")

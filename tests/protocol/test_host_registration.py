@@ -194,3 +194,16 @@ send(type="notify", message="done"); serve()
     assert len(host.commands()) == len(host.tools()) == 500
     await until(lambda: len(agent.tools) == 500)
     assert "more than 500 tools" in kit.fault("tools;") and "more than 500 commands" in kit.fault("commands;")
+
+
+async def test_a_command_named_in_megabytes_is_dropped_and_a_description_shortened(kit: Kit) -> None:
+    """Every key in the list of commands measured them, for seconds."""
+    huge = 'send(type="register_command", name="x" * 5_000_000)\n'
+    kit.add(
+        "h",
+        f'hello(); {huge}send(type="register_command", name="c", description="word " * 1_000_000); ready(); serve()',
+    )
+    host = await kit.start()
+    (command,) = host.commands()
+    assert command.name == "c" and len(command.description) == 2_000
+    assert "at most 64 characters" in kit.fault("name") and len(kit.fault("name")) < 1_000

@@ -23,7 +23,9 @@ from zot.tui.theme import Spinner, Theme, built_in
 from zot.tui.width import cells
 
 LARGEST = 256 * 1024
-MOST_FRAMES, WIDEST_FRAME = 64, 4
+MOST_FRAMES, WIDEST_FRAME, LONGEST_FRAME = 64, 4, 64
+MOST_MESSAGES, LONGEST_MESSAGE = 500, 200
+MOST_PROBLEMS = 50
 INTERVALS = (20, 2000)
 
 FILE_KEYS = ("name", "description", "colors", "vars", "base", "dark", "light")
@@ -135,16 +137,23 @@ class _Application:
             _READERS[known](self, key, value)
 
     def _wrong(self, key: str, value: Any, wanted: str) -> None:
-        shown = msgspec.json.encode(value).decode()[:60]
-        self._problems.append(f"{self._file.path}: {key}: {shown} is not {wanted}; the key is ignored")
+        if self._listing():
+            shown = msgspec.json.encode(value).decode()[:60]
+            self._problems.append(f"{self._file.path}: {key}: {shown} is not {wanted}; the key is ignored")
+
+    def _listing(self) -> bool:
+        """Whether one more problem is worth a line."""
+        if len(self._problems) == MOST_PROBLEMS:
+            self._problems.append(f"{self._file.path}: more is wrong than these {MOST_PROBLEMS} keys")
+        return len(self._problems) < MOST_PROBLEMS
 
     def _unknown(self, place: str, key: str, known: Collection[str]) -> None:
-        if key.startswith(("$", "_")):
+        if key.startswith(("$", "_")) or not self._listing():
             return
         spellings = {_bare(name): name for name in known}
         close = nearest(_bare(key), spellings)
         meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
-        self._problems.append(f"{self._file.path}: {place} is not a theme key; {meant}")
+        self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {meant}")
 
     def _colour(self, key: str, role: str, value: Any) -> None:
         parsed = colour.parse(value, self._variables)
@@ -162,7 +171,7 @@ class _Application:
         if value == []:
             return
         frames = _strings(value)
-        if frames is None or len(frames) > MOST_FRAMES or not all(1 <= cells(f) <= WIDEST_FRAME for f in frames):
+        if frames is None or len(frames) > MOST_FRAMES or not all(map(_is_frame, frames)):
             self._wrong(key, value, f"a list of 1 to {MOST_FRAMES} strings of 1 to {WIDEST_FRAME} cells")
         else:
             self._frames = frames
@@ -171,8 +180,8 @@ class _Application:
         if value == []:
             return
         messages = _strings(value)
-        if messages is None or not all(message.strip() for message in messages):
-            self._wrong(key, value, "a list of phrases")
+        if messages is None or len(messages) > MOST_MESSAGES or not all(map(_is_message, messages)):
+            self._wrong(key, value, f"a list of 1 to {MOST_MESSAGES} phrases of at most {LONGEST_MESSAGE} characters")
         else:
             self._messages = tuple(message.replace("\n", " ") for message in messages)
 
@@ -240,6 +249,14 @@ def _strings(value: Any) -> tuple[str, ...] | None:
         return None
     items = cast("list[Any]", value)
     return tuple(items) if items and all(isinstance(item, str) for item in items) else None
+
+
+def _is_frame(text: str) -> bool:
+    return len(text) <= LONGEST_FRAME and 1 <= cells(text) <= WIDEST_FRAME
+
+
+def _is_message(text: str) -> bool:
+    return len(text) <= LONGEST_MESSAGE and bool(text.strip())
 
 
 def _is_style(text: str) -> bool:

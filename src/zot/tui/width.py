@@ -30,6 +30,7 @@ _WORD = re.compile(r"(?:[^ \x1b]++|\x1b\[[0-9;:]*+m|\x1b\]8;[^\x1b\x07]*+(?:\x1b
 _CLOSING = frozenset("。、，．）」』】！？：；〉》〕〗〙")
 _RESETS = frozenset({RESET, "\x1b[m"})
 _LONG_CLUSTER = 16  # longer ones are not worth remembering
+_CUT_FROM = 4096  # characters beside the width's own: what a row is cut from, were the text endless
 _MOST_OPEN = 32  # styles that a row may open again; of a text that never closes any, the oldest are forgotten
 
 
@@ -126,8 +127,11 @@ def cut(text: str, width: int, mark: str = "…") -> str:
     """At most ``width`` cells; what was longer ends in the mark."""
     if width <= 0:
         return ""
-    if cells(text) <= width:
-        return text
+    if len(text) <= _CUT_FROM + 8 * width:
+        if cells(text) <= width:
+            return text
+    elif "\x1b7" not in text:  # an image takes as much text as it likes
+        text = _head(text, _CUT_FROM + 8 * width)
     mark = mark if cells(mark) <= width else ""
     room = width - cells(mark)
     kept: list[str] = []
@@ -139,6 +143,13 @@ def cut(text: str, width: int, mark: str = "…") -> str:
         styled = styled or piece.startswith("\x1b")
         kept.append(piece)
     return "".join(kept) + mark + (_end_of(_open_after(kept)) if styled else "")
+
+
+def _head(text: str, length: int) -> str:
+    """The beginning of a text, without a style that it would cut in two."""
+    head = text[:length]
+    last = head.rfind("\x1b")
+    return head if last < 0 or STYLE.match(head, last) else head[:last]
 
 
 def _open_after(pieces: list[str]) -> list[str]:

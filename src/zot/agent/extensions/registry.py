@@ -17,6 +17,8 @@ from zot.agent.extensions.loading.discover import Scope
 from zot.agent.extensions.process.child import Child, ReadyHow, State
 from zot.wire import frames
 
+LONGEST_NAME = 64  # of a command, as of a tool
+LONGEST_DESCRIPTION = 2_000
 MOST_NAMES = 500  # of one kind from one extension: no model can choose among more
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -70,9 +72,15 @@ class Registry:
         key = frame.name.lower()
         if not frame.name:
             child.fault("bad command", "registered a command without a name; it was dropped")
+        elif len(frame.name) > LONGEST_NAME:
+            named = f"{frame.name[:40]!r} and {len(frame.name) - 40:,} more characters"
+            child.fault("bad command", f"a command's name has at most {LONGEST_NAME} characters; dropped was {named}")
         elif len(child.commands) >= MOST_NAMES:
             child.fault("too many commands", f"registered more than {MOST_NAMES} commands; the rest were dropped")
         elif key not in child.commands:
+            if len(frame.description) > LONGEST_DESCRIPTION:
+                child.log.write(f"of the description of /{frame.name} {LONGEST_DESCRIPTION:,} characters are kept")
+                frame = msgspec.structs.replace(frame, description=frame.description[:LONGEST_DESCRIPTION])
             child.commands[key] = frame
             if self._open:
                 self._claim_command(child, key)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from zot.tui.excerpt import beginning
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.width import cells, cut, pad
@@ -24,6 +25,9 @@ class Choice(msgspec.Struct, frozen=True):
     shorter: tuple[str, ...] = ()
 
 
+_LONGEST = 500  # characters of a label or a detail: no row shows more
+
+
 # How well a row fits what was typed, lower is better; None hides it.
 Match = Callable[[str, Choice], float | None]
 
@@ -36,7 +40,7 @@ class SelectList:
     ) -> None:
         self.filter = ""
         self._match = match or by_letters
-        self._all = list(choices)
+        self._all = _short(choices)
         self._filterable = filterable
         self._shown = self._all
         self._position = 0
@@ -45,7 +49,7 @@ class SelectList:
 
     def set_choices(self, choices: Sequence[Choice]) -> None:
         kept = self.chosen.value if self.chosen else ""
-        self._all = list(choices)
+        self._all = _short(choices)
         self._refilter()
         self.select(kept)
 
@@ -123,6 +127,18 @@ class SelectList:
             return theme.selected(cut(f"  {label}  {detail}".rstrip(), width), width)
         detail = cut(detail, width - column - 4)
         return f"  {theme.paint('fg', label)}" + (f"  {theme.paint('muted', detail)}" if detail else "")
+
+
+def _short(choices: Sequence[Choice]) -> list[Choice]:
+    """Every frame measures them."""
+    return [
+        choice
+        if len(choice.label) <= _LONGEST and len(choice.detail) <= _LONGEST
+        else msgspec.structs.replace(
+            choice, label=beginning(choice.label, _LONGEST), detail=beginning(choice.detail, _LONGEST)
+        )
+        for choice in choices
+    ]
 
 
 def columns(choices: Sequence[Choice], width: int) -> tuple[int, list[str]]:

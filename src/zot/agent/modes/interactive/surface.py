@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from zot.agent.modes.interactive.dialogs.dialog import PANEL, Dialog
+from zot.tui.excerpt import beginning, excerpt
 from zot.tui.keys import Key
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _NAMED = frozenset(
     {"up", "down", "left", "right", "enter", "tab", "backspace", "delete", "home", "end", "pageup", "pagedown"}
 )
+_LINES, _CHARACTERS = 2_000, 200_000  # of a panel that are laid out
+_TITLE, _FOOTER_LINES, _FOOTER = 200, 10, 1_000
+_SEARCHED = 20_000  # lines among which the selected one of a huge panel is looked for
 _SELECTED = re.compile("^ *(▸ |● |\u200b)")
 
 
@@ -97,15 +101,25 @@ class PanelDialog(Dialog[bool]):
         self.extension = extension
         self.panel = panel
         self._panels = panels
+        self._made: tuple[Panel, Theme, int, list[str], int, list[str]] | None = None
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        self.title = visible(sanitize(self.panel.title)).replace("\n", " ") or self.extension
+        self.title = visible(sanitize(beginning(self.panel.title, _TITLE))).replace("\n", " ") or self.extension
         return super().lines(theme, width, height)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
-        footer = _footer(theme, self.panel.footer, width)
+        made = self._made
+        if made is None or made[0] is not self.panel or made[1:3] != (theme, width):
+            lines, remark = shown_lines(self.panel.lines)
+            footer = [theme.paint("warning", row) for row in wrap(remark, width)] if remark else []
+            made = (
+                *(self.panel, theme, width),
+                *panel_rows(theme, lines, width),
+                footer + _footer(theme, self.panel.footer, width),
+            )
+            self._made = made
+        _, _, _, rows, selected, footer = made
         room = max(height - len(footer), 1)
-        rows, selected = panel_rows(theme, self.panel.lines, width)
         first, last = window(len(rows), selected, room)
         return [*rows[first:last], *footer[: max(height - 1, 0)]]
 
@@ -167,6 +181,24 @@ def panel_keys(key: Key) -> list[tuple[str, str]]:
     return [(key.name, "")] if key.name in _NAMED else [("unknown", "")]
 
 
+def shown_lines(lines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The lines to lay out, of a huge panel those around the selected one, and what to say about the rest."""
+    if len(lines) <= _LINES and sum(map(len, lines)) <= _CHARACTERS:
+        return lines, ""
+    selected = next((n for n, line in enumerate(lines[:_SEARCHED]) if _is_selected(line)), 0)
+    first = max(0, min(selected - _LINES // 2, len(lines) - _LINES))
+    kept = lines[first : first + _LINES]
+    longest = _CHARACTERS // len(kept)
+    remark = f"… this panel is too large: {len(lines) - len(kept):,} of its {len(lines):,} lines are not shown"
+    if len(kept) == len(lines):
+        remark = f"… this panel is too large: of each line {longest:,} characters are shown"
+    return tuple(line[:longest] for line in kept), remark
+
+
+def _is_selected(line: str) -> bool:
+    return _SELECTED.match(visible(sanitize(line[:_TITLE]))) is not None
+
+
 def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[str], int]:
     """Wrapped rows, and the number of the first selected one."""
     rows: list[str] = []
@@ -206,5 +238,6 @@ def _ticks(theme: Theme, row: str) -> str:
 
 
 def _footer(theme: Theme, footer: str, width: int) -> list[str]:
-    clean = visible(sanitize(footer)).strip()
+    shown, remark = excerpt(footer, lines=_FOOTER_LINES, characters=_FOOTER)
+    clean = visible(sanitize(f"{shown}{remark}")).strip()
     return ["", *(theme.paint("muted", row) for row in wrap(clean, width))] if clean else []

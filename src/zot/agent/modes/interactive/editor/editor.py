@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Editor", "EditorView", "Submitted"]
 
+_LONGEST_INSERT = 20_000  # characters
+
 
 class EditorView(NamedTuple):
     lines: list[str]
@@ -62,8 +64,10 @@ class Editor:
         return self.buffer.empty
 
     def insert(self, text: str) -> None:
-        """At the cursor, made safe."""
-        self.insert_units(units_of(clean(text)))
+        """At the cursor, made safe; what nobody could edit anyway stands there as a chip."""
+        text = clean(text)
+        long = len(text) > _LONGEST_INSERT
+        self.insert_units([self.chips.pasted(text, f"{len(text)} chars")] if long else units_of(text))
 
     def insert_units(self, units: Sequence[str]) -> None:
         self._changing()

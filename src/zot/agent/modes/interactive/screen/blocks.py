@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from zot.tui import markdown
+from zot.tui.excerpt import beginning, excerpt
 from zot.tui.markdown import Painter
 from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import RESET, pad, visible, wrap
 
 INDENT = "  "
+_USER_LINES, _USER_CHARACTERS = 4_000, 200_000
+_NOTE_CHARACTERS = 4_000
 
 
 def text_width(width: int) -> int:
@@ -22,8 +25,10 @@ def indented(rows: list[str]) -> list[str]:
 
 def user_panel(text: str, images: tuple[tuple[str, int], ...], theme: Theme, width: int) -> list[str]:
     """Full width, tinted, a bar in front; ``images`` are (mime type, bytes)."""
-    clean = visible(sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))).replace("\t", "    ").strip("\n")
+    shown, remark = excerpt(text, lines=_USER_LINES, characters=_USER_CHARACTERS)
+    clean = visible(sanitize(shown.replace("\r\n", "\n").replace("\r", "\n"))).replace("\t", "    ").strip("\n")
     rows = [row for line in clean.split("\n") for row in wrap(line, max(width - 4, 1))] if clean else []
+    rows += [remark] if remark else []
     rows += [f"[{one_line(mime)}, {size:,} bytes]" for mime, size in images]
     return [_panel_row(row, theme, width) for row in ("", *rows, "")]
 
@@ -47,6 +52,6 @@ def sanitize_markdown(text: str) -> str:
 
 def note(text: str, role: str, mark: str, theme: Theme, width: int) -> list[str]:
     """A line of the transcript that nobody said: an error, a diagnostic."""
-    clean = visible(sanitize(text)).strip()
+    clean = visible(sanitize(beginning(text, _NOTE_CHARACTERS))).strip()
     lead = f"{mark} " if mark else ""
     return [theme.paint(role, row) for line in clean.split("\n") for row in wrap(f"{lead}{line}", width, "  ")]

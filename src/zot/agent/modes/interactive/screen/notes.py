@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import msgspec
 
+from zot.tui.excerpt import excerpt
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import visible, wrap
 
 _MOST = 20
+_CHARACTERS = 4_000  # of one note
 _ROLES = {"info": "note_info", "success": "note_success", "warn": "note_warn", "error": "note_error"}
 
 
@@ -29,12 +31,16 @@ class Notes:
         return bool(self._notes)
 
     def add(self, extension: str, level: str, text: str) -> None:
-        """One note for each line; the oldest of an extension go when there are too many."""
-        clean = sanitize(text).strip("\n")
+        """One note for each line, of a huge text the first ones; the oldest of an extension make room."""
+        shown, remark = excerpt(text.strip("\n"), lines=_MOST, characters=_CHARACTERS)
+        clean = sanitize(shown).strip("\n")
         if not clean:
             return
         level = level if level in _ROLES else "info"
-        self._notes += [Note(extension, level, line.replace("\t", "    ")) for line in clean.split("\n")]
+        lines = clean.split("\n")
+        if remark:
+            lines = [*lines[: _MOST - 1], remark]
+        self._notes += [Note(extension, level, line.replace("\t", "    ")) for line in lines]
         own = [note for note in self._notes if note.extension == extension]
         for note in own[:-_MOST]:
             self._notes.remove(note)

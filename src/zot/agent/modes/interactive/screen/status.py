@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from zot.system.opening import read_whole
+from zot.tui.excerpt import beginning
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets.status_bar import Spinner, Stat, StatusBar, tokens
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _ERROR_ROWS = 4
 _WARN, _HIGH = 70, 90  # percent of the window
 _LONGEST_HEAD = 1_000
+_LONGEST_SAID = 2_000
+_LONGEST_NAME = 200
 
 
 class StatusLine:
@@ -39,7 +42,7 @@ class StatusLine:
         self._say(text, failed=True)
 
     def _say(self, text: str, *, failed: bool) -> None:
-        self.text, self.failed = one_line(text), failed
+        self.text, self.failed = one_line(beginning(text, _LONGEST_SAID)), failed
         self._redraw()
 
     def clear(self) -> None:
@@ -115,7 +118,8 @@ class AgentBar:
             return "not logged in: /login"
         present = self._conversation.present
         level = present.reasoning if present.reasoning != "off" else ""
-        return one_line(f"({present.provider}) {present.model} {level}".rstrip())
+        model = beginning(present.model, _LONGEST_NAME)
+        return one_line(f"({present.provider}) {model} {level}".rstrip())
 
     def _stats(self) -> tuple[Stat, ...]:
         credential = self._conversation.resolved.credential

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from zot.provider.messages import ImageBlock, TextBlock
 from zot.tui import diff
+from zot.tui.excerpt import excerpt
 from zot.tui.highlight import language_of
 from zot.tui.image import cell_aspect, picture
 from zot.tui.markdown import Painter
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
 _NUMBERED = r" *(\d+)\t(.*)"
+_LINES, _CHARACTERS = 4_000, 200_000  # laid out of one result: more than any built-in tool gives
 _COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
 
 
@@ -62,7 +64,10 @@ def result_rows(
     name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int
 ) -> list[str]:
     images = [block for block in result.content if isinstance(block, ImageBlock)]
-    rows = _text_rows(name, arguments, result, painter, width)
+    text = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
+    shown, remark = excerpt(text, lines=_LINES, characters=_CHARACTERS)
+    rows = _text_rows(name, arguments, shown, result, painter, width)
+    rows += [painter.theme.paint("muted", cut(remark, width))] if remark else []
     return rows + [row for block in images for row in image_rows(block, painter, width)]
 
 
@@ -75,9 +80,8 @@ def image_rows(block: ImageBlock, painter: Painter, width: int) -> list[str]:
 
 
 def _text_rows(
-    name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int
+    name: str, arguments: dict[str, Any], text: str, result: ToolResultEvent, painter: Painter, width: int
 ) -> list[str]:
-    text = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
     theme = painter.theme
     if not text and has_image(result):
         return []

@@ -13,6 +13,7 @@ import msgspec
 
 from zot.agent.modes.interactive.screen import tool_bodies
 from zot.core.tool_calls import STOPPED
+from zot.tui.excerpt import beginning
 from zot.tui.markdown import Painter
 from zot.tui.partial_json import string_fields
 from zot.tui.sanitize import one_line
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 LIVE_ROWS = 5
 _LABEL = 60
+_GIST = 1_000  # characters of the arguments among which a label is looked for
+_LONGEST_NAME = 200
 _TAIL = 16_384  # characters of live output kept
 
 
@@ -32,7 +35,7 @@ class ToolView:
 
     def __init__(self, call_id: str, name: str, arguments: str = "", extension: str = "") -> None:
         self.id = call_id
-        self.name = one_line(name)  # a model may call a tool by any name
+        self.name = one_line(beginning(name, _LONGEST_NAME))  # a model may call a tool by any name
         self.extension = extension
         self._pieces = [arguments] if arguments else []
         self._running_since = 0.0
@@ -140,7 +143,7 @@ def _stopped(result: ToolResultEvent) -> bool:
 def short_arguments(name: str, arguments: dict[str, Any], text: str) -> str:
     """What a call is about, at most 60 characters; the range of a read survives the cut."""
     told = next((v for k in ("path", "file_path", "command") if isinstance(v := arguments.get(k), str) and v), None)
-    gist = " ".join(one_line(told if told is not None else ("" if text in ("", "{}") else text)).split())
+    gist = one_line((told if told is not None else "" if text == "{}" else text)[:_GIST])
     suffix = _range(arguments) if name == "read" else ""
     room = _LABEL - len(suffix)
     return (gist if len(gist) <= room else gist[: room - 3] + "...") + suffix
