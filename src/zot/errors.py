@@ -5,6 +5,7 @@ and on its fields instead of matching text::
 
     ZotError
     ├── UsageError                  a flag or argument typed wrong (names the flag)
+    │   └── NotThere                something named by hand is not there (names it and the fix); exit code 2
     ├── ConfigError                 a file or setting is wrong (names file, key and the fix)
     ├── NotLoggedIn                 no credential for a provider (names the variable, the flag and /login)
     ├── ProviderError               a model call failed; .provider .status .code .body .retryable
@@ -46,6 +47,10 @@ class ZotError(Exception):
 
 class UsageError(ZotError):
     """A flag or an argument was typed wrong."""
+
+
+class NotThere(UsageError):
+    """Something named by hand is not there, or cannot be used; the text names it and the fix."""
 
 
 class ConfigError(ZotError):

@@ -181,12 +181,13 @@ def test_no_tools_sends_an_empty_tool_list_even_with_skills(zot: Zot, serve) -> 
     assert tool_names(server) == []
 
 
-def test_tools_keeps_only_the_named_ones_and_warns_about_unknown_names(zot: Zot, serve) -> None:
-    """iface-020: `--tools` offers only those it names and warns about unknown names."""
+def test_tools_keeps_only_the_named_ones_and_refuses_unknown_names(zot: Zot, serve) -> None:
+    """iface-020: `--tools` offers only those it names; a name nobody has ends the run before it begins."""
     server = serve([Say("ok")])
     ran = zot("-p", "x", "--tools", "read, bash,frob")
+    assert ran.code == 2 and "frob" in ran.err and not server.requests
+    assert zot("-p", "x", "--tools", "read, bash").code == 0
     assert tool_names(server) == ["bash", "read"]
-    assert "frob" in ran.err
 
 
 @pytest.mark.parametrize("flag", ["--no-skill", "--no-skills"])

@@ -74,7 +74,6 @@ def test_a_deferred_tool_joins_the_tools_and_leaves_the_system_prompt_as_it_was(
         (("--no-tools",), []),
         (("--tools", "weather"), ["weather"]),
         (("--tools", "read"), ["read"]),
-        (("--tools", "read,wheather"), ["read"]),
     ],
 )
 def test_tool_flags_hold_for_extensions(
@@ -84,7 +83,7 @@ def test_tool_flags_hold_for_extensions(
     server = serve([Say("ok")])
     ran = zot("-p", "go", *flags, "-e", str(write_extension(tmp_path, "w", WEATHER)))
     assert offered(server.requests[0]) == tools
-    assert ("no tool named wheather" in ran.err) is ("read,wheather" in flags) and "named weather" not in ran.err
+    assert "named weather" not in ran.err
 
 
 @pytest.mark.parametrize("mode", ["-p", "--json"])
@@ -97,13 +96,15 @@ def test_notes_and_faults_are_lines_on_stderr_only(zot: Zot, serve: Any, tmp_pat
         'hello(); send(type="notify", level="warn", message="careful\\x1b[2J"); raw(b"oops\\n")\n'
         'send(type="clear_notes"); send(type="submit", text="x"); ready(); serve()',
     )
-    (tmp_path / "empty").mkdir()
+    empty = zot.home / "zot" / "extensions" / "empty"
+    empty.mkdir(parents=True)
+    (empty / "extension.json").touch()
     broken = write_extension(tmp_path, "broken", "sys.exit(1)")
-    ran = zot(mode, "go", "-e", str(noisy), "-e", str(tmp_path / "empty"), "--ext", str(broken))
+    ran = zot(mode, "go", "-e", str(noisy), "--ext", str(broken))
     assert ran.code == 0 and "careful" not in ran.out and "extension" not in ran.out
     lines = ran.err.splitlines()
     assert "[noisy] warn: careful" in lines
-    assert [line for line in lines if line.startswith(f"extension load: {tmp_path / 'empty'}: ")]
+    assert [line for line in lines if line.startswith(f"extension load: {empty}: ")]
     assert [line for line in lines if line.startswith(f"extension load: {broken}: exited before hello")]
     assert [
         line for line in lines if line.startswith("extension noisy: sent a malformed frame") and "ext-noisy" in line

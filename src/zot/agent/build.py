@@ -19,14 +19,22 @@ from zot.agent.settings import Settings
 from zot.agent.skills.discover import Skills, discover
 from zot.agent.skills.tool import SkillTool, manifest
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
-from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, Limits, builtin_tools, preparing, unknown_tools
+from zot.agent.tools.registry import (
+    ALL_TOOLS,
+    DEFAULT_TOOLS,
+    Limits,
+    builtin_tools,
+    preparing,
+    unknown_extras,
+    unknown_tools,
+)
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
-from zot.errors import UsageError
+from zot.errors import ExtensionError, NotThere, UsageError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
@@ -42,6 +50,8 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerator[Conversation]:
     """Everything a prompt needs; ZotError names what is wrong with the configuration, a file or the credential."""
+    for path in config.ext:
+        _check_named_extension(path)
     resources = _resources(config, front_end)
     session, resolved = await _session_and_model(resources)
     problems = [*resources.settings.problems, *resources.catalog.problems, *resources.auth.notices, *resolved.notices]
@@ -62,11 +72,11 @@ async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerat
             from zot.agent.fallback import fallback  # few runs name one
 
             agent.fallback = fallback(conversation)
-        for text in (*problems, *found):
+        for text in (*problems, *found, *unknown_extras(conversation.settings)):
             conversation.emit(Diagnostic(text))
         await conversation.start_extensions()
-        for text in _unknown_tools(config.tools or (), agent.tools):
-            conversation.emit(Diagnostic(text))
+        if config.tools:
+            _check_tools(config.tools, conversation, agent.tools)
         yield conversation
 
 
@@ -191,11 +201,17 @@ def _builtin(config: RunConfig, settings: Settings, resources: Resources) -> lis
     return [*tools, SkillTool(resources.skills)] if resources.skills.all and wanted else tools
 
 
-def _unknown_tools(named: Sequence[str], tools: Sequence[Tool]) -> list[str]:
-    known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in tools)})
-    return [
-        f"--tools: there is no tool named {name}; there are {', '.join(known)}" for name in unknown_tools(named, known)
-    ]
+def _check_tools(named: Sequence[str], conversation: Conversation, tools: Sequence[Tool]) -> None:
+    """NotThere for a tool nobody has; a line while an extension that may have it is still on its way."""
+    host = conversation.resources.extensions
+    statuses = host.statuses() if host else []
+    of_extensions = (name for status in statuses for name in status.tools)  # those that wait to be activated, too
+    known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in tools), *of_extensions})
+    for name in unknown_tools(named, known):
+        text = f"there is no tool named {name}; there are {', '.join(known)}"
+        if all(status.state == "gone" or status.ready_how == "frame" for status in statuses):
+            raise NotThere(text)
+        conversation.emit(Diagnostic(f"{text}, and what extensions that are still starting may add"))
 
 
 def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
@@ -251,13 +267,32 @@ def extension_host(
         on_fault=lambda text: emit(Diagnostic(text, of_extension=True)),
         environment=workspace.child_environment,
         removed_credentials=workspace.removed_credentials(),
-        explicit=[Path(os.path.abspath(path)) for path in config.ext],
+        explicit=[_extension_path(path) for path in config.ext],
         scan=scan,
         trust=TrustStore(home),
         trust_project=config.trust_project,
         tool_timeout_s=resources.settings.values.extension_tool_timeout_s,
         explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
     )
+
+
+def _extension_path(typed: str) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(typed)))
+
+
+def _check_named_extension(typed: str) -> None:
+    """NotThere unless the path leads to an extension: a run without what was asked for is not the run that was."""
+    from zot.agent.extensions.loading.manifest import FILE, read_manifest
+
+    directory = _extension_path(typed)
+    try:
+        read_manifest(directory)
+    except ExtensionError as error:
+        where, reason = f"extension {directory}", str(error)
+        if directory.is_dir() and os.path.lexists(directory / FILE):
+            raise NotThere(f"{where}: {reason}; `zot ext check {directory}` tells all that is wrong") from error
+        reason = "is a file" if directory.is_file() else reason
+        raise NotThere(f"{where}: {reason}; name the directory that holds its {FILE}") from error
 
 
 def _misses_a_guard(home: Path, cwd: Path) -> bool:

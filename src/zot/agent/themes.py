@@ -102,6 +102,10 @@ class Themes:
         theme, problems = theme_file.apply(file, background, depth)
         return Loaded(theme, self._once(problems), path)
 
+    def has(self, value: str) -> bool:
+        """Whether there is such a theme, usable or not."""
+        return value in (*AUTO, "dark", "light") or self._path_of(value) is not None
+
     def _path_of(self, value: str) -> Path | None:
         plain = self.directory / f"{value}.json"
         if "/" not in value and plain.is_file():

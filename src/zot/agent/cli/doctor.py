@@ -18,6 +18,7 @@ from zot.agent.cli.lines import show
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import discover
 from zot.agent.themes import theme_problems
+from zot.agent.tools.registry import unknown_extras
 from zot.agent.tools.workspace import Workspace
 from zot.errors import UsageError, ZotError
 from zot.provider.auth.store import AuthStore
@@ -90,6 +91,7 @@ def _stored(provider: Provider, store: AuthStore) -> bool:
 def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from Settings(home).problems
     yield from Settings(home).near_misses()
+    yield from unknown_extras(Settings(home))
     yield from Catalog(home).problems
     store = AuthStore(home)
     try:

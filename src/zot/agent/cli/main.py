@@ -1,6 +1,7 @@
 """From argv to a mode: verbs first, then flags, then the mode they ask for. Modes load behind this door.
 
-Every expected failure ends here as one ``zot:`` line on stderr and exit code 1.
+Every expected failure ends here as one ``zot:`` line on stderr and exit code 1; 2 is for something named by hand that
+is not there.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from zot.agent.cli.flags import Flags, parse
-from zot.errors import UsageError, ZotError
+from zot.errors import NotThere, UsageError, ZotError
 from zot.system.collector import rest
 from zot.system.own_process import claim
 
@@ -39,6 +40,8 @@ def run(argv: list[str]) -> int:
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
             sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
         return code
+    except NotThere as error:
+        return _fail(str(error), 2)
     except UsageError as error:
         return _fail(f"{error} (see zot --help)")
     except ZotError as error:
@@ -103,6 +106,10 @@ def _flags(flags: Flags) -> int:
 
 
 def _mode(flags: Flags) -> int:
+    if flags.theme:
+        from zot.agent.cli.named_theme import check
+
+        check(flags)
     rest()
     claim()
     if flags.mode == "rpc":
@@ -152,11 +159,11 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _fail(text: str) -> int:
+def _fail(text: str, code: int = 1) -> int:
     from zot.agent.console import say
 
     say(text)
-    return 1
+    return code
 
 
 def _silence_stdout() -> None:

@@ -29,7 +29,7 @@ from zot.agent.console import (
 from zot.agent.conversation import Conversation
 from zot.core.agent import Outcome
 from zot.core.events import AgentEvent, Diagnostic, Notice, SessionFault
-from zot.errors import CostLimitReached, StepLimitReached, UsageError
+from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
 from zot.system.collector import wake
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def run_headless(flags: Flags, name: str) -> int:
     prompt = join_prompt(read_piped() if is_piped() else "", flags.prompt)
     if not prompt:
         raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
+    if flags.stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(flags.stats))):
+        raise NotThere(f"--stats {flags.stats}: there is no directory {folder}; make it, or name another file")
     stdout = Stdout()
     signals = Signals(stdout)
     run = _Run(flags.config(session=session, patient_with_ext=True), name, flags.stats, _mode(name, stdout), signals)
@@ -84,6 +86,7 @@ class _Run:
         self._mode = mode
         self._signals = signals
         self._unsaved = False
+        self._unwritten = False  # the file of --stats
 
     async def answer(self, prompt: str) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -109,11 +112,11 @@ class _Run:
             outcome = await conversation.say(prompt)
             elapsed_ms = int((time.monotonic() - started) * 1000)
             if self._stats and self._verdict(outcome)[1] == 0:
-                write_stats(self._stats, conversation, elapsed_ms)
+                self._unwritten = not write_stats(self._stats, conversation, elapsed_ms)
         reason, exit_code = self._verdict(outcome)  # closing may have found that the session cannot be saved
         _report(outcome, exit_code)
         self._mode.finish(reason, exit_code)
-        return exit_code
+        return exit_code or int(self._unwritten)
 
     def _hear(self, event: AgentEvent) -> None:
         match event:
@@ -155,8 +158,8 @@ def _report(outcome: Outcome, exit_code: int) -> None:
         say("the answer was cut at the model's output limit")
 
 
-def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> None:
-    """``--stats``: one indented JSON object about the run."""
+def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
+    """``--stats``: one indented JSON object about the run; False, and a line, when it cannot be written."""
     import json
 
     from zot.system.opening import open_to_replace
@@ -175,6 +178,8 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> None:
             file.write(json.dumps(fields, indent=2) + "\n")
     except OSError as error:
         say(f"--stats {path}: {error.strerror or error}")
+        return False
+    return True
 
 
 def _chosen_session(flags: Flags) -> str:

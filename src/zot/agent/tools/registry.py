@@ -17,6 +17,7 @@ from zot.core.events import AgentEvent, ToolUseStart
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
+    from zot.agent.settings import Settings
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
     from zot.core.tool import Tool, ToolContext, ToolResult
@@ -99,6 +100,13 @@ def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
 def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[str]:
     """The names that are neither built in nor among ``others`` (``skill``, extension tools), for a warning."""
     return [name for name in names if name not in ALL_TOOLS and name not in others]
+
+
+def unknown_extras(settings: Settings) -> list[str]:
+    """One line per name the setting ``tools`` switches on and nobody has."""
+    names = unknown_tools(settings.values.tools, ("skill",))
+    extras = ", ".join(name for name in ALL_TOOLS if name not in DEFAULT_TOOLS)
+    return [f"{settings.path}: tools: there is no tool named {name}; those to switch on are {extras}" for name in names]
 
 
 class Spec(msgspec.Struct, frozen=True):

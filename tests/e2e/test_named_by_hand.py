@@ -1,0 +1,137 @@
+"""What somebody named by hand and is not there is an error in every mode, told with its name and the fix.
+
+A run without the guard, the tool or the session that was asked for is not the run that was asked for. Where the
+specification has a word on the exit code (`--session`, `--cwd`, `--provider`) it is 1, otherwise 2.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Ran, Zot
+from tests.fakes.extensions import write_extension
+from tests.fakes.model_server import FakeModelServer, Say
+from zot.errors import NotThere
+from zot.sdk import Runtime
+
+MODES = {
+    "print": ("-p", "hi"),
+    "json": ("--json", "hi"),
+    "stream": ("--stream", "hi"),
+    "rpc": ("rpc",),
+    "interactive": (),
+}
+NAMED = {
+    "an extension": (
+        ("--ext", "./typo"),
+        2,
+        "typo: no such directory; name the directory that holds its ",
+    ),
+    "a neighbour of one": (("--ext", "."), 2, "project: no extension.json; name the directory that holds"),
+    "a file of one": (("--ext", "main.py"), 2, "main.py: is a file; name the directory that holds its extension.json"),
+    "a broken one": (("-e", "broken"), 2, "extension.json: "),
+    "a tool": (("--tools", "read,reed"), 2, "there is no tool named reed; there are bash, edit, "),
+    "a theme": (
+        ("--theme", "nope"),
+        2,
+        "--theme nope: there is no such theme; there are auto, dark, light, own, or the ",
+    ),
+    "a session": (
+        ("--session", "nope.jsonl"),
+        1,
+        "cannot open session nope.jsonl: No such file or directory; `zot sess",
+    ),
+    "a directory": (("--cwd", "nope"), 1, '--cwd "nope": not a directory'),
+    "a provider": (("--provider", "nope"), 1, 'unknown provider "nope"; known providers: anthropic, '),
+    "a trace": (("--ext-trace", "nope/x"), 1, "nope/x: No such file or directory"),
+    "a recording": (("--record", "nope/x"), 1, "nope/x: No such file or directory"),
+}
+
+
+@pytest.fixture
+def place(zot: Zot, serve: Any) -> FakeModelServer:
+    for path, text in {"broken/extension.json": "{,", "main.py": ""}.items():
+        (zot.project / path).parent.mkdir(exist_ok=True)
+        (zot.project / path).write_text(text)
+    (zot.home / "zot" / "themes").mkdir(parents=True)
+    (zot.home / "zot" / "themes" / "own.json").write_text("{}")
+    return serve([Say("ok")] * 2)
+
+
+def run(zot: Zot, mode: str, *flags: str) -> Ran:
+    if mode != "interactive":
+        return zot(*MODES[mode], *flags)
+    primary, secondary = pty.openpty()
+    try:
+        streams = {"stdin": secondary, "stdout": secondary, "stderr": subprocess.PIPE}
+        with zot.start(*flags, **streams) as started:
+            _, said = started.communicate(timeout=60)
+        return Ran(started.returncode, "", said.decode())
+    finally:
+        os.close(primary)
+        os.close(secondary)
+
+
+@pytest.mark.parametrize("named", NAMED)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_run_does_not_begin(zot: Zot, place: FakeModelServer, mode: str, named: str) -> None:
+    flags, code, told = NAMED[named]
+    ran = run(zot, mode, *flags)
+    last = ran.err.splitlines()[-1]
+    assert (ran.code, ran.out, place.requests) == (code, "", [])
+    assert last.startswith("zot: ") and told in last, ran.err
+    assert zot.sessions == []
+
+
+def test_a_tool_that_waits_to_be_activated_is_there(zot: Zot, place: FakeModelServer, tmp_path: Path) -> None:
+    own = write_extension(tmp_path, "w", 'hello(); tool("later", deferred=True); ready(); serve()')
+    ran = zot("-p", "hi", "-e", str(own), "--tools", "read,later")
+    assert (ran.code, ran.out) == (0, "ok\n"), ran.err
+
+
+def test_a_theme_of_an_extension_is_there(zot: Zot, place: FakeModelServer) -> None:
+    bundle = zot.project / "bundle"
+    bundle.mkdir()
+    (bundle / "extension.json").write_text('{"name": "bundle"}')
+    (bundle / "theme.json").write_text('{"name": "dusk"}')
+    assert zot("-p", "hi", "--theme", "dusk").code == 2
+    assert zot("-p", "hi", "--theme", "dusk", "--ext", "bundle").code == 0
+
+
+def test_statistics_that_cannot_be_written_are_an_error(zot: Zot, place: FakeModelServer) -> None:
+    ran = zot("-p", "hi", "--stats", "nope/stats.json")
+    assert ran.code == 2 and "there is no directory" in ran.err and place.requests == []
+    ran = zot("-p", "hi", "--stats", ".")
+    assert (ran.code, ran.out) == (1, "ok\n") and "--stats .: " in ran.err
+
+
+def test_what_the_settings_name_is_told_and_stops_nothing(zot: Zot, place: FakeModelServer) -> None:
+    (zot.home / "zot" / "config.json").write_text(json.dumps({"tools": ["grep", "grepp"], "theme": "nope"}))
+    told = "config.json: tools: there is no tool named grepp; those to switch on are glob, grep"
+    ran = zot("-p", "hi")
+    assert (ran.code, ran.out) == (0, "ok\n") and told in ran.err
+    doctor = zot("doctor", model=False).out
+    assert told in doctor and 'there is no theme "nope"' in doctor
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"extensions": ["/nonexist"]}, "extension /nonexist: no such directory"),
+        ({"allowed_tools": ["reed"]}, "there is no tool named reed"),
+    ],
+)
+async def test_an_embedded_run_does_not_begin_either(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('{"turns": [{"text": "ok"}]}')
+    with pytest.raises(NotThere, match=told) as raised:
+        async with Runtime(provider="script", script=script, home=tmp_path, **options):
+            raise AssertionError("it began")
+    assert "--" not in str(raised.value)
