@@ -116,7 +116,7 @@ def working_directory(typed: str) -> Path:
 async def _session_and_model(resources: Resources) -> tuple[Session | None, Resolved]:
     """The session to continue, if one was asked for and exists, and the model that answers; else a new session."""
     config, sessions = resources.config, resources.sessions
-    path = Path(os.path.expanduser(config.session)) if config.session else None
+    path = _named_session(sessions, config.session) if config.session and config.keep_session else None
     if path is None and config.continue_session:
         path = sessions.newest()
     session = await sessions.load(path) if path and config.keep_session else None
@@ -142,6 +142,12 @@ async def _session_and_model(resources: Resources) -> tuple[Session | None, Reso
     if session is None and config.keep_session:
         session = sessions.create(resolved.provider.id, resolved.model.id)
     return session, resolved
+
+
+def _named_session(sessions: SessionStore, typed: str) -> Path:
+    from zot.core.session.named import find_session  # only those who continue one need the list
+
+    return find_session(sessions, typed)
 
 
 # --- the agent

@@ -57,7 +57,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     ext_trace: str = ""
     record: str = ""
     keep_session: bool = True
-    session: str = ""  # the file to continue
+    session: str = ""  # which one to continue: its file, number, id or the beginning of it
     continue_session: bool = False  # the newest of this directory
     sessions: Path | None = None  # a directory to keep sessions in
 

@@ -206,7 +206,14 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("--list-models",), "list_models", MODEL, "print the known models and exit"),
     Flag(("-c", "--continue"), "continue_", PROMPT, "continue the newest session of this directory"),
     Flag(("-r", "--resume"), "resume", PROMPT, "choose a session to continue"),
-    Flag(("--session",), "session", PROMPT, "continue this session file", "PATH", _text),
+    Flag(
+        ("--session",),
+        "session",
+        PROMPT,
+        "continue this session: its number, id, beginning of the id, or file",
+        "SESSION",
+        _text,
+    ),
     Flag(("--no-session",), "no_session", PROMPT, "neither read nor write a session"),
     Flag(
         ("--system-prompt",),

@@ -15,6 +15,7 @@ from zot import __version__
 from zot.agent.cli.lines import ask, show, show_path, show_spelled, tell
 from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.agent.cli.verbs import options
+from zot.core.session.named import find_session
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary
 from zot.errors import SessionError, UsageError, ZotError
@@ -23,7 +24,6 @@ from zot.system.files import zot_home
 if TYPE_CHECKING:
     from zot.core.session.prune import Group
 
-_MIN_PREFIX = 4
 _LABEL_MAX = 60
 
 
@@ -180,31 +180,7 @@ def _session(store: SessionStore, text: str | None) -> Path:
         if (newest := store.newest()) is None:
             raise SessionError(f"no sessions in {store.cwd}")
         return newest
-    if (path := Path(os.path.expanduser(text))).is_file():
-        return path
-    return Path(_by_number(store, text) or _by_id(store, text))
-
-
-def _by_number(store: SessionStore, text: str) -> str | None:
-    if not text.isdecimal() or len(text) >= _MIN_PREFIX:
-        return None
-    summaries = store.summaries()
-    if not 1 <= int(text) <= len(summaries):
-        raise SessionError(f"there is no session number {text}; `zot sessions` lists {len(summaries)}")
-    return summaries[int(text) - 1].path
-
-
-def _by_id(store: SessionStore, text: str) -> str:
-    found = [s for s in store.summaries(everywhere=True) if len(text) >= _MIN_PREFIX and _named(s, text)]
-    if not found:
-        raise SessionError(f'there is no session "{text}"; `zot sessions list --all` shows every one')
-    if len(found) > 1:
-        raise UsageError(f'"{text}" matches {len(found)} sessions; give more of the id')
-    return found[0].path
-
-
-def _named(summary: Summary, text: str) -> bool:
-    return summary.id.startswith(text) or os.path.basename(summary.path) == text
+    return find_session(store, text)
 
 
 # --- how it looks
