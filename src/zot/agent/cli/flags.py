@@ -129,6 +129,10 @@ class Flag:
         self.store = store
         self.repeat = repeat
 
+    @property
+    def label(self) -> str:
+        return ", ".join(self.names) + (f" {self.value}" if self.value else "")
+
 
 def _text(_: str, value: str) -> str:
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from zot.agent.cli.flags import EXT, FLAGS, MODES, Flag
+from zot.agent.cli.flags import EXT, FLAGS, MODES
 from zot.agent.cli.verbs import below
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than the page
@@ -59,16 +59,12 @@ def sections() -> list[tuple[str, list[tuple[str, str]]]]:
     sections: dict[str, list[tuple[str, str]]] = {MODES: list(USAGE), "First minute": list(FIRST_MINUTE)}
     for flag in FLAGS:
         rows = sections.setdefault(flag.section, list(above.get(flag.section, ())))
-        rows.append((_label(flag), flag.help))
+        rows.append((flag.label, flag.help))
     return [*sections.items(), ("Verbs, each with a page of its own (zot VERB --help)", _verbs())]
 
 
 def _verbs() -> list[tuple[str, str]]:
     return [(verb.usage, verb.about) for verb in below("")]
-
-
-def _label(flag: Flag) -> str:
-    return ", ".join(flag.names) + (f" {flag.value}" if flag.value else "")
 
 
 def _rows(rows: list[tuple[str, str]], columns: int, paint: _Paint) -> list[str]:

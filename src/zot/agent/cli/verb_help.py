@@ -39,11 +39,21 @@ def _lines(verb: Verb) -> Iterator[str]:
     if authors := [(_short(command), command.about) for command in commands if command.for_authors]:
         yield from ("", "For authors:", *list(_table(authors))[1:])
     yield from _table([(switch.label, switch.about) for switch in verb.switches])
+    if verb.path == "rpc":
+        yield from _table(_rpc_flags())
     if verb.aliases:
         yield from ("", f"Also: zot {verb.path.split()[0]} {', '.join(verb.aliases)}")
     if verb.more:
         yield ""
         yield from _wrapped(verb.more)
+
+
+def _rpc_flags() -> list[tuple[str, str]]:
+    """The flags of a run that mean something without a screen and without a prompt."""
+    from zot.agent.cli.flags import FLAGS, MODES
+
+    without = {"resume", "list_models", "stats", "theme", "help", "version"}
+    return [(flag.label, flag.help) for flag in FLAGS if flag.section != MODES and flag.dest not in without]
 
 
 def _wrapped(text: str) -> Iterator[str]:

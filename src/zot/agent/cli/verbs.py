@@ -81,9 +81,8 @@ VERBS: tuple[Verb, ...] = (
         "rpc",
         "[FLAGS]",
         "let another program drive zot: commands on stdin, events on stdout, one JSON object per line",
-        more="FLAGS are those of `zot --help`: --provider, --model, --cwd, --tools, --ext and the others. "
-        "Without --continue or --session nothing is kept. `zot docs rpc` describes every command; there are clients "
-        "for Python, TypeScript and Go.",
+        more="Without --continue or --session nothing is kept. `zot docs rpc` describes every command; there are "
+        "clients for Python, TypeScript and Go.",
     ),
     Verb(
         "sessions",
