@@ -30,6 +30,8 @@ and on its fields instead of matching text::
     ├── CompactionFailed            the transcript was left unchanged
     │   └── CompactionAborted       because the user stopped it
     ├── RuntimeClosed               zot.sdk: used after close
+    ├── AnswerMismatch              zot.sdk, zot.client: no answer was what ``returns=`` asks for; .answer
+    │   └── AnswerAborted           because the prompt was aborted
     └── ClientError                 zot.client: the child process; .stderr
         ├── CommandFailed           zot answered success:false
         ├── ProcessGone             it ended, or never came to life
@@ -166,6 +168,18 @@ class CompactionAborted(CompactionFailed):
 
 class RuntimeClosed(ZotError):
     """The runtime was closed; make another one."""
+
+
+class AnswerMismatch(ZotError):
+    """The model was asked for a value of a type, several times, and no answer fitted. ``answer`` is its last one."""
+
+    def __init__(self, text: str, answer: str = "") -> None:
+        super().__init__(text)
+        self.answer = answer
+
+
+class AnswerAborted(AnswerMismatch):
+    """The prompt was aborted before there was an answer that fits."""
 
 
 class ClientError(ZotError):

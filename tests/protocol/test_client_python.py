@@ -17,6 +17,7 @@ from tests.conformance.clients.suite import BOARD, installed
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Slow
 from zot.client import (
+    AnswerMismatch,
     ApprovalRequest,
     Client,
     ClientOptions,
@@ -122,6 +123,37 @@ async def test_commands_answered_at_once(serve: Serve, drive: Callable[..., Clie
         assert await zot.ask("hi") == "hi"
         await zot.clear()
         assert ((await zot.state()).model, await zot.messages()) == ("claude-haiku-4-5", ())
+
+
+async def test_a_stream_that_is_held_ends_with_its_loop(serve: Serve, drive: Callable[..., Client]) -> None:
+    serve([ENDLESS, Say("after")])
+    async with drive() as zot:
+        stream = zot.prompt("hi")
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                break
+        assert await zot.ask("again") == "after"
+        assert stream is not None
+
+
+def test_a_plain_loop_that_is_left_ends_the_prompt_too(serve: Serve, options: Callable[..., ClientOptions]) -> None:
+    serve([ENDLESS, Say("after")])
+    zot = SyncClient(**options()).open()
+    stream = zot.prompt("hi")
+    for event in stream:
+        if isinstance(event, TextDelta):
+            break
+    assert zot.ask("again") == "after"
+    assert stream is not None
+    zot.close()
+
+
+async def test_an_answer_is_a_value_of_the_type_that_was_asked_for(serve: Serve, drive: Callable[..., Client]) -> None:
+    serve([Say("Let me think."), Say('{"a": 1}'), Say("no")])
+    async with drive() as zot:
+        assert await zot.ask("Count.", returns=dict[str, int]) == {"a": 1}
+        with pytest.raises(AnswerMismatch, match="asked once"):
+            await zot.ask("Count.", returns=dict[str, int], tries=1)
 
 
 async def test_compacting_waits_for_compact_done(serve: Serve, drive: Callable[..., Client]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -31,7 +31,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str = ""
     base_url: str = ""
     insecure: bool = False
-    script: str = ""  # answers of the scripted model
+    script: str | Mapping[str, Any] = ""  # answers of the scripted model: a file, or what would be in it
     reasoning: str = ""
     temperature: float | None = None
     fallback_model: str = ""  # asked once when the first model fails

@@ -8,7 +8,7 @@ one notice. ``resolve`` reads files, may run a key command and may repair a stal
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -41,7 +41,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str = ""
     base_url: str = ""
     insecure: bool = False
-    script: str = ""
+    script: str | Mapping[str, Any] = ""
     remembered_provider: str = ""
     remembered_model: str = ""
 
@@ -96,7 +96,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: Endpoint | None = None
     credential: Credential | None = None
     missing: str = ""  # why there is no credential and what to do about it; empty when nothing is missing
-    script: str = ""
+    script: str | Mapping[str, Any] = ""
     notices: list[str] = []
 
 

@@ -87,7 +87,7 @@ class Resources:
         if resolved.script:
             from zot.provider.scripted import ScriptedClient
 
-            return ScriptedClient.load(Path(resolved.script))
+            return ScriptedClient.load(resolved.script)
         if resolved.endpoint is None:
             return LoggedOut(resolved.provider.id, resolved.missing)
         return connect(resolved.endpoint, resolved.api, self.pool)

@@ -21,10 +21,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zot.client.client import Client
+    from zot.client.client import Client, PromptStream
     from zot.client.options import ClientOptions
     from zot.client.sync import SyncClient
-    from zot.errors import ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
+    from zot.errors import AnswerMismatch, ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
     from zot.wire.events import text_of
     from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AnswerMismatch",
     "ApprovalRequest",
     "AssistantMessage",
     "AssistantStart",
@@ -86,6 +87,7 @@ __all__ = [
     "ModelInfo",
     "NoAnswer",
     "ProcessGone",
+    "PromptStream",
     "SessionFault",
     "State",
     "SyncClient",
@@ -110,10 +112,10 @@ __all__ = [
 _ROOMS = (
     ("zot.wire.events", ("text_of",)),
     ("zot.wire.rpc_codec", ("decode",)),
-    ("zot.client.client", ("Client",)),
+    ("zot.client.client", ("Client", "PromptStream")),
     ("zot.client.options", ("ClientOptions",)),
     ("zot.client.sync", ("SyncClient",)),
-    ("zot.errors", ("ClientError", "CommandFailed", "NoAnswer", "ProcessGone", "ZotError")),
+    ("zot.errors", ("AnswerMismatch", "ClientError", "CommandFailed", "NoAnswer", "ProcessGone", "ZotError")),
 )
 
 
@@ -126,3 +128,8 @@ def __getattr__(name: str) -> Any:
     room = next((room for room, names in _ROOMS if name in names), "zot.wire.rpc_frames")
     value = globals()[name] = getattr(import_module(room), name)
     return value
+
+
+def __dir__() -> list[str]:
+    """What is here for you, for ``help`` and completion."""
+    return list(__all__)

@@ -7,18 +7,83 @@ session keeps it (``args=["--session", FILE]``); the next command starts another
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from types import TracebackType
-from typing import Self, Unpack, cast
+from typing import Any, Self, TypeVar, Unpack, cast, overload
 
 from zot.client.child import Child
 from zot.client.connection import Connection, Inbox
 from zot.client.options import ClientOptions, argv_of, capabilities_of, environment_of
-from zot.errors import CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
+from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.wire import rpc_frames as rpc
 from zot.wire.caller_values import PromptImage, answer_of, image_block
 from zot.wire.events import text_of
+from zot.wire.left_loops import OneLoop
+from zot.wire.returned import TRIES, Shape
 from zot.wire.rpc_frames import Event
+
+T = TypeVar("T")
+
+
+class PromptStream:
+    """The events of one prompt, in order, ending after ``done``. Read it with ``async for``; leaving the loop, or
+    ``aclose``, aborts the prompt."""
+
+    def __init__(self, begin: Callable[[], Awaitable[tuple[Connection, Inbox]]]) -> None:
+        self._begin = begin
+        self._begun: tuple[Connection, Inbox] | None = None
+        self._over = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return OneLoop(self)
+
+    async def __anext__(self) -> Event:
+        if self._over:
+            raise StopAsyncIteration
+        self._loop = asyncio.get_running_loop()
+        try:
+            if self._begun is None:
+                self._begun = await self._begin()
+            connection, inbox = self._begun
+            event = await connection.next(inbox)
+        except BaseException:
+            self._drop()
+            raise
+        if event is None:
+            self._drop()
+            raise StopAsyncIteration
+        return event
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Abort the prompt unless it is over."""
+        self._drop()
+
+    def left(self) -> None:
+        """The loop that read it is gone."""
+        if not self._over and self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed already, and the process with it
+                self._loop.call_soon_threadsafe(self._drop)  # the collector may run in any thread
+
+    def _drop(self) -> None:
+        if not self._over and self._begun is not None:
+            connection, inbox = self._begun
+            connection.drop(inbox)
+        self._over = True
+
+    def __del__(self) -> None:
+        self.left()
+
+
+async def _begun(connection: Connection, inbox: Inbox) -> tuple[Connection, Inbox]:
+    return connection, inbox
 
 
 class Client:
@@ -41,9 +106,13 @@ class Client:
 
     # --- the process
 
-    async def __aenter__(self) -> Self:
+    async def open(self) -> Self:
+        """Start the process; what ``async with`` does first, and what any command does by itself."""
         await self._connected()
         return self
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -109,7 +178,7 @@ class Client:
 
     # --- working
 
-    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> AsyncIterator[Event]:
+    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> PromptStream:
         """The events, in order, ending after ``done``; sent when first read. Leaving the loop aborts the prompt.
 
         Raises CommandFailed (an image that cannot be read), ProcessGone, or NoAnswer when zot is there but silent."""
@@ -117,16 +186,39 @@ class Client:
         pictures = tuple(rpc.Image(mime_type=block.mime_type, data=block.data) for block in blocks)
         return self._run(rpc.Prompt(message=text, images=pictures))
 
-    async def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
-        """Say something and wait; the text of the last message. An ``error`` event is raised as CommandFailed."""
-        answer, failure = "", ""
+    @overload
+    async def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str: ...
+    @overload
+    async def ask(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[T], tries: int = TRIES
+    ) -> T: ...
+    async def ask(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
+    ) -> Any:
+        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type.
+
+        An ``error`` event is raised as CommandFailed; an answer that does not fit, after so many ``tries``, as
+        AnswerMismatch."""
+        pictures = [tuple(images)]
+
+        async def say(words: str) -> str:
+            return await self._say(words, pictures.pop() if pictures else (), whole=returns is not None)
+
+        return await (say(text) if returns is None else Shape(returns).ask(text, say, tries))
+
+    async def _say(self, text: str, images: Iterable[PromptImage], whole: bool) -> str:
+        answer, failure, stop = "", "", ""
         async for event in self.prompt(text, images):
             if isinstance(event, rpc.AssistantMessage):
                 answer = text_of(event)
             elif isinstance(event, rpc.Error):
                 failure = event.message
+            elif isinstance(event, rpc.TurnEnd):
+                stop = event.stop
         if failure:
             raise CommandFailed(failure, self.stderr)
+        if whole and stop == "aborted":
+            raise AnswerAborted("the prompt was aborted before its answer", answer)
         return answer
 
     async def compact(self) -> str:
@@ -141,29 +233,20 @@ class Client:
             raise CompactionFailed(failure) if failure else CompactionAborted("compaction aborted")
         return summary
 
-    async def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, AsyncIterator[Event]]:
+    async def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, PromptStream]:
         """Run an extension's command (capability ``commands``). The events are those of the prompt it started, if it
         did; read them."""
         connection = await self._connected()
         inbox = await connection.begin(rpc.RunCommand(name=name, args=args))
         ran = cast("rpc.CommandRun", await connection.started(inbox))
-        return ran, self._events(connection, inbox)
+        return ran, PromptStream(lambda: _begun(connection, inbox))
 
-    async def _run(self, command: rpc.Command) -> AsyncIterator[Event]:
-        connection = await self._connected()
-        inbox = await connection.begin(command)
-        try:
-            while (event := await connection.next(inbox)) is not None:
-                yield event
-        finally:
-            connection.drop(inbox)
+    def _run(self, command: rpc.Command) -> PromptStream:
+        async def begin() -> tuple[Connection, Inbox]:
+            connection = await self._connected()
+            return connection, await connection.begin(command)
 
-    async def _events(self, connection: Connection, inbox: Inbox) -> AsyncIterator[Event]:
-        try:
-            while (event := await connection.next(inbox)) is not None:
-                yield event
-        finally:
-            connection.drop(inbox)
+        return PromptStream(begin)
 
     # --- commands answered at once
 

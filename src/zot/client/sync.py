@@ -5,15 +5,19 @@ A thread of its own carries the event loop; ``approve``, ``on_event`` and ``on_s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Unpack
+from collections.abc import Iterable
+from typing import Any, TypeVar, Unpack, overload
 
 from zot.client.client import Client
 from zot.client.options import ClientOptions
 from zot.system.blocking import BlockingFace
 from zot.wire import rpc_frames as rpc
 from zot.wire.caller_values import PromptImage
+from zot.wire.left_loops import PlainStream
+from zot.wire.returned import TRIES
 from zot.wire.rpc_frames import Event
+
+T = TypeVar("T")
 
 
 class SyncClient(BlockingFace):
@@ -32,19 +36,30 @@ class SyncClient(BlockingFace):
         """The end of what zot said on stderr."""
         return self._client.stderr
 
-    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> Iterator[Event]:
+    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> PlainStream[Event]:
         """The events, in order; leaving the loop aborts the prompt."""
-        return self._each(self._client.prompt(text, images))
+        self._running()
+        stream = self._client.prompt(text, images)
+        return PlainStream(lambda: self._each(stream))
 
-    def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
-        return self._wait(self._client.ask(text, images))
+    @overload
+    def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str: ...
+    @overload
+    def ask(self, text: str, images: Iterable[PromptImage] = (), *, returns: type[T], tries: int = TRIES) -> T: ...
+    def ask(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
+    ) -> Any:
+        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type."""
+        if returns is None:
+            return self._wait(self._client.ask(text, images))
+        return self._wait(self._client.ask(text, images, returns=returns, tries=tries))
 
     def compact(self) -> str:
         return self._wait(self._client.compact())
 
-    def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, Iterator[Event]]:
+    def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, PlainStream[Event]]:
         ran, events = self._wait(self._client.run_command(name, args))
-        return ran, self._each(events)
+        return ran, PlainStream(lambda: self._each(events))
 
     def abort(self) -> None:
         """May be called from another thread while a prompt runs."""

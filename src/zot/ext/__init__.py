@@ -22,10 +22,8 @@ from __future__ import annotations
 
 from zot.ext.answers import (
     AssistantMessageDecision,
-    Panel,
     Response,
     ToolCallDecision,
-    ToolContent,
     ToolResult,
     TurnStartDecision,
     image,
@@ -37,7 +35,8 @@ from zot.ext.answers import (
 )
 from zot.ext.calls import ToolContext
 from zot.ext.extension import Extension
-from zot.ext.frames import Event, EventIntercept, HelloAck, HostToolResult
+from zot.ext.frames import Content as ToolContent
+from zot.ext.frames import Event, EventIntercept, HelloAck, HostToolResult, Panel
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
@@ -92,3 +91,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(handlers, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is here for you, for ``help`` and completion."""
+    return list(__all__)

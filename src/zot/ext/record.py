@@ -116,7 +116,7 @@ class Record:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and type(other) is type(self) and other.fields() == self.fields()
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]  equal by value and open to change
+    __hash__ = None  # type: ignore[assignment]  # equal by value and open to change
 
     def __repr__(self) -> str:
         given = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())

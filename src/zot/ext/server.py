@@ -154,8 +154,8 @@ class Server:
                 self._workers.run(lambda: self._answer_tool(frame, context))
             case EventIntercept():
                 self._workers.run(lambda: self._answer_intercept(frame))
-            case frames.ToolCancel() if context := self._running.get(frame.id):
-                context.cancel()
+            case frames.ToolCancel() if running := self._running.get(frame.id):
+                running.cancel()
             case frames.HostToolResult():
                 self.host_calls.answer(frame)
             case frames.Shutdown():

@@ -1,8 +1,9 @@
 """A tool from a plain function: its JSON Schema out of the annotations, and the model's arguments checked by them.
 
-Understood are ``str``, ``int``, ``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any`` and
-``Annotated[T, "what it is"]``. For everything else there is ``schema=``. Read by hand: ``inspect`` and ``typing``
-would double the time an extension takes to start.
+Understood are ``str``, ``int``, ``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any``,
+``Annotated[T, "what it is"]``, and by ``made_types`` what is made of them: enums, dataclasses, typed dicts, dates and
+paths. For everything else there is ``schema=``. Read by hand: ``inspect`` and ``typing`` would double the time an
+extension takes to start.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ class Parameters:
         self.schema = self._schema()
 
     def _schema(self) -> dict[str, Any]:
-        properties = {name: _schema(kind, name) for name, kind in self.kinds.items()}
+        properties = {name: schema_of(kind, name) for name, kind in self.kinds.items()}
         for name, value in self.defaults.items():
-            if name in properties and value is not None:
-                properties[name]["default"] = value
+            if name in properties and value is not None and (plain := _as_json(value)) is not None:
+                properties[name]["default"] = plain
         schema: dict[str, Any] = {"type": "object", "properties": properties}
         required = [name for name in properties if name not in self.defaults]
         return {**schema, "required": required} if required else schema
@@ -79,7 +80,7 @@ class Parameters:
         missing = [name for name in self.kinds if name not in args and name not in self.defaults]
         if missing:
             raise BadArguments(f"missing: {', '.join(missing)}")
-        bound = {name: _fit(args[name], kind, name) for name, kind in self.kinds.items() if name in args}
+        bound = {name: fit(args[name], kind, name) for name, kind in self.kinds.items() if name in args}
         return {**bound, self.context: context} if self.context else bound
 
 
@@ -142,14 +143,14 @@ def _parts(kind: Any) -> tuple[str, Any, tuple[Any, ...]]:
     return "plain", origin or kind, args
 
 
-def _schema(kind: Any, name: str) -> dict[str, Any]:
+def schema_of(kind: Any, name: str) -> dict[str, Any]:
     family, bare, args = _parts(kind)
     match family:
         case "any":
             return {}
         case "annotated":
             words = next((word for word in args if isinstance(word, str)), "")
-            return {**_schema(bare, name), **({"description": words} if words else {})}
+            return {**schema_of(bare, name), **({"description": words} if words else {})}
         case "literal":
             return {"type": _KINDS[type(args[0])], "enum": list(args)}
         case "union":
@@ -160,25 +161,40 @@ def _schema(kind: Any, name: str) -> dict[str, Any]:
 
 def _union(parts: list[Any], name: str) -> dict[str, Any]:
     if len(parts) == 1:
-        return _schema(parts[0], name)
-    return {"anyOf": [_schema(part, name) for part in parts]}
+        return schema_of(parts[0], name)
+    return {"anyOf": [schema_of(part, name) for part in parts]}
 
 
 def _plain_schema(bare: Any, args: tuple[Any, ...], name: str) -> dict[str, Any]:
     if bare not in _KINDS:
-        raise TypeError(f"{name}: no JSON Schema for {bare!r}; give the tool a schema=")
+        from zot.ext import made_types  # most tools take text and numbers
+
+        if (made := made_types.schema(bare, args, name, schema_of)) is None:
+            raise TypeError(f"{name}: no JSON Schema for {bare!r}; give the tool a schema=")
+        return made
     if bare is list and args:
-        return {"type": "array", "items": _schema(args[0], name)}
+        return {"type": "array", "items": schema_of(args[0], name)}
+    if bare is dict and len(args) == 2:
+        return {"type": "object", "additionalProperties": schema_of(args[1], name)}
     return {"type": _KINDS[bare]}
 
 
-def _fit(value: Any, kind: Any, where: str) -> Any:
+def _as_json(value: Any) -> Any:
+    """A default as the model reads it; None where JSON cannot say it."""
+    if type(value) in _KINDS:
+        return value
+    from zot.ext import made_types
+
+    return made_types.as_json(value)
+
+
+def fit(value: Any, kind: Any, where: str) -> Any:
     family, bare, args = _parts(kind)
     match family:
         case "any":
             return value
         case "annotated":
-            return _fit(value, bare, where)
+            return fit(value, bare, where)
         case "literal":
             if value in args:
                 return value
@@ -196,13 +212,19 @@ def _fit_one_of(value: Any, parts: tuple[Any, ...], where: str) -> Any:
     for part in parts:
         if part is not type(None):
             try:
-                return _fit(value, part, where)
+                return fit(value, part, where)
             except BadArguments as error:
                 trouble = error
     raise trouble
 
 
 def _fit_plain(value: Any, bare: Any, args: tuple[Any, ...], where: str) -> Any:
+    if bare not in _KINDS:
+        from zot.ext import made_types
+
+        return made_types.fit(value, bare, args, where, fit)
+    if bare is dict and len(args) == 2 and isinstance(value, dict):
+        return {key: fit(item, args[1], f"{where}.{key}") for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  a JSON object
     if bare is list and args and isinstance(value, list):
         return _fit_items(value, args[0], where)  # pyright: ignore[reportUnknownArgumentType]  a JSON array
     if bare is float and type(value) is int:
@@ -215,4 +237,4 @@ def _fit_plain(value: Any, bare: Any, args: tuple[Any, ...], where: str) -> Any:
 
 
 def _fit_items(items: list[Any], kind: Any, where: str) -> list[Any]:
-    return [_fit(item, kind, f"{where}[{index}]") for index, item in enumerate(items)]
+    return [fit(item, kind, f"{where}[{index}]") for index, item in enumerate(items)]

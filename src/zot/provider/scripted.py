@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,20 @@ def _place(text: str, data: bytes) -> str:
 class ScriptedClient:
     """A ``Client`` that plays a script, one turn for each call."""
 
-    def __init__(self, path: Path, script: Script) -> None:
-        self._path = path
+    def __init__(self, name: str, script: Script) -> None:
+        self._path = name
         self._script = script
         self._next = 0
 
     @classmethod
-    def load(cls, path: Path) -> ScriptedClient:
-        return cls(path, read_script(path))
+    def load(cls, source: str | Mapping[str, Any]) -> ScriptedClient:
+        """From a file, or from what would be in it."""
+        if isinstance(source, str):
+            return cls(source, read_script(Path(source)))
+        try:
+            return cls("the script", msgspec.convert(source, Script))
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"not a script: {error}") from error
 
     @property
     def name(self) -> str:

@@ -1,15 +1,13 @@
 """zot inside your own Python program. This module is the whole public surface; everything behind it may move.
 
->>> import asyncio, tempfile
->>> from pathlib import Path
+>>> import asyncio
 >>> from zot.sdk import Runtime, TextDelta, ToolCall, decode
->>> script = Path(tempfile.mkdtemp(), "script.json")  # the scripted model needs no key; name a real one instead
->>> _ = script.write_text('{"turns": [{"tool_calls": [{"name": "add", "args": {"a": 1, "b": 2}}]}, {"text": "3"}]}')
+>>> script = {"turns": [{"tool_calls": [{"name": "add", "args": {"a": 1, "b": 2}}]}, {"text": "3"}]}
 >>> def add(a: int, b: int) -> int:
 ...     "Adds two numbers."
 ...     return a + b
 >>> async def main():
-...     async with Runtime(provider="script", script=script, tools=[add]) as zot:
+...     async with Runtime(script=script, tools=[add]) as zot:  # no key needed; name a real model instead
 ...         async for event in zot.prompt("What is 1 + 2?"):
 ...             match event:
 ...                 case ToolCall():
@@ -33,13 +31,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zot.core.confirm import Answer
     from zot.core.tool import Tool, ToolContext
-    from zot.errors import AgentBusy, RuntimeClosed, ToolError, ZotError
+    from zot.errors import AgentBusy, AnswerMismatch, RuntimeClosed, ToolError, ZotError
     from zot.sdk.approvals import Approval
     from zot.sdk.interceptors import Refuse, ToolRequest, before_message, before_tool, before_turn
     from zot.sdk.options import Options
     from zot.sdk.runtime import Runtime
     from zot.sdk.stream import EventStream
-    from zot.sdk.sync import SyncRuntime
+    from zot.sdk.sync import SyncRuntime, SyncStream
     from zot.sdk.tools import tool
     from zot.wire.events import text_of
     from zot.wire.rpc_codec import decode
@@ -75,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentBusy",
     "Answer",
+    "AnswerMismatch",
     "Approval",
     "AssistantMessage",
     "AssistantStart",
@@ -95,6 +94,7 @@ __all__ = [
     "SessionFault",
     "State",
     "SyncRuntime",
+    "SyncStream",
     "TextDelta",
     "Tool",
     "ToolCall",
@@ -123,7 +123,7 @@ __all__ = [
 
 # Looked through in this order; a program that only reads transcripts loads no agent.
 _ROOMS = (
-    ("zot.errors", ("AgentBusy", "RuntimeClosed", "ToolError", "ZotError")),
+    ("zot.errors", ("AgentBusy", "AnswerMismatch", "RuntimeClosed", "ToolError", "ZotError")),
     ("zot.wire.events", ("text_of",)),
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.core.confirm", ("Answer",)),
@@ -133,7 +133,7 @@ _ROOMS = (
     ("zot.sdk.options", ("Options",)),
     ("zot.sdk.runtime", ("Runtime",)),
     ("zot.sdk.stream", ("EventStream",)),
-    ("zot.sdk.sync", ("SyncRuntime",)),
+    ("zot.sdk.sync", ("SyncRuntime", "SyncStream")),
     ("zot.sdk.tools", ("tool",)),
 )
 
@@ -147,3 +147,8 @@ def __getattr__(name: str) -> Any:
     room = next((room for room, names in _ROOMS if name in names), "zot.wire.rpc_frames")
     value = globals()[name] = getattr(import_module(room), name)
     return value
+
+
+def __dir__() -> list[str]:
+    """What is here for you, for ``help`` and completion."""
+    return list(__all__)

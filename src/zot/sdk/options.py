@@ -38,7 +38,7 @@ class Options(TypedDict, total=False):
     api_key: str
     base_url: str
     insecure: bool  # no TLS checks, for base_url
-    script: PathLike  # answers of the scripted model (provider "script")
+    script: PathLike | Mapping[str, Any]  # answers of the scripted model: a file, or what would be in it
     reasoning: Reasoning
     temperature: float
     fallback_model: str  # takes over once when the first model fails; an id, or provider/id
@@ -88,7 +88,7 @@ def config_of(options: Options) -> RunConfig:
         api_key=options.get("api_key", ""),
         base_url=options.get("base_url", ""),
         insecure=options.get("insecure", False),
-        script=os.fspath(options.get("script", "")),
+        script=_script(options.get("script", "")),
         reasoning=options.get("reasoning", ""),
         temperature=options.get("temperature"),
         fallback_model=options.get("fallback_model", ""),
@@ -127,3 +127,7 @@ def front_end_of(options: Options, reader: Reader, surface: Surface) -> FrontEnd
 
 def _path(given: PathLike | None) -> Path | None:
     return Path(os.path.abspath(os.path.expanduser(given))) if given else None
+
+
+def _script(given: PathLike | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    return os.fspath(given) if isinstance(given, str | os.PathLike) else given

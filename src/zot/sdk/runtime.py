@@ -7,31 +7,36 @@ What belongs to a Runtime (connections, extensions, the session) is opened and c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from types import TracebackType
-from typing import Self, Unpack, cast
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from zot.agent.build import build
 from zot.agent.conversation import Conversation
 from zot.core.events import AgentEvent, Diagnostic, SessionFault
 from zot.core.loop import Outcome
-from zot.errors import AgentBusy, RuntimeClosed, UsageError, ZotError
+from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotError
 from zot.provider.messages import ImageBlock
 from zot.provider.model import Reasoning
 from zot.sdk.history import transcript_of
 from zot.sdk.options import Options, check, config_of, front_end_of
 from zot.sdk.stream import EventStream, Job, Work
 from zot.sdk.surface import EventSurface
+from zot.sdk.words import for_programs
 from zot.wire import rpc_frames
 from zot.wire.caller_values import PromptImage, image_block
-from zot.wire.events import message_of, text_of, totals_of
+from zot.wire.events import message_of, of, text_of, totals_of
+from zot.wire.returned import TRIES, Shape
+
+T = TypeVar("T")
 
 
 class Runtime:
     """``async with Runtime(model=…) as zot: async for event in zot.prompt("…"): …``
 
-    Entering raises ZotError when a setting is wrong or a credential is missing. All keyword arguments are in
-    ``Options``. Use it from the event loop it was entered in.
+    Or ``zot = await Runtime(model=…).open()``, and ``await zot.close()`` later. Opening raises ZotError when a setting
+    is wrong or a credential is missing. All keyword arguments are in ``Options``. Use it from the event loop it was
+    opened in.
     """
 
     def __init__(self, **options: Unpack[Options]) -> None:
@@ -47,19 +52,24 @@ class Runtime:
 
     # --- opening and closing
 
-    async def __aenter__(self) -> Self:
+    async def open(self) -> Self:
+        """Read the settings, find the model and start the extensions; what ``async with`` does first."""
         if self._owner is not None:
-            raise UsageError("a Runtime is entered once; make another one")
+            raise UsageError("a Runtime is opened once; make another one")
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[Conversation] = loop.create_future()
         self._owner = loop.create_task(self._live(ready))
         try:
             self._built = await ready
-        except BaseException:
+        except BaseException as error:
             self._owner.cancel()
             await asyncio.wait([self._owner])
+            _say_to_programs(error)
             raise
         return self
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -79,7 +89,7 @@ class Runtime:
     async def close(self) -> None:
         """Cancel what runs and let go of everything; harmless the second time."""
         self._closing.set()
-        await self.cancel()
+        await self.abort()
         if self._owner is not None:
             await asyncio.wait([self._owner])
             if not self._owner.cancelled():
@@ -87,46 +97,75 @@ class Runtime:
 
     # --- working
 
-    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> EventStream:
-        """Say something; the work begins at once. Raises AgentBusy while another prompt or compaction runs."""
+    @overload
+    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> EventStream[None]: ...
+    @overload
+    def prompt(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[T], tries: int = TRIES
+    ) -> EventStream[T]: ...
+    def prompt(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
+    ) -> EventStream[Any]:
+        """Say something; the work begins at once. Raises AgentBusy while another prompt or compaction runs.
+
+        With ``returns=Type`` the answer has to be a value of that type: it is checked, asked for again when it does
+        not fit (``tries`` times in all), and in ``returned`` of the stream once its events were read."""
         blocks = tuple(map(image_block, images))
         conversation = self._open()
-        return EventStream(self._begin(lambda: conversation.say(text, blocks)))
+        if returns is None:
+            return EventStream[None](self._begin(lambda: _no_value(conversation.say(text, blocks))))
+        shape = Shape(returns)
+        return EventStream[Any](self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True))
 
-    async def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
-        """Say something and wait; the text of the last message. What ends a prompt early is raised as its ZotError."""
-        blocks: tuple[ImageBlock, ...] = tuple(map(image_block, images))
+    @overload
+    async def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str: ...
+    @overload
+    async def ask(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[T], tries: int = TRIES
+    ) -> T: ...
+    async def ask(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
+    ) -> Any:
+        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type.
+
+        What ends a prompt early is raised as its ZotError; an answer that does not fit as AnswerMismatch."""
+        blocks = tuple(map(image_block, images))
         conversation = self._open()
-        work = self._begin(lambda: conversation.say(text, blocks))
-        stream, answer = EventStream(work), ""
-        async for event in stream:
-            if isinstance(event, rpc_frames.AssistantMessage):
-                answer = text_of(event)
-        outcome = cast("Outcome | None", work.result())
-        if outcome is not None and outcome.error is not None:
-            raise outcome.error
-        if outcome is not None and outcome.refused:
-            raise ZotError(outcome.refused)
-        return answer
+        if returns is None:
+            work = self._begin(lambda: _text(conversation, text, blocks))
+        else:
+            shape = Shape(returns)
+            work = self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True)
+        try:
+            async for _ in EventStream[Any](work):
+                pass
+            return work.result()
+        except ZotError as error:
+            _say_to_programs(error)
+            raise
 
     async def compact(self) -> str:
         """Replace the transcript with a summary, and return it. Raises CompactionFailed; nothing changed then."""
         work = self._begin(self._open().compact)
-        async for _ in EventStream(work):
+        async for _ in EventStream[None](work):
             pass
         return str(work.result())
 
-    async def cancel(self) -> None:
+    async def abort(self) -> None:
         """End the running prompt or compaction and wait until it has; harmless when idle."""
         if self._work is not None:
             self._work.cancel()
             await self._work.wait()
 
-    def _begin(self, job: Job) -> Work:
+    async def cancel(self) -> None:
+        """The older name of ``abort``."""
+        await self.abort()
+
+    def _begin(self, job: Job, *, rounds: bool = False) -> Work:
         before = self._work
         if before is not None and before.running and not before.over:
             raise AgentBusy("runtime is busy")
-        self._work = Work(job, self._open().read, self._abort, before)
+        self._work = Work(job, self._open().read, self._abort, before, rounds=rounds)
         self._surface.release()
         return self._work
 
@@ -154,6 +193,10 @@ class Runtime:
         """How hard the model thinks, from the next prompt on."""
         await self._settle()
         self._open().set_reasoning(level)
+
+    async def clear(self) -> None:
+        """Drop the transcript; the cost stays, and so does a session: the next one begins."""
+        await self.set_messages()
 
     async def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
         """Another transcript, none by default; the cost stays, and so does a session: the next one begins."""
@@ -208,22 +251,68 @@ class Runtime:
         """Tokens and money of everything so far."""
         return totals_of(self._entered().cost)
 
-    def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
+    def models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The models of the current provider."""
         return self._entered().models()
 
+    def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
+        """The older name of ``models``."""
+        return self.models()
+
     def _note(self, event: AgentEvent) -> None:
         if isinstance(event, Diagnostic):
-            self._notices.append(event.text)
+            self._notices.append(for_programs(event.text))
         elif isinstance(event, SessionFault):
             self._notices.append(event.message)
 
     def _entered(self) -> Conversation:
         if self._built is None:
-            raise UsageError("enter the Runtime first: async with Runtime(…) as zot")
+            raise UsageError("open the Runtime first: async with Runtime(…) as zot, or await Runtime(…).open()")
         return self._built
 
     def _open(self) -> Conversation:
         if self._closing.is_set():
             raise RuntimeClosed("runtime is closed")
         return self._entered()
+
+
+async def _no_value(said: Coroutine[Any, Any, Outcome]) -> None:
+    await said
+
+
+async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlock], *, whole: bool = False) -> str:
+    """Say it; the text of the last message. Raises what ended it early, an abort only if it has to be ``whole``."""
+    answer = ""
+
+    def hear(event: AgentEvent) -> None:
+        nonlocal answer
+        if isinstance(seen := of(event), rpc_frames.AssistantMessage):
+            answer = text_of(seen)
+
+    leave = conversation.read(hear)
+    try:
+        outcome = await conversation.say(text, images)
+    finally:
+        leave()
+    if outcome.error is not None:
+        raise outcome.error
+    if outcome.refused:
+        raise ZotError(outcome.refused)
+    if whole and outcome.stop == "aborted":
+        raise AnswerAborted("the prompt was aborted before its answer", answer)
+    return answer
+
+
+async def _value(conversation: Conversation, shape: Shape[T], text: str, images: Sequence[ImageBlock], tries: int) -> T:
+    pictures = [tuple(images)]
+
+    async def say(words: str) -> str:
+        return await _text(conversation, words, pictures.pop() if pictures else (), whole=True)
+
+    return await shape.ask(text, say, tries)
+
+
+def _say_to_programs(error: BaseException) -> None:
+    """Its first words name options, not flags."""
+    if isinstance(error, ZotError) and error.args and isinstance(error.args[0], str):
+        error.args = (for_programs(error.args[0]), *error.args[1:])

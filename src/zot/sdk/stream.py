@@ -8,25 +8,37 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
+
+import msgspec
 
 from zot.core.events import AgentEvent
 from zot.core.readers import Reader
+from zot.errors import AnswerAborted, AnswerMismatch, UsageError
+from zot.sdk.words import for_programs
 from zot.wire import rpc_frames
 from zot.wire.events import of
+from zot.wire.left_loops import OneLoop
 from zot.wire.rpc_frames import Event
+
+R = TypeVar("R", covariant=True)
 
 Job = Callable[[], Coroutine[Any, Any, Any]]
 Read = Callable[[Reader], Callable[[], None]]
 
 
 class Work:
-    """``over`` once its last event was read or nobody reads any more: the next work may queue behind it."""
+    """``over`` once its last event was read or nobody reads any more: the next work may queue behind it.
 
-    def __init__(self, job: Job, read: Read, abort: Callable[[], bool], after: Work | None) -> None:
+    A job in ``rounds`` says several things, one after another: its reader sees one ``done``, behind the last."""
+
+    def __init__(
+        self, job: Job, read: Read, abort: Callable[[], bool], after: Work | None, *, rounds: bool = False
+    ) -> None:
         self._events: deque[Event] = deque()
+        self._rounds = rounds
         self._arrived = asyncio.Event()
         self._read = read
         self._abort = abort
@@ -47,12 +59,20 @@ class Work:
         leave = self._read(self._hear)
         try:
             return await job()
+        except AnswerMismatch as error:
+            if not isinstance(error, AnswerAborted):
+                self.push(rpc_frames.Error(message=str(error)))
+            raise
         finally:
             leave()
+            if self._rounds:
+                self.push(rpc_frames.Done())
 
     def _hear(self, event: AgentEvent) -> None:
         seen = of(event)
-        if seen is not None:
+        if isinstance(seen, rpc_frames.Error):
+            seen = msgspec.structs.replace(seen, message=for_programs(seen.message))
+        if seen is not None and not (self._rounds and isinstance(seen, rpc_frames.Done)):
             self.push(seen)
 
     def push(self, event: Event) -> None:
@@ -64,7 +84,8 @@ class Work:
         while not self._events:
             if self.task.done():
                 self.over = True
-                self.result()
+                with suppress(AnswerMismatch):  # told by an ``error`` event already, and raised by ``returned``
+                    self.result()
                 return None
             self._arrived.clear()
             await self._arrived.wait()
@@ -85,19 +106,28 @@ class Work:
         await asyncio.wait([self.task])
 
 
-class EventStream:
+class EventStream(Generic[R]):
     """The events of one prompt, in order, ending after ``done``. Read it with ``async for``.
 
-    Leaving the loop early, cancelling the wait for an event, or ``aclose`` cancels the prompt; a program that keeps
-    the stream or an exception's traceback says so with ``async with zot.prompt(…) as events``. A failure that zot
-    expects (a refused request, a step limit) is an ``error`` event; only the unexpected is raised.
+    Leaving the loop early, cancelling the wait for an event, or ``aclose`` cancels the prompt; to wait until it has
+    ended as well, say ``async with zot.prompt(…) as events``. A failure that zot expects (a refused request, a step
+    limit) is an ``error`` event; only the unexpected is raised.
     """
 
     def __init__(self, work: Work) -> None:
         self._work = work
 
-    def __aiter__(self) -> EventStream:
-        return self
+    @property
+    def returned(self) -> R:
+        """What a prompt with ``returns=`` was answered with, once its events were read.
+
+        Raises AnswerMismatch when no answer fitted, and whatever else ended the prompt early."""
+        if self._work.running and not self._work.over:
+            raise UsageError("the prompt is still running: read its events first")
+        return self._work.result()
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return OneLoop(self)
 
     async def __anext__(self) -> Event:
         try:
@@ -109,7 +139,7 @@ class EventStream:
             raise StopAsyncIteration
         return event
 
-    async def __aenter__(self) -> EventStream:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -125,8 +155,12 @@ class EventStream:
             self._work.over = True
             self._work.cancel()
 
-    def __del__(self) -> None:
+    def left(self) -> None:
+        """The loop that read it is gone."""
         if not self._work.over:
             self._work.over = True
             with suppress(RuntimeError):  # the loop is closed already, and the work with it
                 self._work.loop.call_soon_threadsafe(self._work.cancel)  # the collector may run in any thread
+
+    def __del__(self) -> None:
+        self.left()

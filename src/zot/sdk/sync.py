@@ -5,8 +5,8 @@ A thread of its own carries the event loop; tools that are coroutines, intercept
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Unpack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 from zot.provider.model import Reasoning
 from zot.sdk.options import Options
@@ -15,38 +15,90 @@ from zot.sdk.stream import EventStream
 from zot.system.blocking import BlockingFace
 from zot.wire import rpc_frames
 from zot.wire.caller_values import PromptImage
+from zot.wire.left_loops import PlainStream
+from zot.wire.returned import TRIES
 from zot.wire.rpc_frames import Event
+
+T = TypeVar("T")
+R = TypeVar("R", covariant=True)
+
+
+class SyncStream(PlainStream[Event], Generic[R]):
+    """The events of one prompt, for a plain ``for``; leaving the loop cancels the prompt."""
+
+    def __init__(self, stream: EventStream[R], begin: Callable[[], Iterator[Event]]) -> None:
+        super().__init__(begin)
+        self._stream = stream
+
+    @property
+    def returned(self) -> R:
+        """What a prompt with ``returns=`` was answered with, once its events were read."""
+        return self._stream.returned
 
 
 class SyncRuntime(BlockingFace):
-    """``with SyncRuntime(model=…) as zot: for event in zot.prompt("…"): …``"""
+    """``with SyncRuntime(model=…) as zot: for event in zot.prompt("…"): …``
+
+    Or ``zot = SyncRuntime(model=…).open()``, and ``zot.close()`` later."""
 
     def __init__(self, **options: Unpack[Options]) -> None:
         self._runtime = Runtime(**options)
         super().__init__(self._runtime, "runtime")
 
-    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> Iterator[Event]:
-        """The events, in order; leaving the loop cancels the prompt. AgentBusy while another one runs."""
-        return self._each(self._wait(self._start(text, images)))
+    @overload
+    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> SyncStream[None]: ...
+    @overload
+    def prompt(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[T], tries: int = TRIES
+    ) -> SyncStream[T]: ...
+    def prompt(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
+    ) -> SyncStream[Any]:
+        """The events, in order; leaving the loop cancels the prompt. AgentBusy while another one runs.
 
-    async def _start(self, text: str, images: Iterable[PromptImage]) -> EventStream:
-        return self._runtime.prompt(text, images)
+        With ``returns=Type`` the answer is a value of that type, in ``returned`` once the events were read."""
+        stream = self._wait(self._start(text, images, returns, tries))
+        return SyncStream(stream, lambda: self._each(stream))
 
-    def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str:
-        return self._wait(self._runtime.ask(text, images))
+    async def _start(
+        self, text: str, images: Iterable[PromptImage], returns: type[Any] | None, tries: int
+    ) -> EventStream[Any]:
+        if returns is None:
+            return self._runtime.prompt(text, images)
+        return self._runtime.prompt(text, images, returns=returns, tries=tries)
+
+    @overload
+    def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str: ...
+    @overload
+    def ask(self, text: str, images: Iterable[PromptImage] = (), *, returns: type[T], tries: int = TRIES) -> T: ...
+    def ask(
+        self, text: str, images: Iterable[PromptImage] = (), *, returns: type[Any] | None = None, tries: int = TRIES
+    ) -> Any:
+        """Say something and wait; the text of the last message, or with ``returns=Type`` a value of that type."""
+        if returns is None:
+            return self._wait(self._runtime.ask(text, images))
+        return self._wait(self._runtime.ask(text, images, returns=returns, tries=tries))
 
     def compact(self) -> str:
         return self._wait(self._runtime.compact())
 
-    def cancel(self) -> None:
+    def abort(self) -> None:
         """May be called from another thread while a prompt runs."""
-        self._wait(self._runtime.cancel())
+        self._wait(self._runtime.abort())
+
+    def cancel(self) -> None:
+        """The older name of ``abort``."""
+        self.abort()
 
     def set_model(self, model: str) -> None:
         self._wait(self._runtime.set_model(model))
 
     def set_reasoning(self, level: Reasoning) -> None:
         self._wait(self._runtime.set_reasoning(level))
+
+    def clear(self) -> None:
+        """Drop the transcript."""
+        self._wait(self._runtime.clear())
 
     def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
         self._wait(self._runtime.set_messages(messages))
@@ -60,5 +112,33 @@ class SyncRuntime(BlockingFace):
     def cost(self) -> rpc_frames.UsageTotals:
         return self._runtime.cost()
 
+    def models(self) -> tuple[rpc_frames.ModelInfo, ...]:
+        return self._runtime.models()
+
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
-        return self._runtime.list_models()
+        """The older name of ``models``."""
+        return self.models()
+
+    @property
+    def busy(self) -> bool:
+        return self._runtime.busy
+
+    @property
+    def provider(self) -> str:
+        return self._runtime.provider
+
+    @property
+    def model(self) -> str:
+        return self._runtime.model
+
+    @property
+    def reasoning(self) -> Reasoning:
+        return self._runtime.reasoning
+
+    @property
+    def cwd(self) -> str:
+        return self._runtime.cwd
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return self._runtime.notices

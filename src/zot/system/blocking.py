@@ -29,6 +29,10 @@ class BlockingFace:
         self._loop: LoopThread | None = None
 
     def __enter__(self) -> Self:
+        return self.open()
+
+    def open(self) -> Self:
+        """What ``with`` does first; ``close`` is its end."""
         loop = LoopThread(f"zot {self._name}")
         try:
             loop.call(self._inner.__aenter__())
@@ -61,9 +65,12 @@ class BlockingFace:
 
     def _each(self, stream: AsyncIterator[T]) -> Iterator[T]:
         """The items of a stream; leaving early closes it."""
+        return self._running().iterate(stream)
+
+    def _running(self) -> LoopThread:
         if self._loop is None:
             raise RuntimeClosed(f"{self._name} is closed")
-        return self._loop.iterate(stream)
+        return self._loop
 
 
 class LoopThread:

@@ -22,6 +22,16 @@ def test_every_name_is_sorted_there_and_documented(door: str) -> None:
         _ = module.nonsense
 
 
+@pytest.mark.parametrize("door", [*DOORS, "zot.ext"])
+def test_help_and_dir_show_what_is_there(door: str) -> None:
+    code = f"import {door}; print(dir({door})); help({door})"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    listed, _, page = shown.partition("\n")
+    names = import_module(door).__all__
+    assert [name for name in names if repr(name) not in listed] == []
+    assert [name for name in names if name not in page] == []
+
+
 @pytest.mark.parametrize("module", ["zot.sdk", "zot.sdk.tools", "zot.sdk.interceptors", "zot.client"])
 def test_the_examples_in_the_docstrings_run_as_written(module: str) -> None:
     assert doctest.testmod(import_module(module)).failed == 0

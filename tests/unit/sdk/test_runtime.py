@@ -123,6 +123,50 @@ async def test_breaking_out_of_the_loop_cancels_the_prompt_and_the_next_one_work
     assert await asyncio.to_thread(server.wait_until_client_closes)
 
 
+async def test_a_stream_that_is_held_ends_with_its_loop(serve: Serve, embed: Embed) -> None:
+    """Not when the garbage collector finds it: the next prompt runs at once, and the server is let go."""
+    server = serve(ENDLESS, Say("after"))
+    async with embed(server) as zot:
+        stream = zot.prompt("hi")
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                break
+        assert not zot.busy
+        assert await zot.ask("again") == "after"
+        assert stream is not None
+    assert await asyncio.to_thread(server.wait_until_client_closes)
+
+
+async def test_a_runtime_is_opened_and_closed_without_a_block(serve: Serve, embed: Embed) -> None:
+    zot = await embed(serve(Say("fine"))).open()
+    assert await zot.ask("hi") == "fine"
+    await zot.close()
+    with pytest.raises(RuntimeClosed):
+        zot.prompt("more")
+    with pytest.raises(UsageError, match=r"open the Runtime first"):
+        embed(serve()).state()
+
+
+async def test_the_words_of_the_protocol_and_the_older_ones_do_the_same(serve: Serve, embed: Embed) -> None:
+    async with embed(serve(Say("one"), Say("two"))) as zot:
+        assert zot.models() == zot.list_models() != ()
+        await zot.abort()
+        await zot.cancel()
+        await zot.ask("hi")
+        await zot.clear()
+        assert zot.messages() == () and await zot.ask("again") == "two"
+
+
+async def test_a_script_is_a_file_or_what_would_be_in_it(tmp_path: Path) -> None:
+    script = {"turns": [{"text": "from a dict"}]}
+    (tmp_path / "script.json").write_bytes(msgspec.json.encode(script))
+    for given in (script, tmp_path / "script.json", str(tmp_path / "script.json")):
+        async with Runtime(script=given, home=tmp_path, cwd=tmp_path) as zot:
+            assert await zot.ask("hi") == "from a dict"
+            with pytest.raises(BadRequest, match="has no turn 2"):
+                await zot.ask("more")
+
+
 async def test_an_exception_in_the_loop_cancels_the_prompt(serve: Serve, embed: Embed) -> None:
     server = serve(ENDLESS, Say("after"))
     async with embed(server) as zot:
@@ -315,6 +359,6 @@ async def test_a_fallback_model_takes_over_and_is_a_notice(serve: Serve, embed: 
 
 
 async def test_a_fallback_model_that_cannot_answer_is_an_error_of_entering(serve: Serve, embed: Embed) -> None:
-    with pytest.raises(NotLoggedIn, match="--fallback-model openai/gpt-5: no credential"):
+    with pytest.raises(NotLoggedIn, match="fallback_model='openai/gpt-5': no credential"):
         async with embed(serve(), fallback_model="openai/gpt-5"):
             pass

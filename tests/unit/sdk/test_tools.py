@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
@@ -174,3 +177,42 @@ async def test_what_a_command_left_running_ends_with_its_runtime_alone(
 def ask_sync(options: Options) -> None:
     with SyncRuntime(**options) as zot:
         zot.ask("go")
+
+
+class Size(enum.Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+    names: list[str] = field(default_factory=lambda: [])
+
+
+class Choice(TypedDict):
+    size: Size
+    note: NotRequired[str]
+
+
+async def test_arguments_made_of_others_arrive_as_what_the_function_asks_for(serve: Serve, embed: Embed) -> None:
+    got: list[Any] = []
+
+    def order(size: Size, at: Point, choice: Choice, day: date, file: Path, when: datetime | None = None) -> str:
+        "Orders something."
+        got.append((size, at, choice, day, file, when))
+        return "ordered"
+
+    args = {"size": "l", "at": {"x": 1, "names": ["n"]}, "choice": {"size": "s"}, "day": "2026-11-15", "file": "a/b"}
+    wrong = {**args, "size": "xl"}
+    server = serve(CallTools([("order", {**args, "when": "2026-11-15T10:00:00Z"}), ("order", wrong)]), Say("ok"))
+    async with embed(server, tools=[order], allowed_tools=()) as zot:
+        first, second = await results(zot)
+    expected = (Size.LARGE, Point(1, 0, ["n"]), {"size": Size.SMALL}, date(2026, 11, 15), Path("a/b"))
+    assert got == [(*expected, datetime(2026, 11, 15, 10, tzinfo=UTC))] and words(first) == "ordered"
+    assert second.is_error and "size: expected one of 's', 'l'" in words(second)
+    properties = server.requests[0].json["tools"][0]["input_schema"]["properties"]
+    assert properties["size"] == {"type": "string", "enum": ["s", "l"]}
+    assert properties["at"]["required"] == ["x"] and properties["choice"]["required"] == ["size"]
+    assert (properties["day"]["format"], properties["file"]["format"]) == ("date", "path")
