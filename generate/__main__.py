@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generate import extension, man_page, rpc, user_pages
+from generate import api, extension, man_page, rpc, user_pages
 from zot.agent.cli.docs import check_index
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +22,11 @@ FILES: dict[str, Callable[[], str]] = {
     "sdks/typescript/src/frames.ts": extension.typescript.module,
     "sdks/go/internal/wire/frames.go": extension.go.module,
     "sdks/go/version.go": extension.go.version,
+    "docs/reference/python-sdk.md": api.python.sdk,
+    "docs/reference/python-client.md": api.python.client,
+    "docs/reference/python-extensions.md": api.python.extension,
+    "docs/reference/typescript-sdk.md": api.typescript.page,
+    "docs/reference/go-sdk.md": api.go.page,
     "docs/schema/rpc.json": rpc.shapes.schema,
     "docs/reference/rpc.md": rpc.reference.page,
     "sdks/typescript/src/rpc.ts": rpc.typescript.module,

@@ -46,16 +46,29 @@ def test_the_program_of_the_readme_is_complete(serve: Serve, zot: Zot) -> None:
 
 def test_asking_and_interceptors_work_as_shown(serve: Serve, zot: Zot) -> None:
     serve([CallTools([("bash", {"command": "sudo id"})]), Say("a secret")])
-    ask, interceptors = snippets("python")[1:3]
+    ask, _, interceptors = snippets("python")[1:4]
     body = f"{interceptors}\nfrom zot.sdk import Runtime\nasync with Runtime(interceptors=interceptors) as zot:\n"
     body += f"    {ask}    print(answer, zot.messages()[2].content[0].content[0].text)"
     assert run(zot, in_main(body)) == "a … sudo is not allowed here\n"
 
 
+def test_an_answer_that_is_a_value_works_as_shown(serve: Serve, zot: Zot) -> None:
+    serve(
+        [
+            Say('[{"file": "a.py", "line": 3, "cause": "unknown"}]'),
+            Say('[{"file": "a.py", "line": 3, "cause": "code"}]'),
+        ]
+    )
+    kind, _, ask = snippets("python")[2].partition("\n\n\n")
+    head = "from dataclasses import dataclass\nfrom typing import Literal\nfrom zot.sdk import Runtime\n"
+    body = f"async with Runtime() as zot:\n    {ask}    print(failures[0].line, failures[0].cause)"
+    assert run(zot, f"{head}{kind}\n{in_main(body)}") == "3 code\n"
+
+
 def test_the_client_works_as_shown(serve: Serve, zot: Zot) -> None:
     (zot.project / "my/project").mkdir(parents=True)
     serve([Say("A project.")])
-    assert run(zot, in_main(snippets("python")[3])) == "A project."
+    assert run(zot, in_main(snippets("python")[4])) == "A project."
 
 
 def test_the_typescript_works_as_shown(serve: Serve, zot: Zot) -> None:

@@ -21,11 +21,11 @@ class ClientOptions(TypedDict, total=False):
     command: Sequence[str]  # how zot is started; this Python's own zot when left out
     args: Sequence[str]  # more flags, such as "--session", "FILE"
     env: Mapping[str, str]  # added to the process's own environment: keys belong here, not into args
-    provider: str
+    provider: str  # as the settings say when left out
     model: str
-    base_url: str
-    cwd: PathLike
-    extensions: Sequence[PathLike]
+    base_url: str  # the address of a local server, say
+    cwd: PathLike  # where zot works; the process's own directory when left out
+    extensions: Sequence[PathLike]  # directories of extensions to load
     token: str  # a shared secret: zot serves nobody else
     approve: Callable[[ApprovalRequest], Awaitable[Decision] | Decision] | None  # asked before each tool call
     capabilities: Sequence[str]  # "commands", "panels"

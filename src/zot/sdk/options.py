@@ -33,14 +33,14 @@ class Options(TypedDict, total=False):
     """The keyword arguments of ``Runtime``."""
 
     # who answers
-    provider: str
-    model: str
-    api_key: str
-    base_url: str
+    provider: str  # "anthropic", "openai", "ollama", …; as the settings say when left out
+    model: str  # an id; the settings' or the provider's own when left out
+    api_key: str  # instead of the environment's and auth.json's
+    base_url: str  # the address of a local server, say
     insecure: bool  # no TLS checks, for base_url
     script: PathLike | Mapping[str, Any]  # answers of the scripted model: a file, or what would be in it
-    reasoning: Reasoning
-    temperature: float
+    reasoning: Reasoning  # how hard the model thinks; the model's own way when left out
+    temperature: float  # 0 to 2
     fallback_model: str  # takes over once when the first model fails; an id, or provider/id
     # where it works
     cwd: PathLike  # the process's own directory when left out
@@ -48,18 +48,18 @@ class Options(TypedDict, total=False):
     environ: Mapping[str, str]  # instead of os.environ, where credentials are looked for
     # what it is told
     system_prompt: str | None  # "" is a prompt, too; None is zot's own
-    append_system_prompt: Sequence[str]
+    append_system_prompt: Sequence[str]  # more text behind it
     context_files: bool  # AGENTS.md; on unless said otherwise
     skills: bool  # on unless said otherwise
     # what it may do
     tools: Sequence[Callable[..., Any] | Tool]  # yours, always offered
     allowed_tools: Sequence[str] | None  # which of the others; None is the default set, () none
-    interceptors: Sequence[Callable[..., Any] | Interceptor]
+    interceptors: Sequence[Callable[..., Any] | Interceptor]  # asked before tool calls, turns and messages
     approve: Callable[[Approval], Awaitable[Decision] | Decision] | None  # asked before each tool call
     max_steps: int  # model calls per prompt; 50 unless said otherwise, 0 means the same
-    max_cost_usd: float
+    max_cost_usd: float  # no further model call once this much was spent
     # what it loads and keeps
-    extensions: Sequence[PathLike]
+    extensions: Sequence[PathLike]  # directories of extensions to load
     installed_extensions: bool  # also those that are installed
     sessions: PathLike | None  # a directory to keep sessions in
     session: PathLike | None  # a session file to continue

@@ -1,0 +1,5 @@
+"""The reference pages of the SDKs and client libraries: every public name, from the source that has it."""
+
+from generate.api import go, python, typescript
+
+__all__ = ["go", "python", "typescript"]

@@ -1,0 +1,57 @@
+"""The page of the Go module: what its two packages export, with the comment before each declaration."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_SOURCE = Path(__file__).parents[2] / "sdks/go"
+_GENERATED = ("wire.go", "version.go")
+_HEAD = """\
+# Go: zot/sdks/go
+
+<!-- Generated from sdks/go by `make generate`; do not edit. -->
+
+The module for extensions in Go, and its client of `zot rpc`. The frames of the extension protocol have the fields that
+[extension-protocol](extension-protocol.md) lists, events and data of the client those of [rpc-protocol](rpc.md).
+"""
+_DECLARATION = re.compile(
+    r"((?:^//[^\n]*\n)*)^(func (?:\(\w+ \*?[A-Z]\w*(?:\[\w+\])?\) )?[A-Z]\w*|type [A-Z(]\w*)", re.MULTILINE
+)
+_PACKAGE = re.compile(r"((?:^//[^\n]*\n)+)^package (\w+)", re.MULTILINE)
+
+
+def page() -> str:
+    parts = [_HEAD]
+    for title, folder in (("ext", _SOURCE), ("client", _SOURCE / "client")):
+        files = [path for path in sorted(folder.glob("*.go")) if not path.name.endswith("_test.go")]
+        texts = [path.read_text(encoding="utf-8") for path in files if path.name not in _GENERATED]
+        parts.append(f"## package {title}\n")
+        parts += [_words(found[1]) + "\n" for text in texts for found in _PACKAGE.finditer(text) if found[1]]
+        parts += [_entry(text, found) for text in texts for found in _DECLARATION.finditer(text)]
+    return "\n".join(parts)
+
+
+def _entry(text: str, found: re.Match[str]) -> str:
+    lines = text[found.start(2) :].split("\n")
+    about = _words(found[1])
+    return "\n".join(["```go", *_declared(lines), "```", "", *([about, ""] if about else [])])
+
+
+def _declared(lines: list[str]) -> list[str]:
+    """A function's head, or a type with its exported fields."""
+    if lines[0].startswith("func"):
+        return [lines[0].split(" {", 1)[0] if lines[0].rstrip().endswith(("{", "}")) else lines[0]]
+    if not lines[0].endswith(("{", "(")):
+        return lines[:1]
+    end = next(number for number, line in enumerate(lines) if line in ("}", ")"))
+    body = [line.replace("\t", "    ") for line in lines[1:end] if _exported(line)]
+    return [lines[0], *body, lines[end]]
+
+
+def _exported(line: str) -> bool:
+    return bool(re.match(r"\s+([A-Z]|//)", line))
+
+
+def _words(comment: str) -> str:
+    return "\n".join(line.removeprefix("//").removeprefix(" ") for line in comment.splitlines()).strip()

@@ -1,0 +1,167 @@
+"""The pages of ``zot.sdk``, ``zot.client`` and ``zot.ext``: signatures and docstrings of what ``__all__`` names."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any, get_overloads, is_typeddict
+
+import msgspec
+
+_HEAD = """\
+# {title}
+
+<!-- Generated from {source} by `make generate`; do not edit. -->
+
+{about}
+"""
+_PLAIN = re.compile(r"\b(?:rpc_frames|events|rpc|frames|handlers|msgspec|collections\.abc|typing)\.(?=[A-Z])")
+_GIVEN = ("EventStream", "SyncStream", "PromptStream")  # what a method gives you: nobody makes one
+_INSIDE = ("left",)
+_COMMENT = re.compile(r"^    (\w+): (.+?)(?:  # (.*))?$")
+
+
+def sdk() -> str:
+    about = (
+        "`from zot.sdk import …`: the agent inside your program. How to use it is told in\n"
+        "[embedding](../guides/embedding.md)."
+    )
+    first = ["Runtime", "SyncRuntime", "Options", "EventStream", "SyncStream"]
+    return _page("zot.sdk", "Python SDK: zot.sdk", about, first)
+
+
+def client() -> str:
+    about = (
+        "`from zot.client import …`: drives `zot rpc`, the agent in a process of its own. How to use it is told in\n"
+        "[embedding](../guides/embedding.md#the-agent-in-a-process-of-its-own)."
+    )
+    return _page(
+        "zot.client", "Python client: zot.client", about, ["Client", "SyncClient", "ClientOptions", "PromptStream"]
+    )
+
+
+def extension() -> str:
+    about = (
+        "`from zot.ext import …`: what a Python extension imports; in a starter the same is `zot_ext`. How to begin\n"
+        "is told in [your-first-extension](../guides/your-first-extension.md)."
+    )
+    return _page("zot.ext", "Python extensions: zot.ext", about, ["Extension", "ToolContext", "Response", "ToolResult"])
+
+
+def _page(door: str, title: str, about: str, first: list[str]) -> str:
+    module = import_module(door)
+    names = [*first, *(name for name in module.__all__ if name not in first)]
+    source = "src/" + door.replace(".", "/")
+    parts = [_HEAD.format(title=title, source=source, about=about)]
+    return "\n".join([*parts, *(_entry(module, name) for name in names)])
+
+
+def _entry(module: ModuleType, name: str) -> str:
+    thing = getattr(module, name)
+    if is_typeddict(thing):
+        return _options(name, thing)
+    if inspect.isclass(thing) and issubclass(thing, msgspec.Struct):
+        return _struct(name, thing)
+    if inspect.isclass(thing):
+        return _class(name, thing)
+    if inspect.isfunction(thing):
+        return f"## {name}\n\n{_code(_signatures(name, thing))}\n\n{_doc(thing)}\n"
+    return f"## {name}\n\n{_code([f'{name} = {_shown(str(thing))}'])}\n"
+
+
+def _class(name: str, kind: type[Any]) -> str:
+    parts = [f"## {name}", ""]
+    if "__init__" in vars(kind) and not issubclass(kind, BaseException) and name not in _GIVEN:
+        parts += [_code(_signatures(name, kind.__init__)), ""]
+    parts += [_doc(kind), ""]
+    for member, value in _members(kind):
+        if isinstance(value, property):
+            returns = _shown(str(value.fget.__annotations__.get("return", "")))
+            parts += [f"### {name}.{member}: `{returns}`", "", *_paragraph(value.fget)]
+        else:
+            function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+            parts += [f"### {name}.{member}", "", _code(_signatures(member, function)), "", *_paragraph(function)]
+    return "\n".join(parts)
+
+
+def _members(kind: type[Any]) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties, those of our own bases too, in the order of the source."""
+    seen: set[str] = set()
+    for base in kind.__mro__:
+        if not base.__module__.startswith("zot."):
+            continue
+        for name, value in vars(base).items():
+            wanted = callable(value) or isinstance(value, property | classmethod | staticmethod)
+            if wanted and not name.startswith("_") and name not in (*seen, *_INSIDE):
+                seen.add(name)
+                yield name, value
+
+
+def _struct(name: str, kind: type[msgspec.Struct]) -> str:
+    rows = [f"| `{field.name}` | `{_declared(kind, field)}` |" for field in msgspec.structs.fields(kind)]
+    table = ["| field | type |", "|---|---|", *rows, ""] if rows else []
+    return "\n".join([f"## {name}", "", _doc(kind), "", *table])
+
+
+def _declared(kind: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> str:
+    return _shown(str(kind.__annotations__.get(field.name, _named(field.type)))).replace("|", "\\|")
+
+
+def _options(name: str, kind: type[Any]) -> str:
+    """Keys with the comments beside them: the comments are their documentation."""
+    rows: list[str] = []
+    for line in inspect.getsource(kind).splitlines():
+        if found := _COMMENT.match(line):
+            declared = _shown(found[2]).replace("|", "\\|")
+            rows.append(
+                f"| `{found[1]}` | `{declared}` | {(found[3] or '').replace('|', chr(92) + '|').replace('``', '`')} |"
+            )
+    return "\n".join([f"## {name}", "", _doc(kind), "", "| key | type | |", "|---|---|---|", *rows, ""])
+
+
+def _signatures(name: str, function: Callable[..., Any]) -> list[str]:
+    return [_signature(name, each) for each in get_overloads(function) or [function]]
+
+
+def _signature(name: str, function: Callable[..., Any]) -> str:
+    signature = inspect.signature(function)
+    taken = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    words = _shown(str(signature.replace(parameters=taken)).replace("'", ""))
+    is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
+    return f"{'async ' if is_async else ''}{name}{words.removesuffix(' -> None') if name[0].isupper() else words}"
+
+
+def _named(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))
+
+
+def _shown(words: str) -> str:
+    return _PLAIN.sub("", words.replace("zot.wire.", "")).replace("~", "").replace("+", "")
+
+
+def _code(lines: list[str]) -> str:
+    return "\n".join(["```python", *lines, "```"])
+
+
+def _paragraph(function: Any) -> list[str]:
+    return [_doc(function), ""] if function.__doc__ else []
+
+
+def _doc(thing: Any) -> str:
+    """The docstring as Markdown: examples become code, double backquotes single ones."""
+    text = textwrap.dedent(inspect.cleandoc(thing.__doc__ or "")).replace("``", "`")
+    out: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        begins = line.startswith(">>>")
+        if begins and not inside:
+            out.append("```python")
+        if inside and not line:
+            out.append("```")
+        inside = begins or (inside and bool(line))
+        out.append(line)
+    return "\n".join([*out, "```"] if inside else out)
