@@ -17,8 +17,8 @@ _COMMAND_LINE = """\
 Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument
 whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.
 
-Exit codes: 0, or 1 when it failed; 2 when something you named (`--ext`, `--tools`, `--theme`, `--stats`) is not there; 130,
-143 and 129 after ctrl+c, SIGTERM and SIGHUP; 141 when nobody reads the output any more.
+Exit codes: 0, or 1 when it failed; 2 when something you named (`--ext`, `--tools`, `--theme`, `--stats`) is not there;
+130, 143 and 129 after ctrl+c, SIGTERM and SIGHUP; 141 when nobody reads the output any more.
 """
 
 _SETTINGS = """\
