@@ -20,6 +20,7 @@ _HEAD = """\
 {about}
 """
 _PLAIN = re.compile(r"\b(?:rpc_frames|events|rpc|frames|handlers|msgspec|collections\.abc|typing)\.(?=[A-Z])")
+_OURS = re.compile(r"\bzot\.(?:[a-z_]+\.)+")
 _GIVEN = ("EventStream", "SyncStream", "PromptStream")  # what a method gives you: nobody makes one
 _INSIDE = ("left",)
 _COMMENT = re.compile(r"^    (\w+): (.+?)(?:  # (.*))?$")
@@ -70,7 +71,9 @@ def _entry(module: ModuleType, name: str) -> str:
         return _class(name, thing)
     if inspect.isfunction(thing):
         return f"## {name}\n\n{_code(_signatures(name, thing))}\n\n{_doc(thing)}\n"
-    return f"## {name}\n\n{_code([f'{name} = {_shown(str(thing))}'])}\n"
+    parts = _shown(str(thing)).split(" | ")
+    said = f"`{_shown(str(thing))}`" if "[" in parts[0] else f"One of {', '.join(f'`{part}`' for part in parts)}."
+    return f"## {name}\n\n{said}\n"
 
 
 def _class(name: str, kind: type[Any]) -> str:
@@ -140,7 +143,7 @@ def _named(kind: Any) -> str:
 
 
 def _shown(words: str) -> str:
-    return _PLAIN.sub("", words.replace("zot.wire.", "")).replace("~", "").replace("+", "")
+    return _PLAIN.sub("", _OURS.sub("", words)).replace("~", "").replace("+", "")
 
 
 def _code(lines: list[str]) -> str:
