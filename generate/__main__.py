@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from generate import api, extension, man_page, rpc, user_pages
+from zot.agent.cli import completions
 from zot.agent.cli.docs import check_index
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +33,9 @@ FILES: dict[str, Callable[[], str]] = {
     "sdks/typescript/src/rpc.ts": rpc.typescript.module,
     "sdks/go/client/wire.go": rpc.go.module,
     "share/man/man1/zot.1": man_page.page,
+    "share/bash-completion/completions/zot": lambda: completions.BASH,
+    "share/zsh/site-functions/_zot": lambda: completions.ZSH,
+    "share/fish/vendor_completions.d/zot.fish": lambda: completions.FISH,
 }
 
 

@@ -35,6 +35,7 @@ _FILES = (
 _EXITS = (
     ("0", "done"),
     ("1", "failed, or answered but not saved; a line on stderr says why"),
+    ("2", "something that was named (--ext, --tools, …) is not there"),
     ("10", "zot update --check: there is a newer version"),
     ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; the session is saved"),
     ("141", "stdout was closed by its reader"),

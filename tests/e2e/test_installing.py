@@ -112,6 +112,8 @@ def test_an_installed_zot_answers(built: dict[str, Path], tmp_path: Path, packag
     doctor = zot("doctor")
     assert doctor.code == 0 and f"Python {version}." in doctor.out
     assert str(zot.environment_path) in doctor.out, "it runs from the environment, not from the checkout"
+    for name in ("man/man1/zot.1", "bash-completion/completions/zot", "zsh/site-functions/_zot"):
+        assert (zot.environment_path / "share" / name).is_file()
 
 
 def test_from_an_installed_wheel_an_author_gets_to_a_checked_extension(built: dict[str, Path], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zot.agent.config import RunConfig
 
 REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
+TOOL_NAMES = ("read", "write", "edit", "bash", "skill", "glob", "grep")
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
 
@@ -119,6 +120,7 @@ class Flag:
         read: Callable[[str, str], Any] | None = None,
         store: Any = True,
         repeat: bool = False,
+        kind: str | tuple[str, ...] = "text",
     ) -> None:
         self.names = names
         self.dest = dest
@@ -128,6 +130,7 @@ class Flag:
         self.read = read
         self.store = store
         self.repeat = repeat
+        self.kind = kind  # what the value can be, for completions: the words of `verbs.py`, or choices
 
     @property
     def label(self) -> str:
@@ -183,8 +186,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("--json",), "mode", MODES, "answer one prompt, print every event as a JSON line", store="json"),
     Flag(("--stream",), "mode", MODES, "print text as it arrives, tool activity on stderr", store="stream"),
     Flag(("--rpc",), "mode", MODES, "let another program drive zot over stdin and stdout", store="rpc"),
-    Flag(("--provider",), "provider", MODEL, "provider to use (see --list-models)", "ID", _text),
-    Flag(("--model",), "model", MODEL, "which model", "ID", _text),
+    Flag(("--provider",), "provider", MODEL, "provider to use (see --list-models)", "ID", _text, kind="provider"),
+    Flag(("--model",), "model", MODEL, "which model", "ID", _text, kind="model"),
     Flag(("--api-key",), "api_key", MODEL, "key for this run; overrides environment and auth.json", "KEY", _text),
     Flag(("--base-url",), "base_url", MODEL, "API base URL, e.g. that of a local server", "URL", _text),
     Flag(
@@ -194,9 +197,18 @@ FLAGS: tuple[Flag, ...] = (
         "how hard to think: off, minimum, low, medium, high, xhigh, max",
         "LEVEL",
         _reasoning,
+        kind=REASONING,
     ),
     Flag(("--temperature",), "temperature", MODEL, "sampling temperature, 0 to 2", "N", _number(0, 2)),
-    Flag(("--fallback-model",), "fallback_model", MODEL, "try this model once when the first one fails", "ID", _text),
+    Flag(
+        ("--fallback-model",),
+        "fallback_model",
+        MODEL,
+        "try this model once when the first one fails",
+        "ID",
+        _text,
+        kind="model",
+    ),
     Flag(
         ("--max-cost",),
         "max_cost",
@@ -206,7 +218,9 @@ FLAGS: tuple[Flag, ...] = (
         _number(0, 1e9),
     ),
     Flag(("--insecure",), "insecure", MODEL, "skip TLS checks, for --base-url or your own endpoints only"),
-    Flag(("--script",), "script", MODEL, "answers for --provider script, the scripted model", "FILE", _text),
+    Flag(
+        ("--script",), "script", MODEL, "answers for --provider script, the scripted model", "FILE", _text, kind="file"
+    ),
     Flag(("--list-models",), "list_models", MODEL, "print the known models and exit"),
     Flag(("-c", "--continue"), "continue_", PROMPT, "continue the newest session of this directory"),
     Flag(("-r", "--resume"), "resume", PROMPT, "choose a session to continue"),
@@ -217,6 +231,7 @@ FLAGS: tuple[Flag, ...] = (
         "continue this session: its number, id, beginning of the id, or file",
         "SESSION",
         _text,
+        kind="session",
     ),
     Flag(("--no-session",), "no_session", PROMPT, "neither read nor write a session"),
     Flag(
@@ -237,19 +252,46 @@ FLAGS: tuple[Flag, ...] = (
         repeat=True,
     ),
     Flag(("-nc", "--no-context-files"), "no_context_files", PROMPT, "leave AGENTS.md and CLAUDE.md out"),
-    Flag(("--cwd",), "cwd", WORK, "work in this directory", "DIR", _text),
-    Flag(("--tools",), "tools", WORK, "only these tools: read,write,edit,bash,skill,glob,grep", "LIST", _names),
+    Flag(("--cwd",), "cwd", WORK, "work in this directory", "DIR", _text, kind="dir"),
+    Flag(("--tools",), "tools", WORK, f"only these tools: {','.join(TOOL_NAMES)}", "LIST", _names, kind="tools"),
     Flag(("--no-tools",), "no_tools", WORK, "no tools at all"),
     Flag(("--no-yolo",), "no_yolo", WORK, "ask before each tool call; denied where nobody can answer"),
     Flag(("--max-steps",), "max_steps", WORK, "maximum model calls per prompt (default: no limit)", "N", _positive),
     Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "no skills, no skill tool"),
-    Flag(("-e", "--ext"), "ext", EXT, "load an extension for this run; may be repeated", "PATH", _text, repeat=True),
+    Flag(
+        ("-e", "--ext"),
+        "ext",
+        EXT,
+        "load an extension for this run; may be repeated",
+        "PATH",
+        _text,
+        repeat=True,
+        kind="dir",
+    ),
     Flag(("--no-ext", "--no-extensions"), "no_ext", EXT, "do not load installed extensions"),
-    Flag(("--ext-trace",), "ext_trace", EXT, "write every frame to and from extensions to this file", "FILE", _text),
+    Flag(
+        ("--ext-trace",),
+        "ext_trace",
+        EXT,
+        "write every frame to and from extensions to this file",
+        "FILE",
+        _text,
+        kind="file",
+    ),
     Flag(("--trust-project",), "trust_project", EXT, "trust this project's extensions, for this run only"),
-    Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text),
-    Flag(("--theme",), "theme", MISC, "colours of the interactive mode: auto, dark, light, or a theme", "NAME", _text),
-    Flag(("--record",), "record", MISC, "record the run for replaying: model, tools, frames", "FILE", _text),
+    Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text, kind="file"),
+    Flag(
+        ("--theme",),
+        "theme",
+        MISC,
+        "colours of the interactive mode: auto, dark, light, or a theme",
+        "NAME",
+        _text,
+        kind="theme",
+    ),
+    Flag(
+        ("--record",), "record", MISC, "record the run for replaying: model, tools, frames", "FILE", _text, kind="file"
+    ),
     Flag(("-h", "--help"), "help", MISC, "this page"),
     Flag(("-v", "--version"), "version", MISC, "the version"),
 )

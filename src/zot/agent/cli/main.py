@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 VERBS = {
+    "completions": "zot.agent.cli.completions",
     "docs": "zot.agent.cli.docs",
     "doctor": "zot.agent.cli.doctor",
     "ext": "zot.agent.cli.ext.door",

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # What a word can be, when it is not one of a few choices (a tuple of them).
-FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TEXT = (
+FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
     *("file", "dir", "session", "extension", "topic"),
-    *("model", "provider", "theme", "text"),
+    *("model", "provider", "theme", "tools", "text"),
 )
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
@@ -238,6 +238,14 @@ VERBS: tuple[Verb, ...] = (
         "read the documentation offline",
         kinds=(TOPIC,),
         more="Without TOPIC the table of contents is printed.",
+    ),
+    Verb(
+        "completions",
+        "SHELL",
+        "print a script that completes zot's words in bash, zsh or fish",
+        kinds=(SHELLS,),
+        more='bash and zsh: eval "$(zot completions SHELL)" in your ~/.bashrc or ~/.zshrc.\n'
+        "fish: zot completions fish > ~/.config/fish/completions/zot.fish",
     ),
     Verb("doctor", "", "check this installation and say what is wrong"),
     Verb(
