@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try test check bench peers pictures attack torture fuzz fixtures generate clean
+.PHONY: help try test check bench peers pictures attack torture soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -79,8 +79,11 @@ pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from th
 attack: $(STAMP)-dev ## try everything that must not work, and write docs/concepts/attacks.md
 	@$(BIN)/python -m attack --write
 
-torture: $(STAMP)-dev ## the long fault runs
-	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800
+torture: $(STAMP)-dev ## 1,000 kills and 500 injected faults
+	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800 -s
+
+soak: $(STAMP)-dev ## ten minutes of prompts, tools and extensions, watching what leaks
+	@$(BIN)/python -m tests.soak
 
 fuzz: $(STAMP)-dev ## the long fuzz runs
 	@ZOT_FUZZ=20000 $(BIN)/python -m pytest tests -k "fuzz or property"

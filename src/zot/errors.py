@@ -212,3 +212,10 @@ def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     from difflib import get_close_matches  # only for what is wrong anyway
 
     return next(iter(get_close_matches(typed, list(known), n=1, cutoff=likeness)), "")
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong, for a person: the reason and the file of an OSError, without Python's ``[Errno 28]``."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or type(error).__name__

@@ -4,11 +4,12 @@ set -euo pipefail
 
 declare -A package_of=(
   [git]=git [jq]=jq [tmux]=tmux [rg]=ripgrep [perl]=perl [ps]=procps [setsid]=util-linux [node]=nodejs [npm]=npm [go]=golang-go [chromium]=chromium
+  [cc]="gcc libc6-dev"
 )
 
 missing=()
 for command in "${!package_of[@]}"; do
-  command -v "$command" >/dev/null 2>&1 || missing+=("${package_of[$command]}")
+  command -v "$command" >/dev/null 2>&1 || missing+=(${package_of[$command]})
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -40,7 +40,7 @@ from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
 from zot.provider.model import Reasoning
 from zot.provider.providers import credential_variables
-from zot.system.files import user_home, zot_home
+from zot.system.files import is_missing, user_home, zot_home
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
@@ -257,7 +257,7 @@ def extension_host(
     config, home, workspace = resources.config, resources.home, resources.workspace
     cwd, scan = workspace.cwd, config.installed_extensions
     places = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json")  # the last: somebody is missing
-    if not config.ext and not (scan and (any(map(os.path.exists, places)) or _misses_a_guard(home, cwd))):
+    if not config.ext and not (scan and (not all(map(is_missing, places)) or _misses_a_guard(home, cwd))):
         return None
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.extensions.loading.trust import TrustStore
@@ -303,7 +303,7 @@ def _check_named_extension(typed: str) -> None:
 
 def _misses_a_guard(home: Path, cwd: Path) -> bool:
     """Whether a guard of this project was trusted: it is missed even when the project has no extensions any more."""
-    if not os.path.exists(home / "trust.json"):
+    if is_missing(home / "trust.json"):
         return False
     from zot.agent.extensions.loading.trust import TrustStore
 

@@ -11,17 +11,20 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 
-from zot.errors import OutputFailed
+from zot.errors import OutputFailed, ZotError
 
 # The sanitizer is imported where something is said or shown: a quiet run into a pipe never needs it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
+    from typing import Any, TypeVar
 
     from zot.tui.sanitize import Sanitizer
+
+    T = TypeVar("T")
 
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 REASONS = {130: "interrupted", 143: "terminated", 129: "hangup"}
@@ -71,6 +74,24 @@ def open_missing_streams(flags: int = os.O_RDWR) -> None:
             os.open(os.devnull, flags)
 
 
+# --- the event loop
+
+
+def run_loop(work: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run``, and one line where the system does not even let a loop begin."""
+    import asyncio
+
+    runner = asyncio.Runner()
+    try:
+        runner.get_loop()
+    except OSError as error:
+        work.close()
+        sys.unraisablehook = lambda _: None  # half a loop complains about itself when it is thrown away
+        raise ZotError(f"cannot begin: {error.strerror or error}") from None
+    with runner:
+        return runner.run(work)
+
+
 # --- stdout
 
 
@@ -112,6 +133,8 @@ class Stdout:
                 continue
             except (BrokenPipeError, ConnectionResetError) as error:
                 raise StdoutClosed from error
+            except OSError as error:
+                raise OutputFailed(f"cannot write to stdout: {error.strerror or error}") from error
 
 
 class TextOutput:

@@ -17,7 +17,7 @@ from zot.core.inputs import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.summary_text import INSTRUCTIONS, SYSTEM, length_of, serialise
-from zot.errors import CompactionFailed, ZotError
+from zot.errors import CompactionFailed, ZotError, in_words
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
 
@@ -51,7 +51,7 @@ def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None
         state.emit(CompactionEnded(started, "cancelled"))
         raise
     except Exception as error:
-        state.emit(CompactionEnded(started, "failed", str(error) or type(error).__name__))
+        state.emit(CompactionEnded(started, "failed", in_words(error)))
         raise
     state.emit(CompactionEnded(started, "completed"))
 

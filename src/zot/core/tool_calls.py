@@ -17,7 +17,7 @@ from zot.core.events import ConfirmationRequested, PermissionDecided, Status, To
 from zot.core.interceptors import Gate, review_call
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
-from zot.errors import ToolError
+from zot.errors import ToolError, in_words
 from zot.provider.messages import ToolCallBlock
 
 STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
@@ -55,6 +55,8 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
         raise
     except ToolError as error:
         result = text_result(str(error), is_error=True)
+    except OSError as error:
+        result = text_result(f"{call.name} failed: {in_words(error)}", is_error=True)
     except Exception as error:
         result = text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
     state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))

@@ -65,6 +65,17 @@ def find_program(name: str) -> str | None:
     return None
 
 
+def is_missing(path: Path) -> bool:
+    """Whether there is nothing under that name. What cannot be looked at counts as there: nobody knows what it is."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
+
+
 # zot's own files.
 
 

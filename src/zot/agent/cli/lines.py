@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from zot.system.spelled import spelled
 
 
 def tell(text: str) -> None:
-    """One line for a person, on stderr."""
-    sys.stderr.write(f"{_encodable(spelled(text), sys.stderr)}\n")
-    sys.stderr.flush()
+    """One line for a person, on stderr; where nobody reads it, what it is about is done all the same."""
+    with suppress(OSError):
+        sys.stderr.write(f"{_encodable(spelled(text), sys.stderr)}\n")
+        sys.stderr.flush()
 
 
 def show(text: str = "") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from zot.agent.cli.flags import Flags, parse
-from zot.errors import NotThere, UsageError, ZotError
+from zot.errors import NotThere, UsageError, ZotError, in_words
 from zot.system.collector import rest
 from zot.system.own_process import claim
 
@@ -53,10 +53,9 @@ def run(argv: list[str]) -> int:
         _silence_stdout()
         return 141
     except OSError as error:
-        if error.filename is not None:
-            raise
-        _silence_stdout()
-        return _fail(f"cannot write to stdout: {error.strerror or error}")
+        return _refused_by_the_system(error)
+    except ExceptionGroup as group:
+        return _refused_by_the_system(_only_os_error(group))
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -165,6 +164,29 @@ def _fail(text: str, code: int = 1) -> int:
 
     say(text)
     return code
+
+
+def _refused_by_the_system(error: OSError) -> int:
+    """A disk, a limit or a device: told by the file, or else by the part of zot that could not go on."""
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    module = str(innermost.tb_frame.f_globals.get("__name__", "")) if innermost is not None else ""
+    if error.filename is not None:
+        return _fail(in_words(error))
+    if module.startswith("zot.agent.cli."):  # what happens there is printing
+        _silence_stdout()
+        return _fail(f"cannot write to stdout: {in_words(error)}")
+    return _fail(f"cannot go on: {in_words(error)} ({module})")
+
+
+def _only_os_error(group: ExceptionGroup[Exception]) -> OSError:
+    """The first of what tasks side by side met; anything but an OSError is a mistake of ours, and raised."""
+    if group.split(OSError)[1] is not None:
+        raise group
+    first: Exception = group.exceptions[0]
+    # pyright loses the type of a group it has narrowed to
+    return _only_os_error(first) if isinstance(first, ExceptionGroup) else first  # pyright: ignore
 
 
 def _silence_stdout() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from zot import __version__
 from zot.agent.cli.lines import show
+from zot.agent.console import run_loop
 from zot.agent.installation import installation
 from zot.agent.settings import Settings
 from zot.agent.updates import Update, UpdateCheck
@@ -26,7 +25,7 @@ def run(argv: list[str]) -> int:
         show(f"zot {__version__}; no update_url is configured, so zot did not look for a newer version")
         _show_how("upgrade with")
         return 0
-    found = asyncio.run(_find(settings))
+    found = run_loop(_find(settings))
     if found is None:
         show(f"zot {__version__} is the newest version the feed knows")
         return 0

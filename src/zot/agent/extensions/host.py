@@ -36,7 +36,7 @@ from zot.agent.extensions.registry import (
 from zot.agent.extensions.surface import Surface
 from zot.agent.extensions.tools import ExtensionTool
 from zot.core.tool import Tool
-from zot.errors import ConfigError
+from zot.errors import ConfigError, in_words
 from zot.system.files import make_private_dir
 from zot.wire import frames, limits
 
@@ -336,7 +336,7 @@ class ExtensionHost:
         try:
             write()
         except (OSError, ConfigError) as error:
-            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {error}")
+            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {in_words(error)}")
 
     def _tools_changed(self) -> None:
         """The agent is told once per turn of the event loop, however many tools come and go in it."""

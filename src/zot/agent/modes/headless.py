@@ -24,6 +24,7 @@ from zot.agent.console import (
     join_prompt,
     print_line,
     read_piped,
+    run_loop,
     say,
 )
 from zot.agent.conversation import Conversation
@@ -53,7 +54,7 @@ def run_headless(flags: Flags, name: str) -> int:
     run = _Run(flags.config(session=session, patient_with_ext=True), name, flags.stats, _mode(name, stdout), signals)
     try:
         with signals.installed():
-            return asyncio.run(run.answer(prompt))
+            return run_loop(run.answer(prompt))
     except StdoutClosed:
         return 141
     except Interrupted as interrupted:

@@ -6,7 +6,6 @@ The report says of each finding what happened, the exact line, the place in the 
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import msgspec
 
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.console import run_loop
 from zot.agent.extkit.checks import ALL
 from zot.agent.extkit.kit import check_extension
 from zot.agent.extkit.verdicts import Check, Report, Result
@@ -44,7 +44,7 @@ def run(argv: list[str]) -> int:
     only = [name for name in typed.values.get("--only", "").split(",") if name]
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="zot-check-") as scratch:
-        report = asyncio.run(check_extension(directory, Path(scratch), timeout=timeout, only=only))
+        report = run_loop(check_extension(directory, Path(scratch), timeout=timeout, only=only))
     if typed.has("--json"):
         _print(_json(report))
     else:

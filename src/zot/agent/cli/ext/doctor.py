@@ -6,7 +6,6 @@ said is in their logs.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 from collections.abc import Iterable, Iterator
@@ -18,6 +17,7 @@ from zot import __version__
 from zot.agent.cli.lines import show_spelled
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.console import run_loop
 from zot.agent.conversation import Present
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.discover import STAGING, Discovery, Entry, global_dir
@@ -53,7 +53,7 @@ class Findings(msgspec.Struct):
 def run(argv: list[str]) -> int:
     """Paths named here are loaded as if given with ``--ext``."""
     words = parse(argv, options("ext doctor"), least=0, most=1000).words
-    findings = asyncio.run(examine(zot_home(), Path.cwd(), [Path(os.path.abspath(word)) for word in words]))
+    findings = run_loop(examine(zot_home(), Path.cwd(), [Path(os.path.abspath(word)) for word in words]))
     for line in report(findings):
         show_spelled(line)
     return 1 if findings.load_errors else 0

@@ -25,7 +25,7 @@ from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
-from zot.errors import ExtensionError, UsageError, ZotError
+from zot.errors import ExtensionError, UsageError, ZotError, in_words
 from zot.system.files import find_program, make_private_dir, sync_dir, zot_home
 from zot.system.opening import create, reading
 
@@ -64,7 +64,7 @@ def _copy(typed: str) -> Manifest:
         try:
             copy_tree(source, staging)
         except OSError as error:
-            raise ZotError(f"copying {source} failed and was rolled back: {error}") from error
+            raise ZotError(f"copying {source} failed and was rolled back: {in_words(error)}") from error
         return _checked(staging)
 
 

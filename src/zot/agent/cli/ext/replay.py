@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.console import run_loop
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.extkit.replay import Difference, frames_of, replay
 from zot.agent.extkit.script_host import Place
@@ -30,7 +30,7 @@ def run(argv: list[str]) -> int:
     recorded = frames_of(list(read_frames(file)), typed.values.get("--extension", manifest.name))
     with tempfile.TemporaryDirectory(prefix="zot-replay-") as scratch:
         place, wait = Place.below(Path(scratch)), typed.seconds("--timeout", 10)
-        outcome = asyncio.run(replay(recorded, manifest, place, wait=wait, exact=typed.has("--exact")))
+        outcome = run_loop(replay(recorded, manifest, place, wait=wait, exact=typed.has("--exact")))
     if outcome.difference is None:
         sys.stdout.write(f"no difference: {outcome.compared} frames as recorded\n")
         return 0

@@ -6,7 +6,6 @@ Of an extension it starts here (a path or an installed name), driven by what is 
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import msgspec
 from zot.agent.cli.ext.installed import Installed, all_installed, find
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.console import run_loop
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extkit.live_trace import LiveTrace
@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
         else:
             manifest = _extension(word)
             with tempfile.TemporaryDirectory(prefix="zot-trace-") as scratch:
-                return asyncio.run(LiveTrace(manifest, Path(scratch), show).run())
+                return run_loop(LiveTrace(manifest, Path(scratch), show).run())
         return 0
     except KeyboardInterrupt:
         return 130

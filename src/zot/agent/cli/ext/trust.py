@@ -14,7 +14,7 @@ from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.discover import candidates, project_dir
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
-from zot.errors import ExtensionError, ZotError
+from zot.errors import ExtensionError, ZotError, in_words
 from zot.system.files import zot_home
 
 
@@ -68,7 +68,7 @@ def _trust_one(directory: Path, store: TrustStore) -> bool:
     try:
         record = store.trust(directory)
     except (ExtensionError, OSError) as error:
-        tell(f"skipped {directory}: {error}")
+        tell(f"skipped {directory}: {in_words(error)}")
         return False
     command = shlex.join((record.exec, *record.args))
     tell(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")

@@ -19,10 +19,15 @@ from zot.agent.extensions.loading.guards_file import known_guards, path_key
 from zot.agent.extensions.loading.manifest import FILE, Manifest, looks_like_guard, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore, key_of
 from zot.errors import ExtensionError
+from zot.system.files import is_missing
 
 STAGING = ".installing-"  # where `zot ext install` builds: never an extension
 RUNS_NOTHING = 'is a guard and runs nothing: "exec" is missing'
 Scope = Literal["explicit", "project", "global"]
+
+
+class CannotList(ExtensionError):
+    """Nobody knows which extensions there are, nor whether one of them is a guard."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -122,13 +127,25 @@ def global_dir(home: Path) -> Path:
 
 
 def candidates(parent: Path) -> list[Path]:
-    """Directories, and links to directories, that hold a manifest; sorted by name. A missing parent has none."""
+    """Directories, and links to directories, that hold a manifest; sorted by name. A missing parent has none.
+
+    What cannot be looked at is taken for one: reading its manifest tells why not. CannotList when that is the parent.
+    """
     try:
         names = sorted(os.listdir(parent))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise CannotList(f"the extensions in {parent} cannot be listed: {error.strerror}") from error
     paths = [Path(os.path.abspath(parent)) / name for name in names if not name.startswith(STAGING)]
-    return [path for path in paths if path.is_dir() and os.path.lexists(path / FILE)]
+    return [path for path in paths if _may_be_directory(path) and not is_missing(path / FILE)]
+
+
+def _may_be_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return True
 
 
 def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
@@ -165,7 +182,7 @@ def _project(cwd: Path, trust: TrustStore, trust_project: bool, result: Discover
     """The project's extensions that count: the trusted ones, and bundles, which run nothing."""
     counted: list[_Found] = []
     records = trust.of_project(cwd)
-    for directory in candidates(project_dir(cwd)):
+    for directory in _listed(project_dir(cwd), result, guards=False):  # those that were trusted are missed below
         record = records.pop(key_of(directory), None)
         found = _find(directory)
         found.was_guard = record is not None and record.guard
@@ -211,7 +228,7 @@ def _report_untrusted(found: _Found, was_trusted: bool, result: Discovery) -> No
 def _own(home: Path, result: Discovery) -> list[_Found]:
     """The user's own, among them guards that were seen before and have lost their manifest or their directory."""
     known = known_guards(home).guards
-    present = candidates(global_dir(home))
+    present = _listed(global_dir(home), result, guards=True)
     lost = known.difference(directory.name for directory in present)
     directories = [*present, *(Path(os.path.abspath(global_dir(home))) / name for name in sorted(lost))]
     found = [_find(directory) for directory in directories]
@@ -223,6 +240,15 @@ def _own(home: Path, result: Discovery) -> list[_Found]:
             result.former_guards.append(item.directory.name)
             result.notes.append(_resigned(item))
     return found
+
+
+def _listed(parent: Path, result: Discovery, *, guards: bool) -> list[Path]:
+    """``guards``: where one may be among those that cannot be listed, tool calls are refused."""
+    try:
+        return candidates(parent)
+    except CannotList as error:
+        result.problems.append(LoadProblem(parent, str(error), guards, "make it readable, or pass --no-ext"))
+        return []
 
 
 def _resigned(former: _Found) -> str:

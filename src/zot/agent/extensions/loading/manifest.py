@@ -99,11 +99,20 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
 
 
 def looks_like_guard(directory: Path) -> bool:
-    """Whether a manifest that cannot be used speaks of a guard and does not deny it: the host must fail closed."""
+    """Whether a manifest that cannot be used speaks of a guard and does not deny it: the host must fail closed.
+
+    One that cannot even be read might.
+    """
     try:
         return _GUARD.search(_read(directory / FILE)) is not None
+    except _Unreadable:
+        return True
     except ExtensionError:
         return False
+
+
+class _Unreadable(ExtensionError):
+    """It is there, and nobody knows what it says."""
 
 
 def check_name(name: str) -> str:
@@ -157,7 +166,7 @@ def _read(path: Path) -> bytes:
     except TooLarge as error:
         raise ExtensionError(f"{FILE} is larger than 1 MiB") from error
     except OSError as error:
-        raise ExtensionError(f"{FILE} cannot be read: {error.strerror or error}") from error
+        raise _Unreadable(f"{FILE} cannot be read: {error.strerror or error}") from error
 
 
 def _missing(path: Path) -> str:

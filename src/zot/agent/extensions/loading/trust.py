@@ -257,7 +257,10 @@ def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
     from zot.agent.extensions.loading.discover import candidates, project_dir
 
     found: list[Untrusted] = []
-    for directory in candidates(project_dir(cwd)):
+    directories: list[Path] = []
+    with suppress(ExtensionError):  # they cannot be listed; discovery tells why
+        directories = candidates(project_dir(cwd))
+    for directory in directories:
         with suppress(ExtensionError, OSError):  # it cannot run; discovery tells why
             if not store.is_trusted(directory) and (entry := store.question(directory)):
                 found.append(entry)

@@ -19,7 +19,7 @@ from zot.agent.extensions.loading.discover import Entry
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.extensions.process.log import ChildLog, Diagnostics
 from zot.agent.extensions.process.pipes import ExtensionProcess, start_process
-from zot.errors import BadFrame, ExtensionCrashed, ExtensionError, ExtensionTimedOut
+from zot.errors import BadFrame, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
 from zot.wire import frames, limits
 from zot.wire.codec import UnknownFrame, decode_child, encode
 
@@ -204,7 +204,7 @@ class Child:
         try:
             process = self._process = self._start()
         except (ExtensionError, OSError) as error:
-            self._load_error(str(error) if isinstance(error, ExtensionError) else f"cannot start: {error}")
+            self._load_error(str(error) if isinstance(error, ExtensionError) else f"cannot start: {in_words(error)}")
             return False
         try:
             return await self._serve(process)

@@ -51,9 +51,11 @@ def run(flags: Flags) -> int:
 
 def _run(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str]]:
     """The exit code, the file of the session to continue, and what of it was lost."""
+    from zot.agent.console import run_loop
+
     guards: list[LoopGuard] = []
     try:
-        return asyncio.run(_main(flags, terminal, make, guards))
+        return run_loop(_main(flags, terminal, make, guards))
     except asyncio.CancelledError:  # what held the loop was what everything else was waiting for
         return next((guard.exit_code for guard in guards), 0) or 130, "", ["it held the screen for too long, and ended"]
     finally:

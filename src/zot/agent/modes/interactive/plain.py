@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from zot import __version__
-from zot.agent.console import Stdout, say
+from zot.agent.console import Stdout, run_loop, say
 from zot.agent.modes.interactive.screen.failure_text import in_words
 from zot.core import events
 from zot.system.collector import wake
@@ -24,7 +24,7 @@ _GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cance
 
 def run_plain(flags: Flags) -> int:
     """The exit code."""
-    return asyncio.run(_main(flags))
+    return run_loop(_main(flags))
 
 
 async def _main(flags: Flags) -> int:

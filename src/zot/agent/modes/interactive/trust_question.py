@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
-from zot.errors import ExtensionError
+from zot.errors import ExtensionError, in_words
 from zot.system.spelled import has_hidden, spelled
 from zot.tui.decide import folded, painted
 from zot.tui.keys import Key
@@ -43,7 +43,7 @@ async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dia
             try:
                 await asyncio.to_thread(host.trust.trust, extension.directory, extension.fingerprint)
             except (ExtensionError, OSError) as error:
-                host.diagnostics.note(f"extension {extension.name} was not trusted: {error}")
+                host.diagnostics.note(f"extension {extension.name} was not trusted: {in_words(error)}")
         elif answer == EDITING:
             host.trust.while_editing(extension.directory)
     return answer in (TRUST, EDITING)

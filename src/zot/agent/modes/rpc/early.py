@@ -67,8 +67,10 @@ class EarlyDoor:
     def _read(self) -> bool:
         try:
             data = os.read(self._stdin, 4096)
+        except BlockingIOError:
+            return True
         except OSError:
-            data = b""
+            return False  # the server reads again, and tells
         self.unread += data
         self.at_end = not data
         return bool(data)

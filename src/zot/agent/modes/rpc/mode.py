@@ -11,7 +11,7 @@ import asyncio
 from zot.agent.build import build
 from zot.agent.cli.flags import Flags
 from zot.agent.config import FrontEnd, RunConfig
-from zot.agent.console import EXIT_CODES
+from zot.agent.console import EXIT_CODES, run_loop
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.commands import Commands
 from zot.agent.modes.rpc.early import EarlyDoor
@@ -28,7 +28,7 @@ _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
 def run_rpc(flags: Flags, door: EarlyDoor) -> int:
     """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
     keep = not flags.no_session and bool(flags.session or flags.continue_)
-    return asyncio.run(_run(flags.config(keep_session=keep), door))
+    return run_loop(_run(flags.config(keep_session=keep), door))
 
 
 async def _run(config: RunConfig, door: EarlyDoor) -> int:

@@ -51,7 +51,7 @@ class Server:
         self._reading = self._pollable = self._spoken_to = False
         self._exit_code = 0
         self._ended = False
-        writer.on_closed = lambda: self.end(0, at_once=True)
+        writer.on_closed = self._output_ended
         writer.on_room = self._read_on
 
     async def run(self, early: bytes = b"", at_end: bool = False, *, spoken_to: bool = False) -> int:
@@ -106,8 +106,10 @@ class Server:
             data = os.read(self._stdin, _READ)
         except BlockingIOError:
             return
-        except OSError:
-            data = b""
+        except OSError as error:
+            say(f"cannot read stdin: {error.strerror or error}")
+            self.end(1)
+            return
         if data:
             self._feed(data)
         else:
@@ -125,6 +127,12 @@ class Server:
         self._writer.flush()
         if self._writer.choked:
             self._stop_reading()
+
+    def _output_ended(self) -> None:
+        """A client that went away is not told about; whatever else stops us is."""
+        if self._writer.failure:
+            say(self._writer.failure)
+        self.end(1 if self._writer.failure else 0, at_once=True)
 
     def _end_of_input(self) -> None:
         self._handle(self._lines.rest())

@@ -44,13 +44,15 @@ _DELTAS = (ev.TextDelta, ev.ToolUseArgs, ev.ToolProgress)
 
 
 class Writer:
-    """Never raises and never blocks on a pipe. ``on_closed`` is called once when nobody reads any more.
+    """Never raises and never blocks on a pipe. ``on_closed`` is called once when nothing can be written any more;
+    ``failure`` says why, unless the reader just went away.
 
     Made inside a running loop; ``close`` gives the file descriptor back as it was.
     """
 
     def __init__(self, fd: int = 1) -> None:
         self.closed = False
+        self.failure = ""
         self.on_closed: Callable[[], None] = lambda: None
         self.on_room: Callable[[], None] = lambda: None
         self._fd = fd
@@ -103,7 +105,7 @@ class Writer:
     def tell(self, event: wire.ExtensionEvent | wire.ApprovalRequest) -> None:
         """An event of an extension or of ours; these cannot wait, so a client that never reads is given up."""
         if len(self._buffer) > GIVE_UP_ABOVE:
-            self._lost()
+            self._lost(f"the client has left more than {GIVE_UP_ABOVE >> 20} MiB unread")
         self._send(_encode(event))
 
     def emit(self, event: ev.AgentEvent) -> None:
@@ -156,8 +158,10 @@ class Writer:
                     self._seal()
         except BlockingIOError:
             self._watch(True)
-        except OSError:
+        except (BrokenPipeError, ConnectionResetError):
             self._lost()
+        except OSError as error:
+            self._lost(f"cannot write to stdout: {error.strerror or error}")
         else:
             self._watch(False)
         self._notice_room()
@@ -178,7 +182,7 @@ class Writer:
         if not self._buffer:
             self._empty.set()
 
-    def _lost(self) -> None:
+    def _lost(self, failure: str = "") -> None:
         """Nobody reads: forget what waits, and say so once."""
         self._watch(False)
         self._buffer.clear()
@@ -187,6 +191,7 @@ class Writer:
         self._empty.set()
         if not self.closed:
             self.closed = True
+            self.failure = failure
             self._loop.call_soon(self.on_closed)
 
     # --- waiting for the reader

@@ -108,7 +108,38 @@ def test_a_known_guard_in_a_directory_that_cannot_be_listed_is_found(places: Pla
         found = places.discover()
     directory.parent.chmod(0o700)
     assert [entry.manifest.directory for entry in found.entries] == [directory]
-    assert [(problem.directory.name, problem.guard) for problem in found.problems] == [("y", True)]
+    assert [(problem.directory.name, problem.guard) for problem in found.problems] == [
+        ("extensions", True),
+        ("y", True),
+    ]
+
+
+def test_a_directory_that_cannot_be_listed_may_hold_a_guard_nobody_knows_yet(places: Places) -> None:
+    """Beside what is remembered: the guard was put there since, and it was passed over in silence."""
+    directory = places.own("x", guard=True)
+    directory.parent.chmod(0)
+    with plain_user(places.home):
+        [problem] = places.discover().problems
+    directory.parent.chmod(0o700)
+    assert problem.guard and "cannot be listed: Permission denied" in problem.told and "--no-ext" in problem.told
+
+
+def test_a_project_directory_that_cannot_be_listed_is_told_and_refuses_nothing(places: Places) -> None:
+    """A clone must not be able to stop the work by the mode of a directory; guards that were trusted are missed."""
+    directory = places.project("n", trusted=False).parent
+    directory.chmod(0)
+    with plain_user(places.home):
+        [problem] = places.discover().problems
+    directory.chmod(0o700)
+    assert not problem.guard and "cannot be listed" in problem.told
+
+
+def test_a_manifest_nobody_may_read_might_be_a_guards(places: Places) -> None:
+    directory = places.own("x", guard=True)
+    (directory / "extension.json").chmod(0)
+    with plain_user(directory):
+        [problem] = places.discover().problems
+    assert problem.guard and "cannot be read" in problem.reason
 
 
 def test_a_manifest_nobody_may_read_fails_closed_when_it_was_a_guard(places: Places) -> None:
