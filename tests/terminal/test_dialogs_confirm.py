@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.model_server import CallTools, Say, Slow
+from tests.fakes.model_server import CallTools, Refuse, Say, Slow
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import said
@@ -189,3 +189,57 @@ def test_on_a_tiny_screen_the_call_and_the_answers_are_still_seen(serve: Any, op
     terminal.press("4")
     terminal.wait_for("finished")
     assert list(project.iterdir()) == []
+
+
+def ten_keys_a_second(terminal: FakeTerminal, text: str) -> None:
+    for letter in text:
+        terminal.type(letter)
+        pressed = time.monotonic() + 0.1
+        terminal.wait_until(lambda until=pressed: time.monotonic() > until)
+
+
+def test_what_is_typed_ahead_answers_no_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """A question that opens while somebody types waits, visibly; the digits and the r of their words are words."""
+    serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    ten_keys_a_second(terminal, "run 2 tests and 3 more")
+    terminal.wait_for("waits while you type")
+    terminal.wait_for("run 2 tests and 3 more")
+    assert b"\x07" in terminal.raw
+    assert "run bash?" in terminal.screen and "because" not in terminal.screen and not (project / "one").exists()
+    terminal.press("tab")
+    terminal.wait_gone("waits while you type")
+    terminal.press("1")
+    terminal.wait_for("finished")
+    assert (project / "one").exists()
+    assert "run 2 tests and 3 more" in terminal.screen  # the draft is untouched
+
+
+def test_words_that_begin_with_an_answer_are_words(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """The question stands there for a while, and somebody begins to type: two letters in a row are no answer."""
+    serve([CallTools([touch("one")]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for(BASH)
+    listening(terminal)
+    terminal.type("3 more")
+    terminal.wait_for("3 more")
+    terminal.wait_for("waits while you type")
+    assert not (project / "one").exists()
+    terminal.press("enter")  # sends the draft behind the turn; the question has the keys again
+    terminal.wait_gone("waits while you type")
+    terminal.press("down", "down", "down", "enter")
+    terminal.wait_for("finished")
+    assert not (project / "one").exists()
+
+
+def test_the_error_dialog_takes_no_letters_typed_for_the_next_prompt(serve: Any, open_zot: OpenZot) -> None:
+    serve([Refuse(401, "wrong key")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("continue with another model?")
+    terminal.type("again please")
+    terminal.wait_for("again please")
+    terminal.wait_for("waits while you type")
+    assert "filter:" not in terminal.screen

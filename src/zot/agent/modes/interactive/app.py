@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
     from zot.provider.messages import ImageBlock
+    from zot.tui.keys import Key
     from zot.tui.terminal import Terminal
 
 
@@ -67,7 +68,12 @@ class App:
 
         # What there is to see.
         self._activity = Activity()
-        self._dialogs = Dialogs(desk.redraw)
+        self._dialogs = Dialogs(
+            desk.redraw,
+            drafting=lambda: not self._editor.empty,
+            type_on=self._type_on,
+            ring=lambda: terminal.alert("zot has a question"),
+        )
         self._asking = lambda: bool(self._dialogs.waiting(CONFIRM))
         self._transcript = Transcript(desk, self._notes, self._activity, self._asking)
         self._asides = Asides(status, self._notes)
@@ -119,6 +125,9 @@ class App:
             self._panels,
             Typing(submit=self._say, run_command=partial(self._commands.run, typed=False)),
         )
+
+    def _type_on(self, key: Key) -> None:
+        self._keymap.type_on(key)
 
     def _submit(self, submitted: Submitted) -> None:
         """A slash command, a shell command, or something for the model."""

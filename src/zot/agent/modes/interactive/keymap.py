@@ -134,9 +134,14 @@ class Keymap:
         elif not self._slot(key.name):
             binding = _BY_KEY.get(key.name)
             if binding is None:
-                self._editor.key(key)
+                self.type_on(key)
             else:
                 binding.run(self)
+
+    def type_on(self, key: Key) -> None:
+        """A key for the editor; questions that open by themselves wait for the end of it."""
+        self._editor.key(key)
+        self._dialogs.typed(key)
 
     def help(self) -> list[tuple[str, str]]:
         """Rows for ``/help``: the editor's own keys, then these."""

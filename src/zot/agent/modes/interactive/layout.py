@@ -45,7 +45,7 @@ class Layout:
     @property
     def animated(self) -> bool:
         dialog = self._dialogs.top
-        return self.turns.busy or self._asides.animated or (dialog is not None and dialog.animated)
+        return self.turns.busy or self._asides.animated or (dialog is not None and (dialog.animated or dialog.waits))
 
     def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
         dialog = self._dialogs.top
@@ -66,7 +66,8 @@ class Layout:
         columns, height = size.columns, max(size.rows - 1, 1)
         dialog, begun = self._dialogs.top, self._desk.settled.begun
         view = self._editor.view(self._desk.theme, columns, max(height // 3, 1))
-        foot = [] if dialog is not None and height < _BOTH else self._foot(view, columns, height)
+        typing = dialog is None or dialog.waits  # a question that waits leaves the cursor where somebody types
+        foot = [] if not typing and height < _BOTH else self._foot(view, columns, height)
         spaced = bool(foot) and height >= _ROOMY  # a blank row stands above the foot
         sections = self._sections(columns, height - len(foot) - spaced, dialog)
         rows, place = sections.pop(), None
@@ -78,7 +79,7 @@ class Layout:
             rows.append("")
         rows += foot
         cursor = Place(len(rows) - len(view.lines) + view.row, min(view.column, columns - 1))
-        return [self.row(row, columns) for row in rows], place if dialog is not None else cursor
+        return [self.row(row, columns) for row in rows], cursor if typing else place
 
     def _foot(self, view: EditorView, columns: int, height: int) -> list[str]:
         """Status bar and editor; the editor alone where it is tight."""

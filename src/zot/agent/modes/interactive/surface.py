@@ -95,6 +95,7 @@ class PanelDialog(Dialog[bool]):
     """Ends with True when the user closed it."""
 
     rank = PANEL
+    unasked = True
 
     def __init__(self, extension: str, panel: Panel, panels: Panels) -> None:
         super().__init__()

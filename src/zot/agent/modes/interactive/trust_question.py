@@ -52,6 +52,8 @@ async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dia
 class TrustDialog(Dialog[str]):
     """Ends with ``trust``, ``editing`` or ``skip``; closing it skips, which is also what is selected."""
 
+    unasked = True
+    takes_text = False
     hint = "enter picks · page up/down reads · esc closes"
 
     def __init__(self, found: Sequence[Untrusted]) -> None:

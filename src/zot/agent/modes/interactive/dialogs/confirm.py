@@ -1,7 +1,7 @@
 """May this tool run? (``--no-yolo``) Everything that would run can be read before answering.
 
-One question at a time, in the order they came; a confirmation stands above every other dialog. Keys typed in the
-first moments are ignored, so that typing does not approve; closing the question refuses the call.
+One question at a time, in the order they came; a confirmation stands above every other dialog. It waits while somebody
+types, and keys of its first moments are ignored, so that typing does not approve; closing it refuses the call.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ class ConfirmDialog(Dialog[Answer]):
     """``waiting`` is how many more questions there are behind this one."""
 
     rank = CONFIRM
+    unasked = True
+    takes_text = False
+    answers = frozenset("1234r")
 
     def __init__(
         self, tool: str, args: Any, painter: Painter, confirmations: Confirmations, *, origin: str = ""
@@ -130,6 +133,7 @@ class ConfirmDialog(Dialog[Answer]):
             self._answer(self._selected)
         elif key.name in ("r", "tab"):
             self._reason = TextField()
+            self.chosen = True
         else:
             self._evidence.key(key)
         return True
