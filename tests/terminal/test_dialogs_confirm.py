@@ -235,11 +235,13 @@ def test_words_that_begin_with_an_answer_are_words(serve: Any, open_zot: OpenZot
 
 
 def test_the_error_dialog_takes_no_letters_typed_for_the_next_prompt(serve: Any, open_zot: OpenZot) -> None:
-    serve([Refuse(401, "wrong key")])
+    serve([CallTools([("bash", {"command": "sleep 1"})]), Refuse(401, "wrong key")])
     terminal = open_zot()
     terminal.submit("go")
+    terminal.wait_for("running")
+    terminal.type("my next prompt")
     terminal.wait_for("continue with another model?")
-    terminal.type("again please")
-    terminal.wait_for("again please")
     terminal.wait_for("waits while you type")
+    terminal.type(" goes on")
+    terminal.wait_for("my next prompt goes on")
     assert "filter:" not in terminal.screen

@@ -127,7 +127,10 @@ class Keymap:
         if key.name != "ctrl+c":
             self._asides.exit_arm.disarm()
         self._desk.redraw()
-        if self._dialogs.key(key) or self._editor.popup_key(key):
+        if self._dialogs.key(key):
+            return
+        if self._editor.popup_key(key):
+            self._dialogs.typed(key)
             return
         if command := self.custom.command(key.name):
             self._actions.run_command(command)

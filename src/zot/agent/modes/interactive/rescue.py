@@ -51,10 +51,9 @@ def _reason(error: Exception) -> str:
 
 
 class RescuePicker(Picker):
-    """Ends with ``again`` or the value of a model row. What is typed before an arrow or tab is for the editor."""
+    """Ends with ``again`` or the value of a model row."""
 
     unasked = True
-    takes_text = False
 
     def __init__(self, failed: Model, reason: str, models: Sequence[Model], *, dropped: str = "") -> None:
         others = [model_row(model) for model in models if value_of(model) != value_of(failed)]
@@ -64,5 +63,5 @@ class RescuePicker(Picker):
         if not others:
             above.append("no other model can be reached: /login adds a provider")
         rows = [Choice(AGAIN, f"  try {one_line(failed.id)} again"), *others]
-        hint = "tab, then type to filter · enter sends the prompt again · esc gives it back to edit"
+        hint = "type to filter · enter sends the prompt again · esc gives it back to edit"
         super().__init__("continue with another model?", rows, above=above, hint=hint, most=_ROWS, match=by_text)
