@@ -11,7 +11,7 @@ from zot.tui.highlight import Highlighter
 from zot.tui.theme import Theme
 from zot.tui.width import cells, cut
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@", re.ASCII)
 _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}
 
 
@@ -25,13 +25,13 @@ class DiffLine(msgspec.Struct, frozen=True):
 
 def numbered(rows: Sequence[str], starts: Sequence[tuple[int, int]]) -> list[DiffLine]:
     """Rows of `` line``, ``-line``, ``+line`` and ``...``; ``starts`` are (old, new) first lines of each run."""
-    remaining = list(starts)
-    old, new = remaining.pop(0) if remaining else (1, 1)
+    remaining = iter(starts)
+    old, new = next(remaining, (1, 1))
     lines: list[DiffLine] = []
     for row in rows:
         if row == "...":
             lines.append(DiffLine("", 0, row))
-            old, new = remaining.pop(0) if remaining else (old, new)
+            old, new = next(remaining, (old, new))
         else:
             line, old, new = _numbered(row, old, new)
             lines.append(line)
@@ -40,7 +40,7 @@ def numbered(rows: Sequence[str], starts: Sequence[tuple[int, int]]) -> list[Dif
 
 def unnumbered(rows: Sequence[str]) -> list[DiffLine]:
     """The same rows where nobody knows any more which lines they were."""
-    return [DiffLine("" if row == "..." else row[:1] or " ", 0, row if row == "..." else row[1:]) for row in rows]
+    return [DiffLine("", 0, row) if row == "..." else _numbered(row, 0, 0)[0] for row in rows]
 
 
 def unified(text: str) -> list[DiffLine] | None:
@@ -67,6 +67,8 @@ def _unified(rows: Sequence[str]) -> Iterator[DiffLine]:
 
 def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
     sign, text = (row[:1] or " "), row[1:]
+    if sign not in _ROLES:  # of a session that somebody else wrote
+        return DiffLine("", 0, row), old, new
     if sign == "-":
         return DiffLine("-", old, text), old + 1, new
     return DiffLine(sign, new, text), old + (sign == " "), new + 1

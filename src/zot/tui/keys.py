@@ -18,8 +18,12 @@ PASTE_WAIT_S = 1.0  # a paste whose end never comes
 
 _CSI = re.compile(r"\x1b\[([0-?]*)([ -/]*)([@-~])")
 _OSC = re.compile(r"\x1b([\]P_^X])([^\x07\x1b\x9c]*)(\x07|\x1b\\|\x9c)")
+# One that another sequence breaks off before it has an end.
+_BROKEN_CSI = re.compile(r"\x1b\[[0-?]*+[ -/]*+(?=[\x1b\x9b])")
+_BROKEN_OSC = re.compile(r"\x1b[\]P_^X][^\x07\x1b\x9c]*+(?=\x1b[^\\])")
 _TYPED = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
 _PASTE_END = "\x1b[201~"
+_SLICE = 1024  # characters looked at together, so that many keys cost what they cost one by one
 _LONGEST = 4096  # a longer unfinished sequence is not one
 
 _FINAL = {
@@ -70,13 +74,15 @@ class KeyDecoder:
         return ESCAPE_WAIT_S if self._text else 0.0
 
     def feed(self, data: bytes) -> list[Key]:
-        self._text += self._utf8.decode(data)
+        text = self._utf8.decode(data)
         keys: list[Key] = []
-        while self._text:
-            step = self._step()
-            if step is None:
-                break
-            keys.extend(step)
+        for start in range(0, len(text), _SLICE):
+            self._text += text[start : start + _SLICE]
+            while self._text:
+                step = self._step()
+                if step is None:
+                    break
+                keys.extend(step)
         return keys
 
     def flush(self) -> list[Key]:
@@ -134,12 +140,14 @@ class KeyDecoder:
     def _csi(self) -> list[Key] | None:
         match = _CSI.match(self._text)
         if match is None:
-            return self._unfinished()
-        self._text = self._text[match.end() :]
+            return [] if self._broken(_BROKEN_CSI) else self._unfinished()
         parameters, middle, final = match.groups()
         if parameters == "" and final == "M":  # an old mouse report carries three more bytes
-            self._text = self._text[3:]
+            if len(self._text) < match.end() + 3:
+                return None
+            self._text = self._text[match.end() + 3 :]
             return []
+        self._text = self._text[match.end() :]
         if parameters == "200" and final == "~":
             self._paste = []
             return []
@@ -159,9 +167,15 @@ class KeyDecoder:
     def _string(self) -> list[Key] | None:
         match = _OSC.match(self._text)
         if match is None:
-            return self._unfinished()
+            return [] if self._broken(_BROKEN_OSC) else self._unfinished()
         self._text = self._text[match.end() :]
         return [Key("reply", match.group(1) + match.group(2))]
+
+    def _broken(self, pattern: re.Pattern[str]) -> bool:
+        """Whether another sequence begins inside this one, which is dropped then."""
+        if match := pattern.match(self._text):
+            self._text = self._text[match.end() :]
+        return match is not None
 
     def _unfinished(self) -> list[Key] | None:
         if len(self._text) <= _LONGEST and not re.search(r"[\x00-\x06\x08-\x1a\x1c-\x1f]", self._text[2:]):

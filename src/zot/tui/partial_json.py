@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)("|\\?\Z)|([{}\[\],:])', re.DOTALL)
+_TOKEN = re.compile(r'"((?:[^"\\]++|\\.)*+)("|\\?\Z)|([{}\[\],:])', re.DOTALL)
 _HALF = re.compile(r"\\u[0-9a-fA-F]{0,3}\Z")
 _HIGH = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 

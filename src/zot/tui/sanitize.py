@@ -17,11 +17,14 @@ _SEQUENCE = re.compile(
     r"|(?P<open>(?:\x1b[ -/]*|(?:\x1b\[|\x9b)[0-?]*[ -/]*"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*|\r)\Z)"
 )
+_STRING = re.compile(r"\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]")
+_STRING_END = re.compile(r"[\x07\x1b\x9c]")
 _SGR = re.compile(r"[0-9;:]*m")
 # C0 except tab, newline and carriage return before a newline; DEL; C1; bidi embeddings, overrides and isolates.
 _CONTROL = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\x1b")
 _NEEDS_WORK = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 RESET = "\x1b[0m"
+_LONGEST_STYLE = 256  # no style is longer; a sequence that is, is none
 _HOLD = 8192  # a sequence longer than this is not waited for: only its beginning is kept, so the rest is dropped too
 
 
@@ -29,23 +32,37 @@ class Sanitizer:
     """Cleans a stream of text; ``feed`` returns what is safe so far, ``close`` the rest."""
 
     def __init__(self) -> None:
-        self._pending = ""
+        self._pending: list[str] = []  # an unfinished sequence, in the pieces it came in
+        self._held = 0
+        self._in_string = False
         self.styled = False  # whether a style was left on
 
     def feed(self, text: str) -> str:
-        text = self._pending + text
+        if self._in_string and not _STRING_END.search(text):
+            self._hold(text)
+            return ""
+        if self._pending:
+            text = "".join([*self._pending, text])
+            self._pending, self._held, self._in_string = [], 0, False
         if not _NEEDS_WORK.search(text):
             return text
-        safe, self._pending = _clean(text)
+        safe, rest = _clean(text)
         self.styled = _leaves_style(safe, self.styled)
-        if len(self._pending) > _HOLD:
-            self._pending = self._pending[:2]
+        if rest:
+            self._in_string = _STRING.match(rest) is not None
+            self._hold(rest if self._in_string or len(rest) <= _LONGEST_STYLE else rest[:2])
         return safe
 
     def close(self) -> str:
-        rest, self._pending = self._pending, ""
+        rest, self._pending, self._held, self._in_string = "".join(self._pending), [], 0, False
         ending, self.styled = RESET if self.styled else "", False
         return _CONTROL.sub("", rest) + ending
+
+    def _hold(self, piece: str) -> None:
+        self._pending.append(piece)
+        self._held += len(piece)
+        if self._held > _HOLD:
+            self._pending, self._held = ["".join(self._pending)[:2]], 2
 
 
 def sanitize(text: str) -> str:
@@ -70,18 +87,19 @@ def _leaves_style(safe: str, before: bool) -> bool:
 
 def _without_conceal(sequence: str) -> str:
     """The sequence of a style, less the parameter that makes text invisible (a colour's own 8 is none)."""
-    words, kept = sequence[:-1].split(";"), list[str]()
-    if "8" not in (word.lstrip("0") for word in words):
-        return f"\x1b[{sequence}"
-    while words:
-        word = words.pop(0)
-        kept.append(word)
-        if word.lstrip("0") in ("38", "48", "58"):
-            taken = {"5": 2, "2": 4}.get(words[0].lstrip("0"), 0) if words else 0
-            kept += words[:taken]
-            del words[:taken]
-        elif word.lstrip("0") == "8":
-            kept.pop()
+    if len(sequence) > _LONGEST_STYLE:
+        return ""
+    words = sequence[:-1].split(";")
+    kept: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at].lstrip("0")
+        size = 1
+        if word in ("38", "48", "58") and at + 1 < len(words):
+            size += {"5": 2, "2": 4}.get(words[at + 1].lstrip("0"), 0)
+        if word != "8":
+            kept += words[at : at + size]
+        at += size
     return f"\x1b[{';'.join(kept)}m" if kept else ""
 
 

@@ -31,6 +31,7 @@ _CLOSING = frozenset("。、，．）」』】！？：；〉》〕〗〙")
 _RESETS = frozenset({RESET, "\x1b[m"})
 _LONG_CLUSTER = 16  # longer ones are not worth remembering
 _CUT_FROM = 4096  # characters beside the width's own: what a row is cut from, were the text endless
+_LONGEST_STYLE, _LONGEST_LINK = 256, 4096  # what is longer is closed at the end of its row and not opened again
 _MOST_OPEN = 32  # styles that a row may open again; of a text that never closes any, the oldest are forgotten
 
 
@@ -305,9 +306,9 @@ def _follow(active: list[str], style: str) -> None:
     elif style.startswith("\x1b]"):
         active[:] = [s for s in active if not s.startswith("\x1b]")]  # a link ends where another begins
         if not style.startswith(("\x1b]8;;\x1b", "\x1b]8;;\x07")):
-            active.append(style)
+            active.append(style if len(style) <= _LONGEST_LINK else LINK_END)
     else:
-        active.append(style)
+        active.append(style if len(style) <= _LONGEST_STYLE else RESET)
         if len(active) > _MOST_OPEN:
             del active[0]
 

@@ -137,3 +137,22 @@ def test_a_thousand_escapes_are_a_thousand_keys_and_the_next_one_is_heard() -> N
 def test_a_number_no_terminal_sends_costs_no_other_key(sequence: bytes) -> None:
     decoder = KeyDecoder()
     assert [key.name for key in decoder.feed(sequence + b"b")][-1] == "b"
+
+
+def test_a_sequence_that_another_breaks_off_is_dropped_alone() -> None:
+    assert names(b"\x1b[1;\x1b[A") == ["up"]
+    assert names(b"\x1b]11;rgb\x1b[B") == ["down"]
+    assert names(b"\x1b[1;\x1b[1;\x1b[1;x") == []
+
+
+def test_an_old_mouse_report_is_swallowed_wherever_it_is_cut() -> None:
+    report = b"\x1b[M !!"
+    for cut in range(1, len(report)):
+        decoder = KeyDecoder()
+        assert decoder.feed(report[:cut]) + decoder.feed(report[cut:]) + decoder.feed(b"a") == [Key("a", "a")]
+
+
+def test_keys_by_the_thousand_are_the_same_as_one_by_one() -> None:
+    data = b"\x01a\x1b[A\x1b[200~x\x1b[201~\x1b[M !!\x1b]11;rgb:0/0/0\x07\x1bOP" * 500
+    one_by_one = KeyDecoder()
+    assert KeyDecoder().feed(data) == [key for byte in data for key in one_by_one.feed(bytes([byte]))]

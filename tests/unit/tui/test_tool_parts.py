@@ -102,3 +102,17 @@ def test_where_the_end_matters_the_last_rows_are_kept() -> None:
 def test_a_difference_in_a_code_block_has_the_colours_of_an_edit() -> None:
     removed, added = Highlighter(THEME).lines("- old\n+ new", "diff")
     assert removed.startswith(THEME.sgr("diff_remove")) and added.startswith(THEME.sgr("diff_add"))
+
+
+@pytest.mark.parametrize("row", ["no sign", "\tx", "9", "é"])
+def test_rows_of_an_edit_that_are_none_are_shown_as_they_are(row: str) -> None:
+    """The attack: a session whose result of `edit` is any text ended the screen that resumed it."""
+    theme = built_in()
+    for lines in (diff.unnumbered([row]), diff.numbered([row], [(1, 1)])):
+        [shown] = diff.render(lines, theme, Highlighter(theme), "python", 40)
+        assert visible(shown) == row.expandtabs(4)
+
+
+def test_a_hunk_that_begins_nowhere_is_no_hunk() -> None:
+    """The attack: a line number of 5,000 digits in a tool's output."""
+    assert diff.unified("--- a\n+++ b\n@@ -" + "9" * 5000 + " +1 @@\n+x") is None

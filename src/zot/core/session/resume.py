@@ -7,7 +7,10 @@ memory only. Each message keeps the offset of its row, so that a fork cuts where
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
@@ -30,6 +33,7 @@ from zot.core.session.row_file import NO_ROW, Line
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 
 WINDOW = 100
+_T = TypeVar("_T")
 
 _ABORTED = "The call was aborted; no result was recorded."
 _INTERRUPTED = "Interrupted: zot stopped while this call was running; it may have taken effect in part."
@@ -42,8 +46,9 @@ class Replay:
         self.meta: Meta | None = None
         self.title = ""
         self.cumulative = Usage()
-        self.messages: list[Message] = []
-        self.rows: list[int] = []
+        # Deques: each compaction puts a summary in front, and there may be as many of them as messages.
+        self.messages: deque[Message] = deque()
+        self.rows: deque[int] = deque()
         self.bad: list[bytes] = []
         self.stubs = 0
         self._calls: tuple[ToolCallBlock, ...] = ()
@@ -110,19 +115,25 @@ class Replay:
         """Go on from ``transcript``. What it kept of the old one is there already, in rows of its own."""
         self._settle()
         tail = transcript[1:]
-        kept = tail == self.messages[len(self.messages) - len(tail) :]
-        rows = [row, *self.rows[len(self.rows) - len(tail) :]] if kept else [row] * len(transcript)
-        self.messages, self.rows = [], []
+        kept = tail == _last(self.messages, len(tail))
+        rows = [row, *_last(self.rows, len(tail))] if kept else [row] * len(transcript)
+        self.messages, self.rows = deque(), deque()
         for message, origin in zip(transcript, rows, strict=True):
             self._message(message, origin)
 
     def _compact(self, keep: int, summary: Message, row: int) -> None:
         self._settle()
-        first = len(self.messages) - max(keep, 0)
-        while 0 <= first < len(self.messages) and self.messages[first].role == "tool":
-            first += 1
-        self.messages = [summary, *self.messages[max(first, 0) :]]
-        self.rows = [row, *self.rows[max(first, 0) :]]
+        gone = len(self.messages) - max(keep, 0)
+        for _ in range(gone):
+            self._drop_first()
+        while gone >= 0 and self.messages and self.messages[0].role == "tool":
+            self._drop_first()
+        self.messages.appendleft(summary)
+        self.rows.appendleft(row)
+
+    def _drop_first(self) -> None:
+        self.messages.popleft()
+        self.rows.popleft()
 
     def _settle(self) -> None:
         """Give the calls of the open exchange the results they lack."""
@@ -156,6 +167,10 @@ class Replay:
             self.messages[-1] = msgspec.structs.replace(last, content=last.content + results)
         else:
             self._add(Message("tool", results, last.time), NO_ROW)
+
+
+def _last(items: deque[_T], count: int) -> list[_T]:
+    return list(islice(reversed(items), count))[::-1]
 
 
 def replay(lines: Iterable[Line]) -> Replay:

@@ -267,11 +267,18 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 class _ChatTool(ToolPart):
     """A call whose id, name and arguments may arrive in any order; announced once it has both names."""
 
-    __slots__ = ("announced",)
+    __slots__ = ("announced", "number")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
         super().__init__()
         self.announced = False
+        self.number = number
+
+
+def _check_arguments(call: ToolPart) -> None:
+    """What is not an object is none at all."""
+    if not isinstance(ToolCallBlock(call.id, call.name, call.arguments()).value, dict):
+        call.pieces = ["{}"]
 
 
 class OpenAIChatDecoder(Answer):
@@ -283,7 +290,8 @@ class OpenAIChatDecoder(Answer):
         self._text: TextPart | None = None
         self._calls: dict[int, _ChatTool] = {}
         self._keys: dict[str, int] = {}  # under which key the call of an id was first seen
-        self._settled = True
+        self._opened: list[_ChatTool] = []  # calls that no ending has settled yet
+        self._count = 0
         self._reasoning = ReasoningPart(self)
         self._finish = ""
 
@@ -330,7 +338,6 @@ class OpenAIChatDecoder(Answer):
     def _call(self, piece: _ToolCall, out: list[StreamEvent]) -> None:
         function = piece.function or _Function()
         call = self._called(piece, function)
-        self._settled = False
         call.id = call.id or piece.id or ""
         call.name = call.name or function.name or ""
         arguments = function.arguments or ""
@@ -355,7 +362,9 @@ class OpenAIChatDecoder(Answer):
         known = self._calls.get(key)
         if known is not None and not (function.name and piece.id and known.id and piece.id != known.id):
             return known
-        call = self._calls[key] = _ChatTool()
+        call = self._calls[key] = _ChatTool(self._count)
+        self._count += 1
+        self._opened.append(call)
         self.parts.append(call)
         self._text = None  # text behind a call is a block of its own
         return call
@@ -374,20 +383,21 @@ class OpenAIChatDecoder(Answer):
 
     def _settle(self, out: list[StreamEvent]) -> None:
         """Every call is complete; one without an id gets one that a replay of the stream would give again."""
-        if self._settled or _STOPS.get(self._finish, "end") not in ("end", "tool_use"):
+        if _STOPS.get(self._finish, "end") not in ("end", "tool_use"):
             return
-        self._settled = True
-        for number, call in enumerate(self.tools()):
-            call.id = call.id or f"call_{self._turn}_{number}"
-            if not isinstance(ToolCallBlock(call.id, call.name, call.arguments()).value, dict):
-                call.pieces = ["{}"]
-            if isinstance(call, _ChatTool):
-                self._announce(call, out)
+        opened, self._opened = self._opened, []
+        for call in opened:
+            call.id = call.id or f"call_{self._turn}_{call.number}"
+            _check_arguments(call)
+            self._announce(call, out)
             out.extend(self.end_tool(call))
 
     def _done(self) -> list[StreamEvent]:
         out: list[StreamEvent] = []
         self._settle(out)
+        for call in self.tools():
+            if call.ended:  # what came behind the ending
+                _check_arguments(call)
         stop = _STOPS.get(self._finish, "end")
         if self._finish == "content_filter":
             text = f"{self.provider}: the answer was stopped by the provider's content filter"

@@ -21,8 +21,8 @@ from zot.tui.width import cut, visible, wrap
 if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
-_NUMBERED = r" *(\d+)\t(.*)"
 _LINES, _CHARACTERS = 4_000, 200_000  # laid out of one result: more than any built-in tool gives
+_NUMBERED = r" *([0-9]{1,9})\t(.*)"
 _COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
 
 
@@ -118,13 +118,13 @@ def read_rows(
     lines = text.rstrip("\n").split("\n")
     footer: list[str] = []
     while lines and lines[-1].startswith(("... ", "[")) and len(lines) > 1 and lines[-1].endswith("]"):
-        footer.insert(0, lines.pop())
+        footer.append(lines.pop())
     old = [re.fullmatch(_NUMBERED, line) for line in lines]
     if lines and all(old):  # sessions of other programs carry their numbers in the text
         first = int(old[0][1]) if old[0] else first
         lines = [match[2] for match in old if match]
     rows = code_rows("\n".join(lines), path, first, painter, width)
-    return rows + [painter.theme.paint("muted", cut(visible(sanitize(line)), width)) for line in footer]
+    return rows + [painter.theme.paint("muted", cut(visible(sanitize(line)), width)) for line in reversed(footer)]
 
 
 def code_rows(code: str, path: str, first: int, painter: Painter, width: int) -> list[str]:
