@@ -27,7 +27,6 @@ MOST_FRAMES, WIDEST_FRAME, LONGEST_FRAME = 64, 4, 64
 MOST_MESSAGES, LONGEST_MESSAGE = 500, 200
 MOST_PROBLEMS = 50
 INTERVALS = (20, 2000)
-MOST_TOLD = 50  # problems of one file; the others are counted
 
 FILE_KEYS = ("name", "description", "colors", "vars", "base", "dark", "light")
 SPINNER_KEYS = ("spinner_frames", "spinner_messages", "spinner_interval_ms")
@@ -101,8 +100,6 @@ class _Application:
             name=self._file.name or self._file.path.stem,
             syntax_base=self._base_style,
         )
-        if (more := len(self._problems) - MOST_TOLD) > 0:
-            self._problems[MOST_TOLD:] = [f"{self._file.path}: {more} more keys could not be used"]
         return theme, self._problems
 
     def _sets(self) -> list[dict[str, Any]]:
@@ -154,7 +151,7 @@ class _Application:
         if key.startswith(("$", "_")) or not self._listing():
             return
         spellings = {_bare(name): name for name in known}
-        close = nearest(_bare(key), spellings) if len(self._problems) < MOST_TOLD else ""
+        close = nearest(_bare(key), spellings)
         meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
         self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {meant}")
 
