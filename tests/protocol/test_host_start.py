@@ -79,7 +79,7 @@ async def test_the_child_works_in_its_directory_without_bytecode_or_our_secrets(
         facts = await told_by(directory)
         assert facts["cwd"] == facts["env"]["PWD"] == str(directory)
         assert facts["env"]["KEPT"] == "yes" and facts["env"]["PYTHONDONTWRITEBYTECODE"] == "1"
-        assert "PYTHONPYCACHEPREFIX" not in facts["env"]
+        assert "PYTHONPYCACHEPREFIX" not in facts["env"] and facts["env"]["ZOT_BYTECODE"] == str(kit.home / "pycache")
         assert "ANTHROPIC_API_KEY" in kit.log("env") and "env_passthrough" in kit.log("env")
 
 

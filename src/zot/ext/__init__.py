@@ -20,6 +20,7 @@
 
 from __future__ import annotations
 
+from zot.ext import bytecode as bytecode  # first: it finds the others
 from zot.ext.answers import (
     AssistantMessageDecision,
     Response,

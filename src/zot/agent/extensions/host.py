@@ -240,8 +240,10 @@ class ExtensionHost:
 
     def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
         environment, remarks = self._environment(), list[str]()
-        environment.update(PWD=str(place), PYTHONDONTWRITEBYTECODE="1")
-        if entry.scope == "project":  # bytecode lying in a project is nobody's to trust
+        environment.update(PWD=str(place), PYTHONDONTWRITEBYTECODE="1", ZOT_BYTECODE=str(self.home / "pycache"))
+        if entry.scope == "project" and place == entry.manifest.directory:
+            # Bytecode lying in a project is nobody's to trust. In the copy there is none, and no reason to have the
+            # standard library compiled at every start.
             environment["PYTHONPYCACHEPREFIX"] = str(self.home / "pycache")
         if place != entry.manifest.directory:
             from zot.agent.extensions.loading.trusted_copy import without_project

@@ -397,7 +397,8 @@ def child_environment(directory: Path) -> dict[str, str]:
     """The host's variables minus the credentials it knows, as every child gets them."""
     credentials, passthrough = _hidden(zot_home())
     workspace = Workspace(directory, credentials=credentials, passthrough=passthrough)
-    return {**workspace.child_environment(), "PYTHONDONTWRITEBYTECODE": "1"}
+    ours = {"PYTHONDONTWRITEBYTECODE": "1", "ZOT_BYTECODE": str(zot_home() / "pycache")}
+    return {**workspace.child_environment(), **ours}
 
 
 @functools.cache

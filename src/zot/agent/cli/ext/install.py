@@ -23,6 +23,7 @@ from zot.agent.cli.ext.installed import all_installed, typed_name
 from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.extensions.bytecode import compile_ahead
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError, in_words
@@ -125,6 +126,7 @@ def _report(staged: Manifest) -> None:
     for other in others:
         tell(f"note: {other.directory} has the same name; the one that loads first wins (`zot ext doctor`)")
     if manifest.has_process:
+        compile_ahead(manifest, zot_home())
         _report_exec(manifest)
 
 

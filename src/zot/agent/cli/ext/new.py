@@ -19,8 +19,10 @@ import zot
 from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
-from zot.agent.extensions.loading.manifest import FILE
+from zot.agent.extensions.bytecode import compile_ahead
+from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.errors import UsageError, ZotError
+from zot.system.files import zot_home
 
 STARTERS = Path(__file__).parent / "starters"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -40,6 +42,7 @@ def run(argv: list[str]) -> int:
     language = _checked_language(arguments.values.get("--lang", ""))
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
     create(directory, name, language, guard=arguments.has("--guard"))
+    compile_ahead(read_manifest(directory), zot_home())
     tell(f"created {directory}; in it, try")
     if language == "typescript":
         sys.stderr.write("  npm install             only for Node older than 22.18, unless tsx is on PATH\n")

@@ -10,6 +10,7 @@ from zot.agent.cli.ext.installed import all_installed, find
 from zot.agent.cli.lines import ask, tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.extensions.bytecode import forget_bytecode
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.guards_file import forget, known_guards
 from zot.agent.extensions.loading.trust import TrustStore
@@ -33,6 +34,7 @@ def run(argv: list[str]) -> int:
     except OSError as error:
         raise ZotError(f"{item.directory} cannot be removed: {error.strerror or error}") from error
     TrustStore(zot_home()).untrust(item.directory)
+    forget_bytecode(item.directory, zot_home())
     if item.scope == "global":
         forget(zot_home(), item.directory.name)
     tell(f"removed {item.name} ({item.directory})")

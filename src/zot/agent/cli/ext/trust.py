@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
+from zot.agent.extensions.bytecode import compile_ahead
 from zot.agent.extensions.loading.discover import candidates, project_dir
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
@@ -70,6 +72,8 @@ def _trust_one(directory: Path, store: TrustStore) -> bool:
     except (ExtensionError, OSError) as error:
         tell(f"skipped {directory}: {in_words(error)}")
         return False
+    with suppress(ExtensionError, OSError):  # changed in this moment: it will be asked for again
+        compile_ahead(read_manifest(store.place(directory)), zot_home())
     command = shlex.join((record.exec, *record.args))
     tell(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")
     return True

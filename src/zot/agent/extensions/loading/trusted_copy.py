@@ -107,6 +107,7 @@ def remove_copies(home: Path, key: str, but: Path | None = None) -> None:
     for path in copies_of(home, key).glob("*"):
         if but is None or path != but.parent:
             shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(f"{home}/pycache{os.path.abspath(path)}", ignore_errors=True)
     if but is None:
         shutil.rmtree(copies_of(home, key), ignore_errors=True)
 

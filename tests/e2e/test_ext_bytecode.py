@@ -1,0 +1,84 @@
+"""A Python extension is compiled when it arrives: its starts read bytecode, and nothing appears in its directory."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say
+
+
+def loaded(zot: Zot, serve, *flags: str, name: str = "words") -> set[str]:
+    """The SDK's modules that the next start takes from bytecode; Python tells on stderr, which is the log."""
+    log = zot.home / "zot" / "logs" / f"ext-{name}.log"
+    log.unlink(missing_ok=True)
+    zot.environment["PYTHONVERBOSE"] = "1"
+    serve([Say("ok")])
+    assert zot("-p", "go", *flags).code == 0
+    del zot.environment["PYTHONVERBOSE"]
+    found = [line for line in log.read_text().splitlines() if " matches " in line and "/zot_ext/" in line]
+    return {Path(line.rsplit(" matches ", 1)[1]).stem for line in found}
+
+
+def starter(zot: Zot, *flags: str) -> Path:
+    made = zot("ext", "new", "words", "--lang", "python", *flags, model=False)
+    assert made.code == 0, made.err
+    directory = Path(flags[1]) if flags else zot.project / "words"
+    manifest = json.loads((directory / "extension.json").read_text())
+    (directory / "extension.json").write_text(json.dumps({**manifest, "exec": sys.executable}))
+    return directory
+
+
+def test_an_installed_extension_is_compiled_once_and_its_directory_stays_as_it_is(zot: Zot, serve) -> None:
+    starter(zot)
+    assert zot("ext", "install", "words").code == 0
+    directory = zot.home / "zot" / "extensions" / "words"
+    assert {"server", "extension", "frames"} <= loaded(zot, serve)
+    assert not list(directory.rglob("__pycache__"))
+    kept = Path(f"{zot.home}/zot/pycache{directory}")
+    assert sorted(path.name for path in kept.iterdir() if path.is_dir()) == ["zot_ext"]
+    assert zot("ext", "remove", "words", "--yes", model=False).code == 0
+    assert not kept.exists()
+
+
+def test_a_new_extension_is_compiled_and_what_its_author_changes_is_not_taken_from_there(zot: Zot, serve) -> None:
+    directory = starter(zot)
+    assert {"server", "answers"} <= loaded(zot, serve, "--ext", "words")
+    with (directory / "zot_ext" / "answers.py").open("a") as file:
+        file.write("# changed\n")
+    again = loaded(zot, serve, "--ext", "words")
+    assert "server" in again and "answers" not in again
+
+
+def test_a_trusted_project_extension_is_compiled_where_its_copy_runs(zot: Zot, serve) -> None:
+    starter(zot, "--dir", str(zot.project / ".zot" / "extensions" / "words"))
+    assert zot("ext", "trust", model=False).code == 0
+    assert {"server", "extension"} <= loaded(zot, serve)
+    assert zot("ext", "untrust", model=False).code == 0
+    assert not list((zot.home / "zot" / "pycache").rglob("trusted/*/*"))
+
+
+def test_what_cannot_be_compiled_is_told_in_the_log_and_stops_nothing(zot: Zot) -> None:
+    (starter(zot) / "broken.py").write_text("def (:\n")
+    ran = zot("ext", "install", "words")
+    assert ran.code == 0 and "broken" not in ran.err
+    assert "broken.py" in (zot.home / "zot" / "logs" / "ext-words.log").read_text()
+
+
+@pytest.mark.parametrize("exec_", ["./python3", "./run"])
+def test_a_program_that_came_with_the_extension_is_not_run_at_install(zot: Zot, exec_: str) -> None:
+    """Nothing of what is installed is run, not even something called python."""
+    directory = starter(zot)
+    manifest = json.loads((directory / "extension.json").read_text())
+    (directory / "extension.json").write_text(json.dumps({**manifest, "exec": exec_}))
+    for name in ("python3", "run"):
+        (directory / name).write_text(f"#!{zot.home}/zot/extensions/words/evil\n")
+        (directory / name).chmod(0o755)
+    (directory / "evil").write_text(f"#!/bin/sh\ntouch {zot.project}/ran\n")
+    (directory / "evil").chmod(0o755)
+    assert zot("ext", "install", "words").code == 0
+    assert not (zot.project / "ran").exists()
