@@ -42,9 +42,9 @@ def folded(line: str, width: int, indented: int = 0) -> list[str]:
     rows: list[str] = []
     start, room = 0, max(width, 1)
     while start < len(line):
-        end = min(start + room, len(line)) if narrow else _reach(line, start, room)
+        end = min(start + room, len(line)) if narrow else max(_reach(line, start, room), start + 1)
         if end < len(line):
-            end = _good_break(line, start, max(end, start + 1))
+            end = _good_break(line, start, end)
         rows.append(line[start:end])
         start, room = end, max(width - indented, 1)
     return rows
