@@ -97,3 +97,52 @@ def key_in_the_environment_of_the_parent(scratch: Path) -> str:
     if ran.unclean or "MARKER=visible" not in ran.out:
         return ran.unclean or f"the control failed: {ran.out[-300:]}"
     return "the command read the key" if "sk-the-key" in ran.out else ""
+
+
+def _killed_when(place: Place, seen: Path, *words: str, patience: float = 30.0) -> str:
+    """Start zot and kill it the moment something new lies in the directory ``seen``, or the file is there."""
+    before = set(os.listdir(seen)) if seen.is_dir() else set[str]()
+    zot = subprocess.Popen(
+        place.argv(*words),
+        cwd=place.clone,
+        env=place.environment({"TMPDIR": str(place.scratch / "tmp")}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    end = time.monotonic() + patience
+    while time.monotonic() < end and zot.poll() is None:
+        if (set(os.listdir(seen)) - before) if seen.is_dir() else seen.exists():
+            break
+    ended = zot.poll() is not None or time.monotonic() > end
+    zot.kill()
+    zot.wait()
+    return "the control failed: nothing happened" if ended else ""
+
+
+@attack("orphans", "zot is killed while it writes a file", expect="the file is whole or missing, nothing beside it")
+def killed_while_it_writes(scratch: Path) -> str:
+    place = Place(scratch)
+    words = (*place.model(call("write", path="big.txt", content="x" * 12_000_000), {"text": "done"}), "-p", "go")
+    before = set(os.listdir(place.clone))
+    if failed := _killed_when(place, place.clone, *words):
+        return failed
+    left = set(os.listdir(place.clone)) - before
+    if left - {"big.txt"}:
+        return f"it left {left}"
+    return "" if (place.clone / "big.txt").stat().st_size == 12_000_000 else "the file is not whole"
+
+
+@attack(
+    "orphans", "zot is killed while a command's output is put aside", expect="nothing stays in the temporary directory"
+)
+def killed_while_it_spools(scratch: Path) -> str:
+    place = Place(scratch)
+    temporary = scratch / "tmp"
+    temporary.mkdir()
+    command = "head -c 5000000 /dev/zero; sleep 0.5; touch half; sleep 60"
+    words = (*place.model(call("bash", command=command), {"text": "done"}), "-p", "go")
+    if failed := _killed_when(place, place.clone / "half", *words):
+        return failed
+    left = [path.name for path in temporary.rglob("*") if path.is_file()]
+    return f"it left {left}" if left else ""

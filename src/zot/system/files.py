@@ -19,10 +19,9 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError
-from zot.system.opening import create, not_regular, open_to_append, open_to_overwrite, read_whole
+from zot.system.opening import not_regular, open_to_append, open_to_overwrite, read_whole
 
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
-_LONGEST_NAME = 200  # leaves room for what the temporary name adds, within the usual 255 bytes
 
 
 def zot_home() -> Path:
@@ -88,20 +87,25 @@ def make_private_dir(path: Path) -> None:
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace ``path`` as a whole, or leave it untouched and raise OSError."""
+    from zot.system.temporary import Unfinished, sweep  # only who writes needs it
+
     make_private_dir(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
-    fd = create(temporary, mode)
+    new = Unfinished(path, mode)
     try:
-        with os.fdopen(fd, "wb") as file:
-            os.fchmod(fd, mode)
-            file.write(data)
-            file.flush()
-            os.fsync(fd)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        os.fchmod(new.fd, mode)
+        _write(new.fd, data)
+        os.fsync(new.fd)
+        new.appear(replace=True)
+    finally:
+        new.close()
     sync_dir(path.parent)
+    sweep(path.parent)
+
+
+def _write(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
 
 
 def sync_dir(path: Path) -> None:
@@ -193,7 +197,7 @@ def encode_pretty(value: dict[str, Any]) -> bytes:
 def replace_file(path: Path, data: bytes) -> bool:
     """Give ``path`` the content ``data``; its directory must exist. Returns whether the file was created.
 
-    A temporary file beside it is renamed over it. Where that would change more than the content it is written in place:
+    The whole new content takes its place at once. Where that would change more than the content it is written in place:
     when the file has other names (hard links), belongs to somebody else or is a mount point; and where the directory
     cannot be written to.
     """
@@ -236,21 +240,18 @@ def _existing(target: str) -> os.stat_result | None:
 
 
 def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
-    directory, name = os.path.split(target)
-    temporary = os.path.join(directory, f".{name[:_LONGEST_NAME]}.{os.urandom(6).hex()}.tmp")
-    fd = create(temporary, 0o666 if before is None else 0o600)
+    from zot.system.temporary import Unfinished, sweep
+
+    new = Unfinished(target, 0o666 if before is None else 0o600)
     try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            if before is not None:
-                _take_after(fd, target, before)
-            file.flush()
-            os.fsync(fd)
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+        _write(new.fd, data)
+        if before is not None:
+            _take_after(new.fd, target, before)
+        os.fsync(new.fd)
+        new.appear(replace=True)
+    finally:
+        new.close()
+    sweep(os.path.dirname(target))
 
 
 def _take_after(fd: int, target: str, before: os.stat_result) -> None:

@@ -81,6 +81,23 @@ def create(path: AnyPath, mode: int = 0o600, flags: int = os.O_WRONLY) -> int:
     return os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
 
 
+def create_unnamed(directory: AnyPath, mode: int = 0o600) -> int:
+    """A descriptor of a new file without a name, which ``/proc`` can give it; -1 where there is no such thing."""
+    if sys.platform != "linux" or not os.path.isdir("/proc/self/fd"):
+        return -1
+    try:
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+            return -1  # the file system or the kernel cannot; a missing directory is told by who tries next
+        raise
+
+
+def open_directory(path: AnyPath) -> int:
+    """A descriptor of a directory, to sync or to lock it; OSError for a link."""
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+
 def open_to_append(path: AnyPath, flags: int = os.O_WRONLY) -> int:
     """A descriptor for adding to a private file of ours, made when missing; OSError for a link of either kind."""
     flags |= os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW

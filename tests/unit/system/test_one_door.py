@@ -21,6 +21,7 @@ ALLOWED = {
     "agent/console.py": "/dev/null",
     "agent/cli/docs.py": "pages that came with the package",
     "agent/cli/ext/new.py": "starters that came with the package, and the new files made of them",
+    "agent/installation.py": "the record of the installed package, through importlib",
     "provider/providers.py": "a table that came with the package",
     "provider/catalog.py": "a table that came with the package",
     "core/session/index.py": "SQLite opens by name; the door made the file",

@@ -44,10 +44,13 @@ class BashTool(WorkspaceTool):
         failure = f"bash: could not start {self._shell} in {cwd}"
         tree, output = self._workspace.start([self._shell, "-c", command], cwd, failure)
         pipe = OutputPipe(output, capture, context.progress)
-        ending = await _run(tree, pipe, capture, seconds)
-        if ending.left:
-            self._workspace.left_running.append(tree)
-        return _result(command, capture, ending, time.monotonic() - started)
+        try:
+            ending = await _run(tree, pipe, capture, seconds)
+            if ending.left:
+                self._workspace.left_running.append(tree)
+            return _result(command, capture, ending, time.monotonic() - started)
+        finally:
+            capture.let_go()
 
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)
@@ -92,20 +95,20 @@ async def _stop(tree: ProcessTree, pipe: OutputPipe) -> None:
 def _named(left: list[Process], pipe: OutputPipe, capture: OutputCapture) -> str:
     names = [f"{process.pid} ({command_of(process)})" for process in left[:_MOST_NAMED]]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    later = "" if pipe.ended else f"; output goes on to {capture.open_spool().path}"
+    later = "" if pipe.ended else f"; output goes on to {capture.open_spool().named()}"
     return f"[still running in the background: {', '.join(names)}{more}{later}]"
 
 
 def _result(command: str, capture: OutputCapture, ending: Ending, seconds: float) -> ToolResult:
     output = capture.text()
     spool = capture.spool if capture.truncated else None
-    full = f" (full output: {spool.path})" if spool else ""
+    full = f" (full output: {spool.named()})" if spool else ""
     trouble = [f"[the full output file is not complete: {spool.trouble}]"] if spool and spool.trouble else []
     closing = [*trouble, *ending.notes, f"[exit {ending.exit_code}]{full}  Took {duration(seconds)}"]
     parts = [f"$ {command}\n", *([output] if output else []), "\n".join(closing)]
     details = {
         "exit_code": ending.exit_code,
-        "full_output_path": str(spool.path) if spool else "",
+        "full_output_path": str(spool.named()) if spool else "",
         "lines_truncated": capture.lines_truncated,
         "bytes_truncated": capture.bytes_truncated,
         "duration_ms": int(seconds * 1000),

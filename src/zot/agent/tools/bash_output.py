@@ -1,7 +1,8 @@
 """A command's output: read as it comes, its head and tail kept, and all of it in a private file once that is not all.
 
 Memory stays within a few times the cap however much a command writes; the file is opened only when the cap is
-passed (or when a background child goes on writing) and is bounded too.
+passed (or when a background child goes on writing) and is bounded too. It has a name once somebody is told of it, and
+is then kept for a week.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import asyncio
 import codecs
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zot.agent.tools.caps import MAX_BYTES, MAX_LINES, from_character, whole_characters
-from zot.system.opening import create
+
+if TYPE_CHECKING:
+    from zot.system.temporary import Unfinished
 
 HEAD_SHARE = 0.4
 SPOOL_CAP = 100 * 1024 * 1024
@@ -110,7 +115,7 @@ class OutputPipe:
         self._fd = None
         self._say(final=True)
         if self._capture.spool is not None:
-            self._capture.spool.close()
+            self._capture.spool.end()
         if not self._ended.done():
             self._ended.set_result(None)
 
@@ -160,6 +165,11 @@ class OutputCapture:
             self.spool.write(self._head)
         return self.spool
 
+    def let_go(self) -> None:
+        """The call is over: a file that nobody was told of goes."""
+        if self.spool is not None and not self.spool.is_named:
+            self.spool.close()
+
     def text(self) -> str:
         """The output, newline-terminated, with a marker for what was left out and one note per cap; or nothing."""
         if not self._overflowed:
@@ -208,35 +218,60 @@ def _decoded(data: bytes | bytearray) -> str:
 
 
 class Spool:
-    """The full output in a file only its owner can read; a full disk or the cap ends it, never the command."""
+    """The full output in a file only its owner can read; a full disk or the cap ends it, never the command.
+
+    It has a name once ``named`` was asked for it; without one it is gone when it is closed."""
 
     def __init__(self) -> None:
-        directory = os.environ.get("TMPDIR") or "/tmp"
-        self.path = Path(directory) / f"zot-bash-{os.urandom(6).hex()}.log"
         self.size = 0
         self.trouble = ""
-        self._fd: int | None = None
+        self._open = True  # more may be written
+        self.is_named = False
+        self._file: Unfinished | None = None
+        self._path = Path(os.environ.get("TMPDIR") or "/tmp") / f"zot-bash-{os.urandom(6).hex()}.log"
+        from zot.system.temporary import Unfinished, kept_directory  # most outputs are short
+
+        with suppress(OSError):  # somebody else has that directory: one file less that is cleaned up
+            self._path = kept_directory() / self._path.name
         try:
-            self._fd = create(self.path)
+            self._file = Unfinished(self._path)
         except OSError as error:
-            self.trouble = f"it could not be created: {error.strerror}"
+            self._stop(f"it could not be created: {error.strerror}")
+
+    def named(self) -> Path:
+        """Where the output can be read from now on."""
+        if self._file is not None and not self.is_named:
+            try:
+                self._file.appear(replace=False)
+                self.is_named = True
+            except OSError as error:
+                self._stop(f"it could not be created: {error.strerror}")
+            if not self._open:
+                self.close()
+        return self._path
 
     def write(self, data: bytes | bytearray) -> None:
-        if self._fd is None:
+        if self._file is None or not self._open:
             return
         room = SPOOL_CAP - self.size
         try:
-            self.size += os.write(self._fd, data[:room])
+            self.size += os.write(self._file.fd, data[:room])
         except OSError as error:
-            self._give_up(f"writing to it failed: {error.strerror}")
+            self._stop(f"writing to it failed: {error.strerror}")
         if len(data) > room:
-            self._give_up(f"only the first {SPOOL_CAP // (1024 * 1024)} MB were kept")
+            self._stop(f"only the first {SPOOL_CAP // (1024 * 1024)} MB were kept")
+
+    def end(self) -> None:
+        """Nothing more comes; somebody may still be told of it."""
+        self._open = False
+        if self.is_named:
+            self.close()
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
-    def _give_up(self, why: str) -> None:
+    def _stop(self, why: str) -> None:
         self.trouble = self.trouble or why
-        self.close()
+        self.end()

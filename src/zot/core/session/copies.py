@@ -6,6 +6,7 @@ complete. Reading needs no lock, so a session in use can be copied; a line that 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +24,8 @@ from zot.core.session.summary import summarise
 from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Message
 from zot.system.files import make_private_dir, sync_dir, user_home
-from zot.system.opening import TooLarge, create, reading
+from zot.system.opening import TooLarge, reading
+from zot.system.temporary import Unfinished, sweep
 
 SUFFIX = ".zotsession"
 _SLUG_MAX = 40
@@ -207,19 +209,18 @@ def rows_of(path: Path, *, end: int | None = None, without: frozenset[str] = fro
 def write_new(path: Path, lines: Iterable[bytes]) -> None:
     """Write a private file as a whole; raises FileExistsError rather than replace one."""
     make_private_dir(path.parent)
-    os.close(create(path))  # ours is the name now
-    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    new = Unfinished(path)
     try:
-        with os.fdopen(create(temporary), "wb") as file:
+        with os.fdopen(new.fd, "wb", closefd=False) as file:
             file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
-        raise
+        os.fsync(new.fd)
+        new.appear(replace=False)
+    finally:
+        new.close()
     sync_dir(path.parent)
+    sweep(path.parent)
 
 
 def _lines(path: Path, end: int | None = None) -> Iterator[bytes]:

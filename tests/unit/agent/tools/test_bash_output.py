@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,28 @@ def test_the_file_holds_all(tmp_path: Path) -> None:
     data = bytes(range(256)) * 4000
     capture = fed(data, 1000)
     assert capture.spool is not None
+    assert not list(tmp_path.rglob("*.log"))
+    path = capture.spool.named()
+    capture.spool.end()
+    assert path.read_bytes() == data
+    assert path.parent == tmp_path / f"zot-{os.geteuid()}"
+
+
+def test_a_file_nobody_is_told_of_leaves_nothing(tmp_path: Path) -> None:
+    capture = fed(b"x" * 60000)
+    capture.let_go()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_the_directory_of_somebody_else_is_not_used(tmp_path: Path) -> None:
+    """Another user may have made it, to read along or to lead elsewhere."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"zot-{os.geteuid()}").symlink_to(tmp_path / "elsewhere")
+    capture = fed(b"x" * 60000)
+    assert capture.spool is not None
+    assert capture.spool.named().parent == tmp_path
     capture.spool.close()
-    assert capture.spool.path.read_bytes() == data
-    assert capture.spool.path.parent == tmp_path
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_temporary_directory_that_is_gone_costs_only_the_file(monkeypatch: pytest.MonkeyPatch) -> None:

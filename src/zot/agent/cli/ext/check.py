@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from zot.agent.console import run_loop
 from zot.agent.extkit.checks import ALL
 from zot.agent.extkit.kit import check_extension
 from zot.agent.extkit.verdicts import Check, Report, Result
+from zot.system.temporary import scratch_directory
 from zot.tui.sanitize import one_line
 from zot.wire.limits import TOOL_REPLY
 
@@ -43,8 +43,8 @@ def run(argv: list[str]) -> int:
     timeout = typed.seconds("--timeout", TOOL_REPLY)
     only = [name for name in typed.values.get("--only", "").split(",") if name]
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="zot-check-") as scratch:
-        report = run_loop(check_extension(directory, Path(scratch), timeout=timeout, only=only))
+    with scratch_directory("check") as scratch:
+        report = run_loop(check_extension(directory, scratch, timeout=timeout, only=only))
     if typed.has("--json"):
         _print(_json(report))
     else:

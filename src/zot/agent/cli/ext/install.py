@@ -29,6 +29,7 @@ from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.errors import ExtensionError, UsageError, ZotError, in_words
 from zot.system.files import find_program, make_private_dir, sync_dir, zot_home
 from zot.system.opening import create, reading
+from zot.system.temporary import held_directory, remove_if_dead
 
 _PROGRESS_STEP = 200  # files
 
@@ -102,15 +103,14 @@ def _staged(name: str) -> Generator[Path]:
     if os.path.lexists(destination):
         raise ZotError(f"{destination} already exists; remove it first with `zot ext remove {name}`")
     make_private_dir(parent)
+    for stale in parent.glob(f"{STAGING}*"):
+        remove_if_dead(os.fspath(stale))
     staging = parent / f"{STAGING}{os.urandom(4).hex()}"
     signal.signal(signal.SIGTERM, _stop)
-    try:
-        staging.mkdir(mode=0o700)
+    with held_directory(staging):
         yield staging / name
         (staging / name).rename(destination)
         sync_dir(parent)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def _stop(_number: int, _frame: object) -> NoReturn:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from zot.agent.extensions.bytecode import compile_ahead
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.errors import UsageError, ZotError
 from zot.system.files import zot_home
+from zot.system.temporary import held_directory, sweep, temporary_name
 
 STARTERS = Path(__file__).parent / "starters"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -56,19 +56,25 @@ def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
     """All or nothing: a directory that has something in it is left alone."""
     if directory.exists() and any(directory.iterdir()):
         raise ZotError(f"{directory} already exists and is not empty")
-    staging = directory.with_name(f".{directory.name}.{os.urandom(4).hex()}")
+    staging = Path(temporary_name(os.fspath(directory)))
     try:
-        staging.mkdir(parents=True)
-        for path in _templates(STARTERS / language):
-            text = render(path.read_text(encoding="utf-8"), name, guard=guard)
-            _write(staging / path.relative_to(STARTERS / language), text)
-        _finish_manifest(staging / FILE, guard)
-        _SDKS.get(language, _no_sdk)(staging)
-        staging.replace(directory)
+        with held_directory(staging):
+            staging.chmod(0o777 & ~_umask())
+            for path in _templates(STARTERS / language):
+                text = render(path.read_text(encoding="utf-8"), name, guard=guard)
+                _write(staging / path.relative_to(STARTERS / language), text)
+            _finish_manifest(staging / FILE, guard)
+            _SDKS.get(language, _no_sdk)(staging)
+            staging.replace(directory)
+        sweep(directory.parent)
     except OSError as error:
         raise ZotError(f"{directory} cannot be made: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _umask() -> int:
+    before = os.umask(0)
+    os.umask(before)
+    return before
 
 
 def render(text: str, name: str, *, guard: bool) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from zot.agent.cli.verb_arguments import parse
@@ -15,6 +14,7 @@ from zot.agent.extkit.replay import Difference, frames_of, replay
 from zot.agent.extkit.script_host import Place
 from zot.agent.extkit.trace_reading import read_frames
 from zot.errors import ExtensionError
+from zot.system.temporary import scratch_directory
 from zot.tui.sanitize import one_line
 
 _SHOWN = 1000
@@ -28,8 +28,8 @@ def run(argv: list[str]) -> int:
     except ExtensionError as error:
         raise ExtensionError(f"{directory} is not an extension: {error}") from error
     recorded = frames_of(list(read_frames(file)), typed.values.get("--extension", manifest.name))
-    with tempfile.TemporaryDirectory(prefix="zot-replay-") as scratch:
-        place, wait = Place.below(Path(scratch)), typed.seconds("--timeout", 10)
+    with scratch_directory("replay") as scratch:
+        place, wait = Place.below(scratch), typed.seconds("--timeout", 10)
         outcome = run_loop(replay(recorded, manifest, place, wait=wait, exact=typed.has("--exact")))
     if outcome.difference is None:
         sys.stdout.write(f"no difference: {outcome.compared} frames as recorded\n")

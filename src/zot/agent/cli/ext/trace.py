@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -24,6 +23,7 @@ from zot.agent.extkit.trace_reading import follow_frames, read_frames, summary_o
 from zot.agent.recording.frame_trace import TracedFrame
 from zot.errors import UsageError, ZotError
 from zot.system.files import zot_home
+from zot.system.temporary import scratch_directory
 from zot.tui.sanitize import one_line
 
 _WHAT = "a trace file, an extension's directory or its name"
@@ -44,8 +44,8 @@ def run(argv: list[str]) -> int:
                 show(traced)
         else:
             manifest = _extension(word)
-            with tempfile.TemporaryDirectory(prefix="zot-trace-") as scratch:
-                return run_loop(LiveTrace(manifest, Path(scratch), show).run())
+            with scratch_directory("trace") as scratch:
+                return run_loop(LiveTrace(manifest, scratch, show).run())
         return 0
     except KeyboardInterrupt:
         return 130

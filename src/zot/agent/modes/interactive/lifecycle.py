@@ -137,6 +137,9 @@ async def _ready_to_show(messages: Sequence[Message]) -> None:
 
 
 async def _warm_up() -> None:
-    """The highlighter is wanted soon and slow to import: fetch it while the user types."""
+    """The highlighter is wanted soon and slow to import: fetch it while the user types. Then tidy up after others."""
     await asyncio.sleep(_WARM_UP_S)
     await asyncio.to_thread(warm_up)
+    from zot.system.temporary import clean_kept
+
+    await asyncio.to_thread(clean_kept)
