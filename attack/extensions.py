@@ -43,9 +43,10 @@ def stderr_without_end(scratch: Path) -> str:
 HUGE = """\
 CHARACTERS, LINES = 7_000_000, 1_000_000
 hello()
-send(type="register_command", name="x" * CHARACTERS)
 for name in ("line", "lines", "colours", "error", "insert", "slash", "wide", "tall", "title"):
-    send(type="register_command", name="huge-" + name, description="word " * LINES)
+    send(type="register_command", name="huge-" + name)
+send(type="register_command", name="huge-described", description="word " * LINES)
+send(type="register_command", name="x" * CHARACTERS)
 ready()
 
 
@@ -92,6 +93,7 @@ def huge_on_the_screen(scratch: Path) -> str:
     zot = zot_in(scratch)
     Scratch.extension(zot.home / "zot" / "extensions", "huge", HUGE)
     with on_screen(scratch) as terminal:
+        terminal.wait_for("a command's name has at most 64 characters", 30)
         for what, seen in HUGE_THINGS.items():
             if slow := _shown(terminal, what, seen):
                 return slow
