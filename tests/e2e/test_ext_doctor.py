@@ -59,17 +59,16 @@ def test_doctor_names_withheld_variables_and_never_their_values(zot: Zot) -> Non
         assert "secret" not in out
 
 
-def test_doctor_of_zot_shows_extension_problems_without_starting_any(zot: Zot) -> None:
-    directory = installed(zot, "x")
+def test_doctor_of_zot_shows_extension_problems_and_runs_nothing_untrusted(zot: Zot) -> None:
     installed(zot, "broken", exec=None)
     installed(zot, "lost", exec="no-such-program-here")
-    in_project(zot, "stranger")
+    stranger = in_project(zot, "stranger")
     ran = zot("doctor")
     assert ran.code == 1
     assert '"exec" is missing' in ran.out
     assert "no-such-program-here" in ran.out
     assert "stranger is not trusted" in ran.out
-    assert not (directory / "started").exists()
+    assert not (stranger / "started").exists()
 
 
 def test_doctor_names_what_a_killed_install_left_behind(zot: Zot) -> None:

@@ -1,26 +1,34 @@
 """``zot doctor``: what this installation is, what it would use, and every diagnostic a run would give.
 
-It opens no connection, runs no key command's program and changes nothing; exit 1 when something is wrong.
+It opens no connection, runs no key command's program and nothing that is not trusted, and changes no setting; exit 1
+when something is wrong. ``--json`` says the same to a program.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from zot import __version__
 from zot.agent import context_files
 from zot.agent.cli.docs import check_index, index_path
+from zot.agent.cli.extension_check import Checked, Extensions, check_extensions
+from zot.agent.cli.home_check import home_problems
 from zot.agent.cli.lines import show
+from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
+from zot.agent.installation import installation
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import discover
 from zot.agent.themes import theme_problems
 from zot.agent.tools.registry import unknown_extras
 from zot.agent.tools.workspace import Workspace
-from zot.errors import UsageError, ZotError
+from zot.errors import ZotError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, credential_variables
@@ -28,12 +36,20 @@ from zot.system.files import find_program, user_home, zot_home
 
 
 def run(argv: list[str]) -> int:
-    if argv:
-        raise UsageError(f'zot doctor takes no arguments, got "{argv[0]}"')
+    arguments = parse(argv, options("doctor"), most=0)
     found = report(zot_home(), Path.cwd())
-    for line in found.facts:
-        show(line)
+    if arguments.has("--json"):
+        print(json.dumps(msgspec.to_builtins(found)))  # in ASCII: a path need not be UTF-8
+        return 1 if found.problems else 0
+    for label, value in found.facts.items():
+        show(f"{label:12} {value}")
     show()
+    for title, lines in (("extensions", [item.line for item in found.extensions]), ("notes", found.notes)):
+        if lines:
+            show(f"{title}:")
+            for line in lines:
+                show(f"  {line}")
+            show()
     for problem in found.problems:
         show(f"  ! {problem}")
     count = len(found.problems)
@@ -41,18 +57,28 @@ def run(argv: list[str]) -> int:
     return 1 if found.problems else 0
 
 
-class Report(NamedTuple):
-    facts: list[str]
+class Report(msgspec.Struct, frozen=True):
+    ok: bool
+    facts: dict[str, str]
+    extensions: list[Checked]
+    notes: list[str]
     problems: list[str]
 
 
 def report(home: Path, cwd: Path) -> Report:
     """Everything there is to say, one line each."""
-    return Report([f"{label:12} {value}" for label, value in _facts(home)], list(_problems(home, cwd)))
+    facts = dict(_facts(home))
+    problems = [*home_problems(home)]
+    extensions = Extensions([], [], []) if problems else check_extensions(home, cwd)
+    if home.is_dir() or not os.path.lexists(home):  # else each file in it would be told to be missing
+        problems += [*_problems(home, cwd), *extensions.problems]
+    return Report(not problems, facts, extensions.checked, extensions.notes, problems)
 
 
 def _facts(home: Path) -> Iterator[tuple[str, str]]:
     yield "zot", f"{__version__}, Python {sys.version.split()[0]}"
+    here = installation()
+    yield "installed", f"{here.how}, {here.place}"
     yield "home", f"{home}{'' if home.is_dir() else ' (not created yet)'}"
     yield "docs", str(index_path())
     yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
@@ -101,34 +127,9 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from store.notices
     yield from discover(cwd, home, user_home()).problems
     yield from context_files.load(cwd, home).problems
-    yield from _extension_problems(home, cwd)
     yield from theme_problems(home, Settings(home).values.theme)
     yield from (f"documentation: {problem}" for problem in check_index())
     yield from (f"set aside: {path}" for path in _set_aside(home))
-
-
-def _extension_problems(home: Path, cwd: Path) -> Iterator[str]:
-    """What can be told without starting one; `zot ext doctor` starts them and tells the rest."""
-    from zot.agent.extensions.loading.bundled_skills import skill_files
-    from zot.agent.extensions.loading.discover import discover as find_extensions
-    from zot.agent.extensions.loading.trust import TrustStore
-
-    trust = TrustStore(home)
-    try:
-        found = find_extensions(explicit=(), cwd=cwd, home=home, scan=True, trust=trust, trust_project=False)
-    except ZotError as error:
-        yield str(error)
-        return
-    yield from (f"extension {problem.directory}: {problem.told}" for problem in found.problems)
-    yield from found.notes
-    yield from skill_files(found.entries)[1]
-    path = os.environ.get("PATH", "")
-    for entry in found.entries:
-        try:
-            if entry.manifest.has_process:
-                entry.manifest.argv(path)
-        except ZotError as error:
-            yield f"extension {entry.manifest.directory}: {error}"
 
 
 def _set_aside(home: Path) -> list[Path]:

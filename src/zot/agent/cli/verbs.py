@@ -247,7 +247,14 @@ VERBS: tuple[Verb, ...] = (
         more='bash and zsh: eval "$(zot completions SHELL)" in your ~/.bashrc or ~/.zshrc.\n'
         "fish: zot completions fish > ~/.config/fish/completions/zot.fish",
     ),
-    Verb("doctor", "", "check this installation and say what is wrong"),
+    Verb(
+        "doctor",
+        "",
+        "check this installation and say what is wrong",
+        (Switch("--json", "the same for a program: ok, facts, extensions, notes, problems"),),
+        more="Exit code 1 when something is wrong. Your extensions and those you trusted are started for a moment; "
+        "what is not trusted is named and not run. No connection is opened and no setting changed.",
+    ),
     Verb(
         "update",
         "",
