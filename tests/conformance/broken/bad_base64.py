@@ -1,5 +1,5 @@
 """An image as a data URL."""
-# breaks: tools.images
+# breaks: tools-images
 
 from good import Good
 

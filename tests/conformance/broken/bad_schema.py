@@ -1,5 +1,5 @@
 """A type that does not exist."""
-# breaks: registration.schemas
+# breaks: registration-schemas
 
 from good import Good
 

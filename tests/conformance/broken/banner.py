@@ -1,5 +1,5 @@
 """Greets people before it greets the host."""
-# breaks: handshake.hello-first framing.only-frames
+# breaks: handshake-hello-first framing-only-frames
 
 from good import Good
 

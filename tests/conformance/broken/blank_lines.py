@@ -1,5 +1,5 @@
 """A print adds a line feed of its own."""
-# breaks: framing.no-blank-lines
+# breaks: framing-no-blank-lines
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Answers only when the arguments look as expected."""
-# breaks: interception.odd-input
+# breaks: interception-odd-input
 
 from good import Good
 

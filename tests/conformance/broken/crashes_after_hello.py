@@ -1,5 +1,5 @@
 """Ends between hello and ready."""
-# breaks: handshake.starts
+# breaks: start-alive
 
 from good import Good
 

@@ -1,4 +1,4 @@
 """Ends before hello."""
-# breaks: handshake.starts
+# breaks: start-alive
 
 raise SystemExit("no configuration found")

@@ -1,5 +1,5 @@
 """A forgotten print."""
-# breaks: framing.only-frames
+# breaks: framing-only-frames
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """A cancelled call takes the process along."""
-# breaks: tool-cancel.accepted
+# breaks: tool-cancel-accepted
 
 from good import Good
 

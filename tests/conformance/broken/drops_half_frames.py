@@ -1,5 +1,5 @@
 """Takes what one read returns for whole frames."""
-# breaks: input.split input.long-frame interception.odd-input
+# breaks: input-split input-long-frame interception-odd-input
 
 import contextlib
 import json

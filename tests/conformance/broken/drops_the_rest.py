@@ -1,5 +1,5 @@
 """Forgets what came with the frame it answers."""
-# breaks: input.coalesced
+# breaks: input-coalesced
 
 import json
 import os

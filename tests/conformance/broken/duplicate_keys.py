@@ -1,5 +1,5 @@
 """A key twice."""
-# breaks: framing.strict-json commands.answered
+# breaks: framing-strict-json
 
 from good import Good
 

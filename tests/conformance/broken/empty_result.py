@@ -1,5 +1,5 @@
 """A result without content."""
-# breaks: tools.content
+# breaks: tools-content
 
 from good import Good
 

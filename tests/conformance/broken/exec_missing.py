@@ -1,3 +1,3 @@
 """exec is a bare name that is not on PATH."""
-# breaks: manifest.exec
+# breaks: exec-found
 # manifest: {"name": "sample", "exec": "zot-no-such-program"}

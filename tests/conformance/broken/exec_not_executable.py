@@ -1,3 +1,3 @@
 """The script lacks its executable bit."""
-# breaks: manifest.exec
+# breaks: exec-executable
 # manifest: {"name": "sample", "exec": "./main.py"}

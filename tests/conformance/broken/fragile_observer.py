@@ -1,5 +1,5 @@
 """Crashes on a message without text."""
-# breaks: events.survived
+# breaks: events-survived
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Crashes on a key it does not know."""
-# breaks: panels.keys
+# breaks: panels-keys
 
 from good import Good
 

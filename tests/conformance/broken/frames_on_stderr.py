@@ -1,5 +1,5 @@
 """Answers on the wrong stream."""
-# breaks: framing.stdout commands.answered
+# breaks: framing-stdout commands-answered
 
 import sys
 

@@ -1,5 +1,5 @@
 """A program it starts inherits stdout."""
-# breaks: framing.only-frames
+# breaks: framing-only-frames
 
 import subprocess
 

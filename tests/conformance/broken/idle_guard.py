@@ -1,5 +1,5 @@
 """A guard that does not look at tool calls."""
-# breaks: registration.guard
+# breaks: registration-guard
 # manifest: {"name": "sample", "exec": "python3", "args": ["main.py"], "guard": true}
 
 from good import Good

@@ -1,5 +1,5 @@
 """Acknowledges and stays."""
-# breaks: lifecycle.shutdown lifecycle.end-of-input
+# breaks: lifecycle-shutdown lifecycle-end-of-input
 
 import time
 

@@ -1,5 +1,5 @@
 """Keeps the start waiting for more than three seconds."""
-# breaks: handshake.ready
+# breaks: handshake-ready
 
 import time
 

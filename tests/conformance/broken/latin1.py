@@ -1,5 +1,5 @@
 """Writes Latin-1."""
-# breaks: framing.utf8 commands.answered
+# breaks: framing-utf8
 
 import sys
 

@@ -1,5 +1,5 @@
 """Starts a program and forgets it."""
-# breaks: lifecycle.no-orphans
+# breaks: lifecycle-no-orphans
 
 import subprocess
 

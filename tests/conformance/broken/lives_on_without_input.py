@@ -1,5 +1,5 @@
 """Does not notice the end of its input."""
-# breaks: lifecycle.end-of-input
+# breaks: lifecycle-end-of-input
 
 import time
 

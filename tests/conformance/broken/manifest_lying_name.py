@@ -1,3 +1,3 @@
 """The name leads out of the directory."""
-# breaks: manifest.valid
+# breaks: manifest-name
 # manifest: {"name": "../sample", "exec": "python3"}

@@ -1,3 +1,3 @@
 """The manifest has no exec."""
-# breaks: manifest.valid
+# breaks: manifest-no-exec
 # manifest: {"name": "sample"}

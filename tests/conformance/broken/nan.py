@@ -1,5 +1,5 @@
 """NaN is not JSON."""
-# breaks: framing.strict-json tools.answered
+# breaks: framing-strict-json
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Crashes without arguments."""
-# breaks: commands.answered
+# breaks: commands-answered
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Everything stays in a buffer until the end."""
-# breaks: framing.flush
+# breaks: framing-flush
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """hello has an empty name."""
-# breaks: handshake.hello-name
+# breaks: handshake-hello-name
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Frames without a line feed."""
-# breaks: framing.newline handshake.hello-in-time
+# breaks: framing-newline handshake-hello-in-time
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Turns an id into a number."""
-# breaks: answers.string-ids
+# breaks: answers-string-ids
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """A block type that does not exist."""
-# breaks: tools.content
+# breaks: tools-content
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """An exposure nobody knows."""
-# breaks: registration.tool-options
+# breaks: registration-tool-options
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """A level that is spelled otherwise."""
-# warns: notes.level
+# warns: notes-level
 
 from good import Good
 

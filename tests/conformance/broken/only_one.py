@@ -1,5 +1,5 @@
 """Holds a lock for the whole run."""
-# breaks: lifecycle.two-at-once
+# breaks: lifecycle-two-at-once
 
 import fcntl
 import sys

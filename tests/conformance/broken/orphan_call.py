@@ -1,5 +1,5 @@
 """Calls a tool from inside a tool without naming the parent."""
-# breaks: call-tool.well-formed
+# breaks: call-tool-well-formed
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """hello has another name than the manifest."""
-# warns: handshake.hello-name
+# warns: handshake-hello-name
 
 from good import Good
 

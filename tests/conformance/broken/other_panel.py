@@ -1,5 +1,5 @@
 """Redraws a panel that was never opened."""
-# warns: panels.ids
+# warns: panels-ids
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """A result above 8 MiB."""
-# breaks: framing.size tools.answered
+# breaks: framing-size tools-answered
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Pretty-printed JSON."""
-# breaks: framing.one-line tools.answered
+# breaks: framing-one-line
 
 import json
 

@@ -1,5 +1,5 @@
 """The registrations come first."""
-# breaks: handshake.hello-first
+# breaks: handshake-hello-first
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Goes on drawing a closed panel."""
-# warns: panels.quiet-after-close
+# warns: panels-quiet-after-close
 
 import threading
 import time

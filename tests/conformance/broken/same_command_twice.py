@@ -1,5 +1,5 @@
 """Two commands that differ in case only."""
-# breaks: registration.command-names
+# breaks: registration-twice
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """A schema that is no object."""
-# breaks: registration.schemas
+# breaks: registration-schemas
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Reads lines of at most 64 KiB."""
-# breaks: input.long-frame interception.odd-input
+# breaks: input-long-frame interception-odd-input
 
 import json
 import sys

@@ -1,5 +1,5 @@
 """Never answers a command."""
-# breaks: commands.answered
+# breaks: commands-answered
 
 from good import Good
 

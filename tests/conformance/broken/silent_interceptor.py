@@ -1,5 +1,5 @@
 """Does not answer for tool calls."""
-# breaks: interception.answered
+# breaks: interception-answered
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Never answers a tool call."""
-# breaks: tools.answered
+# breaks: tools-answered
 
 from good import Good
 

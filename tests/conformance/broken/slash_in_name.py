@@ -1,5 +1,5 @@
 """A command with its slash."""
-# breaks: registration.command-names
+# breaks: registration-command-names
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Submits a slash command without its slash."""
-# breaks: notes.submitted-text
+# breaks: notes-submitted-text
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Works in the loop that reads."""
-# breaks: events.keeps-reading
+# breaks: events-keeps-reading
 
 import time
 

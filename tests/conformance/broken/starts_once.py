@@ -1,5 +1,5 @@
 """Leaves a pid file behind and does not start again."""
-# breaks: lifecycle.restart
+# breaks: lifecycle-restart
 
 import pathlib
 import sys

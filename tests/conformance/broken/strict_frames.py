@@ -1,5 +1,5 @@
 """Ends on a frame it does not know."""
-# breaks: input.unknown-frames
+# breaks: input-unknown-frames
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Refuses frames with keys it does not know."""
-# breaks: input.unknown-keys
+# breaks: input-unknown-keys
 
 from good import Good
 

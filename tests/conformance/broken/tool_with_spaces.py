@@ -1,5 +1,5 @@
 """A tool name no provider accepts."""
-# breaks: registration.tool-names
+# breaks: registration-tool-names
 
 from good import Good
 

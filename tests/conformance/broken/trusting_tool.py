@@ -1,5 +1,5 @@
 """Crashes when an argument is missing."""
-# breaks: tools.empty-args
+# breaks: tools-empty-args
 
 from good import Good
 

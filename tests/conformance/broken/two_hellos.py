@@ -1,5 +1,5 @@
 """Says hello again when it is greeted."""
-# breaks: handshake.hello-once
+# breaks: handshake-hello-once
 
 from good import Good
 

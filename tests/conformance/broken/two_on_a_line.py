@@ -1,5 +1,5 @@
 """Two frames on one line."""
-# breaks: framing.one-line tools.answered
+# breaks: framing-one-line
 
 from good import Good, pack
 

@@ -1,5 +1,5 @@
 """Calls a tool of a host that did not offer it."""
-# breaks: call-tool.only-if-offered
+# breaks: call-tool-only-if-offered
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """An action that does not exist."""
-# breaks: commands.action
+# breaks: commands-action
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Subscribes to an event that never comes."""
-# warns: registration.events
+# warns: registration-events
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Wants to intercept what can only be watched."""
-# breaks: registration.intercept
+# breaks: registration-intercept
 
 from good import Good
 

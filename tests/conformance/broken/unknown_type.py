@@ -1,5 +1,5 @@
 """A type with a typing error."""
-# breaks: framing.known-types commands.answered
+# breaks: framing-known-types
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """Keeps its state in its own directory."""
-# warns: lifecycle.clean-directory
+# warns: lifecycle-clean-directory
 
 from good import Good
 

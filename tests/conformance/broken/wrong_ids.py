@@ -1,5 +1,5 @@
 """Loses the zeros of an id."""
-# breaks: answers.known-ids
+# breaks: answers-known-ids
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """content is a string."""
-# breaks: framing.key-types tools.answered
+# breaks: framing-key-types
 
 from good import Good
 

@@ -1,5 +1,5 @@
 """The text stands under the wrong key."""
-# breaks: commands.payload
+# breaks: commands-payload
 
 from good import Good
 

@@ -34,13 +34,13 @@ def pages() -> list[Page]:
 
 
 def run(argv: list[str]) -> int:
-    """Print the index, or the page of the topic; an unknown topic is an error naming them all."""
+    """Print the index, the page of the topic, or a part of it; an unknown topic is an error naming them all."""
     if not argv:
-        return _show(index_path())
-    topic = " ".join(argv).lower()
+        return _show(index_path().read_bytes())
+    topic, _, part = " ".join(argv).lower().partition("#")
     found = next((page for page in pages() if topic in (page.topic, page.file)), None)
     if found is not None:
-        return _show(root() / found.file)
+        return _show_page(found, part)
     topics = ", ".join(page.topic for page in pages())
     tell(f"zot: there is no documentation topic {topic!r}; topics: {topics}")
     return 1
@@ -58,10 +58,26 @@ def check_index() -> list[str]:
     ]
 
 
-def _show(path: Path) -> int:
+def _show_page(page: Page, part: str) -> int:
+    text = (root() / page.file).read_text("utf-8")
+    sections = re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part else [text]
+    for section in sections:
+        if not part or _anchor(section) == part:
+            return _show(section.encode())
+    tell(f"zot: {page.topic} has no part {part!r}; `zot docs {page.topic}` shows it all")
+    return 1
+
+
+def _anchor(section: str) -> str:
+    """What a link to the heading ends with, after the #."""
+    title = section.partition("\n")[0].lstrip("# ").lower()
+    return re.sub(r"[^\w -]", "", title).replace(" ", "-")
+
+
+def _show(text: bytes) -> int:
     # Bytes, because the pages are UTF-8 whatever the locale says.
     sys.stdout.flush()
-    sys.stdout.buffer.write(path.read_bytes())
+    sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()
     return 0
 

@@ -204,7 +204,8 @@ VERBS: tuple[Verb, ...] = (
         ),
         (DIR,),
         "It runs the extension for real: every command is invoked and every tool called, with a scratch directory "
-        "for its state. Exit code 1 when a rule is broken. `zot docs checking-extensions` explains the report.",
+        "for its state. Exit code 1 when a rule is broken. `zot docs checking-extensions` explains the report, "
+        "`zot docs rules` every rule.",
         for_authors=True,
     ),
     Verb(
@@ -237,7 +238,7 @@ VERBS: tuple[Verb, ...] = (
         "[TOPIC]",
         "read the documentation offline",
         kinds=(TOPIC,),
-        more="Without TOPIC the table of contents is printed.",
+        more="Without TOPIC the table of contents is printed; TOPIC#PART is one part of a page.",
     ),
     Verb(
         "completions",

@@ -21,6 +21,7 @@ from zot.agent.extkit.checks import (
     framing,
     input,
     lifecycle,
+    manifest,
     registration,
     screen,
     start,
@@ -42,12 +43,12 @@ async def check_extension(
     """
     wanted = selected(only)
     verdicts = Verdicts(ALL)
-    declared = start.check_manifest(directory, verdicts)
+    declared = manifest.check_manifest(directory, verdicts)
     if declared is None:
         verdicts.skip_rest("the manifest cannot be used")
     elif not declared.has_process:
         verdicts.skip_rest("it has no process: nothing to talk to")
-    elif any(check.group != "manifest" for check in ALL if check.id in wanted):
+    elif any(check.group not in ("manifest", "exec") for check in ALL if check.id in wanted):
         await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
     results = tuple(result for result in verdicts.results() if result.id in wanted)
     return Report(declared.name if declared else directory.name, directory, results, _log(scratch))
@@ -56,6 +57,7 @@ async def check_extension(
 def selected(only: Collection[str]) -> set[str]:
     """The ids meant by names of checks or groups; none means all."""
     known = {check.id for check in ALL}
+    only = [name.replace(".", "-") for name in only]  # as they were written once
     for name in only:
         if name not in known and not any(check.group == name for check in ALL):
             raise UsageError(f'there is no check "{name}"; `zot ext check --list` shows them')
@@ -78,7 +80,7 @@ class _Checking:
             if self._runs and self._runs[0].usable:
                 await self._again()
         except ExtensionError as error:
-            self._verdicts.failed("handshake.starts", str(error))
+            self._verdicts.failed("start-alive", str(error))
         for run in self._runs:
             framing.check(run)
             screen.check_notes(run)
@@ -113,12 +115,12 @@ class _Checking:
                 await screen.check_panels(run)
                 await events.check_events(run)
                 await host.settle()
-            await lifecycle.check_end(run, "lifecycle.shutdown")
+            await lifecycle.check_end(run, "lifecycle-shutdown")
 
     async def _again(self) -> None:
         async with self._start("second") as host:
             second = self._run(host)
-            if not await lifecycle.check_start(second, self._runs[0], "lifecycle.restart", zot_future_key={"a": [1]}):
+            if not await lifecycle.check_start(second, self._runs[0], "lifecycle-restart", zot_future_key={"a": [1]}):
                 return
             await self._beside(second)
 
@@ -126,7 +128,7 @@ class _Checking:
         async with self._start("third") as host:
             third = self._run(host)
             third.offers_call_tool = True
-            if await lifecycle.check_start(third, self._runs[0], "lifecycle.two-at-once", ("call_tool",)):
+            if await lifecycle.check_start(third, self._runs[0], "lifecycle-two-at-once", ("call_tool",)):
                 async with asyncio.TaskGroup() as both:
                     both.create_task(self._tolerance(second))
                     both.create_task(self._pieces(third))
@@ -136,13 +138,13 @@ class _Checking:
     async def _tolerance(self, run: Run) -> None:
         await input.check_unknown(run)
         await run.host.settle()
-        await lifecycle.check_end(run, "lifecycle.end-of-input", shutdown=False)
+        await lifecycle.check_end(run, "lifecycle-end-of-input", shutdown=False)
 
     async def _pieces(self, run: Run) -> None:
         await input.check_pieces(run)
         await call_tool.check(run)
         await run.host.settle()
-        await lifecycle.check_end(run, "lifecycle.shutdown")
+        await lifecycle.check_end(run, "lifecycle-shutdown")
 
 
 def _log(scratch: Path) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from itertools import count
 from typing import Any
 
 import msgspec
 
+from zot.agent.extensions.process.log import telling_line
 from zot.agent.extkit.script_host import ScriptHost
 from zot.agent.extkit.tool_schema import example
 from zot.agent.extkit.transcript import Asking, Kind, Question, kind_of, name_of
 from zot.agent.extkit.verdicts import Verdicts
+from zot.system.opening import read_beginning
 from zot.wire import limits
 from zot.wire.frames import (
     INTERCEPTS,
@@ -24,6 +27,8 @@ from zot.wire.frames import (
 )
 
 _LEAST_INTERCEPT = 2.0
+_LEAST_HELLO = 6.0  # a late hello is not a missing one
+_LATE = 5.0  # what a late answer gets before it counts as missing
 
 _numbers = count(1)
 
@@ -46,7 +51,7 @@ class Times(msgspec.Struct, frozen=True):
         """The protocol's limits in proportion to what a tool may take."""
         factor = tool / limits.TOOL_REPLY
         return cls(
-            hello=limits.HELLO_DEADLINE * factor,
+            hello=max(limits.HELLO_DEADLINE * factor, _LEAST_HELLO),
             command=limits.COMMAND_REPLY * factor,
             tool=tool,
             intercept=max(limits.INTERCEPT_REPLY * factor, _LEAST_INTERCEPT),
@@ -124,19 +129,37 @@ class Run:
         if await self.host.answer(question, within):
             return question
         self._silent.add((question.kind, question.name))
+        if question.spoiled:
+            return None  # told as what is wrong with that line
         sent = next((x.data for x in reversed(self.host.transcript.lines) if x.direction == "out"), b"")
-        self.verdicts.failed(check, f"{_what(question)}: {await self.why_silent(within)}", sent)
+        began = time.monotonic()
+        why = await self._why_late(question, within) or await self.why_silent(within)
+        self.verdicts.failed(check, f"{_what(question)}: {why}", sent, began)
         return None
 
+    async def _why_late(self, question: Question, within: float) -> str:
+        """Waits a little longer: an answer that comes by itself was slow, and not kept in a buffer."""
+        if within and self.host.alive and await self.host.answer(question, min(within, _LATE)):
+            return f"the answer took {question.answered - question.asked:.1f} s, and may take {within:g} s"
+        return ""
+
     async def why_silent(self, within: float) -> str:
+        """Why nothing came, with the line of its stderr that says so."""
         await self.host.fate()
         if self.host.exit_code is not None:
-            return f"the process ended ({_exit(self.host.exit_code)})"
+            return f"the process ended ({_exit(self.host.exit_code)}){self.last_words}"
         if self.host.stdout_closed:
-            return "it closed its stdout"
+            return "it sends lines without end" if self.host.flooded else "it closed its stdout"
         if self.host.unfinished:
-            self.verdicts.failed("framing.newline", "output without a line feed at its end", self.host.unfinished)
+            evidence = "output without a line feed at its end"
+            self.verdicts.failed("framing-newline", evidence, self.host.unfinished, self.host.last_read)
         return f"no answer within {within:g} s"
+
+    @property
+    def last_words(self) -> str:
+        said = read_beginning(self.host.place.log).decode("utf-8", "replace").splitlines()
+        line = telling_line([line for line in said if line.strip()])
+        return f": {line}" if line else ""
 
     async def well(self, id: str, line: bytes = b"") -> bool:
         """Whether it answers, where it answers anything at all, and otherwise runs; the verdict of ``id``."""

@@ -36,6 +36,8 @@ from zot.wire.frames import PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shu
 from zot.wire.limits import EXIT_AFTER_EOF, IDLE_READY, MAX_LINE, SHUTDOWN_TOTAL, TERMINATE_GRACE
 from zot.wire.lines import Lines
 
+MOST_LINES = 20_000  # of one run
+
 _READ = 256 * 1024
 _SETTLED = 0.12  # silence after which nothing more is expected
 _SETTLE_AT_MOST = 2.0
@@ -82,13 +84,15 @@ class ScriptHost:
         self.started = time.monotonic()
         self.exit_code: int | None = None
         self.stdout_closed = False
+        self.flooded = False  # it said more than anybody can read; the rest is not looked at
         self.stderr = stderr
         self._tree = tree
         self._stdout = stdout
         self._stdin = stdin
         self._outbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._lines = Lines(MAX_LINE - 1)  # the line feed counts
-        self._last_read = 0.0
+        self.last_read = 0.0
+        self._count = 0
         self._news = asyncio.Event()
 
     # --- sending
@@ -155,7 +159,7 @@ class ScriptHost:
     @property
     def unfinished(self) -> bytes:
         """What came without a line feed a while ago; empty while more is coming."""
-        return self._lines.unfinished if time.monotonic() - self._last_read > _STALE else b""
+        return self._lines.unfinished if time.monotonic() - self.last_read > _STALE else b""
 
     async def until(self, happened: Callable[[], bool], within: float | None) -> bool:
         """Whether it happened in time; a dead child ends the wait."""
@@ -166,7 +170,9 @@ class ScriptHost:
         return happened()
 
     async def answer(self, question: Question, within: float) -> bool:
-        return await self.until(lambda: question.answer is not None, within)
+        """Whether there was one that can be read."""
+        await self.until(lambda: question.is_settled, within)
+        return question.answer is not None
 
     async def fate(self) -> None:
         """After the end of its stdout: a moment for the process to end too, so that its status is known."""
@@ -317,12 +323,16 @@ class ScriptHost:
             self.stdout_closed = True
             self.wake()
             return False
-        self._last_read = time.monotonic()
+        self.last_read = time.monotonic()
         self._take(self._lines.feed(data))
         return True
 
     def _take(self, lines: list[bytes | None], *, complete: bool = True) -> None:
         for data in lines:
+            if self._count > MOST_LINES:
+                self.flooded = self.stdout_closed = True
+                break
+            self._count += 1
             self._tell(self.transcript.receive(time.monotonic(), data, complete=complete))
         if lines:
             self.wake()

@@ -7,11 +7,12 @@ is not told as two.
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from zot.errors import BadFrame
+from zot.agent.extkit.wording import in_words
+from zot.errors import BadFrame, nearest
 from zot.system import strict_json
 from zot.wire.codec import UnknownFrame, decode_child
 from zot.wire.frames import (
@@ -30,10 +31,11 @@ Answer = CommandResponse | ToolResult | EventInterceptResponse
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a line, and the check it concerns."""
+    """What is wrong with a line, the check it concerns, and since when, if that is not the time of the line."""
 
     check: str
     reason: str
+    since: float = 0.0
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -55,10 +57,15 @@ class Question(msgspec.Struct):
     answer_line: bytes = b""
     answered: float = 0.0
     cancelled: bool = False
+    spoiled: bool = False  # there was an answer, and it could not be read
 
     @property
     def is_open(self) -> bool:
         return self.answer is None and not self.cancelled
+
+    @property
+    def is_settled(self) -> bool:
+        return self.answer is not None or self.spoiled
 
 
 def kind_of(frame: object) -> Kind | None:
@@ -105,14 +112,16 @@ class Transcript:
     def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> Line:
         """Keep a line; None is one that was too long. The last one of a stream may lack its line feed."""
         if data is None:
-            line = Line(t, "in", b"", None, Fault("framing.size", "a line longer than 8 MiB"))
+            line = Line(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB"))
         else:
             frame, fault = read_line(data)
+            if fault is not None and frame is None:
+                self._spoil(data)
             if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse):
                 stray = self._settle(t, frame, data)
                 fault = fault or stray
             if fault is not None and not complete:
-                fault = Fault("framing.newline", "the last output has no line feed at its end")
+                fault = Fault("framing-newline", "the last output has no line feed at its end")
             line = Line(t, "in", data, frame, fault)
         self.lines.append(line)
         return line
@@ -123,16 +132,23 @@ class Transcript:
         question = self.questions.get((kind, frame.id))
         fault = None
         if question is None:
-            fault = Fault("answers.known-ids", f"no question had the id {frame.id!r}")
+            fault = Fault("answers-known-ids", f"no question had the id {frame.id!r}")
             question = self._only_open(kind)
             if question is None:
                 return fault
         elif question.answer is not None:
-            return Fault("answers.once", f"a second answer to {frame.id!r}")
+            return Fault("answers-once", f"a second answer to {frame.id!r}")
         elif self.ending:
-            fault = Fault("framing.flush", f"the answer to {frame.id!r} came only when the process was told to end")
+            reason = f"the answer to {frame.id!r} came only when the process was told to end"
+            fault = Fault("framing-flush", reason, question.asked)
         question.answer, question.answer_line, question.answered = frame, data, t
         return fault
+
+    def _spoil(self, data: bytes) -> None:
+        """A line that cannot be used was the answer to every open question whose id is in it."""
+        for question in self.questions.values():
+            if question.is_open and f'"{question.id}"'.encode() in data:
+                question.spoiled = True
 
     def _only_open(self, kind: Kind) -> Question | None:
         open_ones = [q for q in self.questions.values() if q.kind == kind and q.is_open]
@@ -149,9 +165,16 @@ def read_line(line: bytes) -> tuple[ChildFrame | None, Fault | None]:
     try:
         return decode_child(line), None
     except UnknownFrame as error:
-        return None, Fault("framing.known-types", str(error))
+        return None, Fault("framing-known-types", str(error) + _meant(line))
     except BadFrame as error:
         return _bad(line, str(error))
+
+
+def _meant(line: bytes) -> str:
+    value = _object(line)
+    known = [str(kind.__struct_config__.tag) for kind in get_args(ChildFrame)]
+    near = nearest(str(value.get("type")), known) if value else ""
+    return f"; did you mean {near}?" if near else ""
 
 
 def _bad(line: bytes, reason: str) -> tuple[ChildFrame | None, Fault]:
@@ -159,29 +182,29 @@ def _bad(line: bytes, reason: str) -> tuple[ChildFrame | None, Fault]:
         return None, fault
     value = _object(line)
     if value is None:
-        return None, Fault("framing.only-frames", reason)
+        return None, Fault("framing-only-frames", reason)
     if not isinstance(value.get("id"), str | None):
-        return _with_text_id(value), Fault("answers.string-ids", "`id` is not a string")
-    return None, Fault("framing.key-types", reason)
+        return _with_text_id(value), Fault("answers-string-ids", "`id` is not a string")
+    return None, Fault("framing-key-types", in_words(reason))
 
 
 def _not_json(line: bytes, reason: str) -> Fault | None:
     if not line.strip():
-        return Fault("framing.no-blank-lines", "an empty line")
+        return Fault("framing-no-blank-lines", "an empty line")
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        return Fault("framing.utf8", f"not UTF-8 at byte {error.start}")
+        return Fault("framing-utf8", f"not UTF-8 at byte {error.start}")
     if text.startswith("\ufeff"):
-        return Fault("framing.utf8", "begins with a byte order mark")
+        return Fault("framing-utf8", "begins with a byte order mark")
     try:
         strict_json.loads(line)
     except ValueError as error:
         if _is_lenient_json(line):
-            return Fault("framing.strict-json", str(error))
+            return Fault("framing-strict-json", str(error))
         if _is_a_piece(text.strip()):
-            return Fault("framing.one-line", "a piece of a JSON object, or several on one line")
-        return Fault("framing.only-frames", reason)
+            return Fault("framing-one-line", "a piece of a JSON object, or several on one line")
+        return Fault("framing-only-frames", reason if text.lstrip().startswith("{") else "text that is not a frame")
     return None
 
 

@@ -2,18 +2,25 @@
 
 A warning is for what every host takes, though it does not do what its author meant; it fails nothing.
 
-A ``Check`` is one promise of the protocol: its section, its lines in the checklist, the promise itself, and what an
-author does when it is broken.
+A ``Check`` is one rule: its name, which the page of rules explains, the promise, and what an author does when it is
+broken; besides, the section of the specification and the lines of its checklist that it stands for.
+
+Findings are told in the order in which they began, because the first one is the cause and the others follow from it.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+GROUPS = (
+    *("manifest", "exec", "start", "handshake", "framing", "answers", "registration", "commands", "tools", "events"),
+    *("interception", "panels", "notes", "input", "call-tool", "tool-cancel", "lifecycle"),
+)
 Status = Literal["pass", "fail", "warn", "skip"]
 
 _SHOWN = 400
@@ -28,17 +35,18 @@ class Check(msgspec.Struct, frozen=True):
 
     @property
     def group(self) -> str:
-        return self.id.partition(".")[0]
+        return next(group for group in GROUPS if self.id.startswith(f"{group}-"))
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``evidence`` says what happened; ``line`` is the exact line, as text."""
+    """``evidence`` says what happened; ``line`` is the exact line, as text; ``began`` is a time of the clock."""
 
     id: str
     status: Status
     evidence: str = ""
     line: str = ""
     more: int = 0  # further findings of the same check
+    began: float = 0.0
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -55,11 +63,15 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def failures(self) -> list[Result]:
-        return [result for result in self.results if result.status == "fail"]
+        """The cause first."""
+        return self._found("fail")
 
     @property
     def warnings(self) -> list[Result]:
-        return [result for result in self.results if result.status == "warn"]
+        return self._found("warn")
+
+    def _found(self, status: Status) -> list[Result]:
+        return sorted((result for result in self.results if result.status == status), key=lambda each: each.began)
 
 
 class Verdicts:
@@ -75,16 +87,16 @@ class Verdicts:
     def passed(self, *ids: str) -> None:
         self._passed.update(ids)
 
-    def failed(self, id: str, evidence: str, line: bytes = b"") -> None:
-        _add(self._failed, Result(id, "fail", evidence, shown(line)))
+    def failed(self, id: str, evidence: str, line: bytes = b"", began: float = 0.0) -> None:
+        _add(self._failed, Result(id, "fail", evidence, shown(line), began=began or time.monotonic()))
 
-    def warned(self, id: str, evidence: str, line: bytes = b"") -> None:
-        _add(self._warned, Result(id, "warn", evidence, shown(line)))
+    def warned(self, id: str, evidence: str, line: bytes = b"", began: float = 0.0) -> None:
+        _add(self._warned, Result(id, "warn", evidence, shown(line), began=began or time.monotonic()))
 
-    def judged(self, id: str, problem: str, line: bytes = b"") -> None:
+    def judged(self, id: str, problem: str, line: bytes = b"", began: float = 0.0) -> None:
         """Failed because of the problem; passed when it is empty."""
         if problem:
-            self.failed(id, problem, line)
+            self.failed(id, problem, line, began)
         else:
             self.passed(id)
 
@@ -114,10 +126,11 @@ class Verdicts:
 
 
 def _add(found: dict[str, Result], result: Result) -> None:
-    """The first finding of a check is told, the others are counted."""
+    """The finding of a check that began first is told, the others are counted."""
     before = found.setdefault(result.id, result)
     if before is not result:
-        found[result.id] = msgspec.structs.replace(before, more=before.more + 1)
+        first = min(before, result, key=lambda each: each.began)
+        found[result.id] = msgspec.structs.replace(first, more=before.more + 1)
 
 
 def shown(line: bytes) -> str:

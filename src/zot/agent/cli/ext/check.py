@@ -1,7 +1,8 @@
 """``zot ext check PATH``: the conformance kit on the command line. The report goes to stdout; exit 1 when it fails.
 
 It runs the extension for real: every command is invoked and every tool called, with a scratch directory for its state.
-The report says of each finding what happened, the exact line, the place in the protocol, and the fix.
+The report begins with what is wrong, the cause before its consequences: of each finding the rule, what happened, the
+exact line and the fix. A page (`zot docs rules`) explains the rules.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from zot.system.temporary import scratch_directory
 from zot.tui.sanitize import one_line
 from zot.wire.limits import TOOL_REPLY
 
-FORMAT = 1
+FORMAT = 2
 _LOG_LINES = 12
 _SKIPS_NAMED = 30  # more than this means that nothing could be tried, and names would bury the failure
 _COUNTED = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped"}
@@ -37,7 +38,7 @@ def run(argv: list[str]) -> int:
         argv, options("ext check"), least=0 if "--list" in argv else 1, most=1, what="the extension's directory"
     )
     if typed.has("--list"):
-        _print("".join(f"{check.id:28} {_reference(check):18} {check.promise}\n" for check in ALL))
+        _print("".join(f"{check.id:30} {check.promise}\n" for check in ALL))
         return 0
     directory = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
     timeout = typed.seconds("--timeout", TOOL_REPLY)
@@ -48,7 +49,7 @@ def run(argv: list[str]) -> int:
     if typed.has("--json"):
         _print(_json(report))
     else:
-        _print("".join(f"{line}\n" for line in _lines(report, time.monotonic() - began)))
+        _print("".join(f"{line}\n" for line in lines(report, time.monotonic() - began)))
     return 0 if report.passed else 1
 
 
@@ -57,11 +58,16 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _lines(report: Report, seconds: float) -> Iterator[str]:
+def lines(report: Report, seconds: float) -> Iterator[str]:
     """The report as it is read."""
     yield f"{one_line(report.name)} ({one_line(str(report.directory))})"
+    for number, result in enumerate((*report.failures, *report.warnings)):
+        if number == 1 and result.status == "fail":
+            yield "  what follows may be a consequence:"
+        yield from _finding_lines(_BY_ID[result.id], result, first=number == 0)
     for result in report.results:
-        yield from _result_lines(_BY_ID[result.id], result)
+        if result.status == "pass":
+            yield f"  PASS {result.id:30} {_BY_ID[result.id].promise}"
     for why in dict.fromkeys(result.evidence for result in report.results if result.status == "skip"):
         skipped = [result.id for result in report.results if result.status == "skip" and result.evidence == why]
         what = ", ".join(skipped) if len(skipped) <= _SKIPS_NAMED else f"{len(skipped)} checks"
@@ -81,29 +87,22 @@ def _json(report: Report) -> str:
         "name": report.name,
         "directory": str(report.directory),
         "passed": report.passed,
+        "cause": report.failures[0].id if report.failures else "",
         "checks": checks,
         "stderr": report.log[-20_000:],
     }
     return msgspec.json.encode(fields).decode() + "\n"
 
 
-def _reference(check: Check) -> str:
-    """The place in the protocol and the lines of its checklist."""
-    return f"§{check.section} {' '.join(f'ext-{number:03}' for number in check.lines)}"
-
-
-def _result_lines(check: Check, result: Result) -> Iterator[str]:
-    if result.status == "skip":
-        return  # told together, by reason
-    yield f"  {result.status.upper()} {check.id:28} {check.promise}"
-    if result.status == "pass":
-        return
+def _finding_lines(check: Check, result: Result, first: bool) -> Iterator[str]:
     more = f" (and {result.more} more)" if result.more else ""
-    yield f"       {one_line(result.evidence)}{more}"
+    yield f"  {result.status.upper()} {check.id}: {one_line(result.evidence)}{more}"
     if result.line:
         yield f"       line: {one_line(result.line)}"
-    yield f"       {'breaks' if result.status == 'fail' else 'zot accepts it; see'} {_reference(check)}"
-    yield f"       fix: {check.fix}"
+    yield f"       {'rule' if result.status == 'fail' else 'zot accepts it, but'}: {check.promise}"
+    yield f"       fix:  {check.fix}"
+    if first:
+        yield f"       more: zot docs rules#{check.id}"
 
 
 def _record(check: Check, result: Result) -> dict[str, Any]:
@@ -111,8 +110,7 @@ def _record(check: Check, result: Result) -> dict[str, Any]:
     return {
         "id": check.id,
         "status": result.status,
-        "section": check.section,
-        "checklist": list(check.lines),
+        "page": f"reference/rules.md#{check.id}",
         "promise": check.promise,
         **{key: value for key, value in extra.items() if value},
         **({"fix": check.fix} if result.status in ("fail", "warn") else {}),

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from zot.agent.extkit.checks import call_tool, calls, events, framing, input, lifecycle, registration, screen, start
+from zot.agent.extkit.checks import (
+    call_tool,
+    calls,
+    events,
+    framing,
+    input,
+    lifecycle,
+    manifest,
+    program,
+    registration,
+    screen,
+    start,
+)
 from zot.agent.extkit.verdicts import Check
 
-_PARTS = (start, framing, registration, calls, events, screen, input, call_tool, lifecycle)
+_PARTS = (manifest, program, start, framing, registration, calls, events, screen, input, call_tool, lifecycle)
 ALL: tuple[Check, ...] = tuple(check for part in _PARTS for check in part.CHECKS)

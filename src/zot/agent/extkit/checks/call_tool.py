@@ -12,21 +12,21 @@ from zot.wire.frames import CallTool, CommandInvoked, Content, HostToolResult, T
 
 CHECKS = (
     Check(
-        "call-tool.only-if-offered",
+        "call-tool-only-if-offered",
         "22.3",
         (110,),
         "call_tool is sent only to a host whose hello_ack offers it",
         'look for "call_tool" in hello_ack.capabilities before calling',
     ),
     Check(
-        "call-tool.well-formed",
+        "call-tool-well-formed",
         "22.3",
         (124, 125),
         "a call_tool has a new id, a name and an object as args; during a tool_call it names it as parent_id",
         "count ids up, and set parent_id to the id of the tool_call you are answering",
     ),
     Check(
-        "tool-cancel.accepted",
+        "tool-cancel-accepted",
         "22.6",
         (111,),
         "a tool_cancel, even one that comes before the work begins, ends only that call",
@@ -53,20 +53,20 @@ def check_not_offered(run: Run) -> None:
     """In a run whose ack did not offer it."""
     for line in run.host.transcript.received:
         if isinstance(line.frame, CallTool):
-            run.verdicts.failed("call-tool.only-if-offered", "call_tool, though it was not offered", line.data)
+            run.verdicts.failed("call-tool-only-if-offered", "call_tool, though it was not offered", line.data, line.t)
     if "call_tool" in run.hello.capabilities:
-        run.verdicts.passed("call-tool.only-if-offered")
+        run.verdicts.passed("call-tool-only-if-offered")
 
 
 async def _provoke(run: Run) -> None:
     """Use everything again: now it may ask for tools."""
     for tool in run.callable_tools:
-        await run.answered(tool_call(tool), "tools.answered", run.times.tool)
+        await run.answered(tool_call(tool), "tools-answered", run.times.tool)
     for command in run.commands:
         asked = CommandInvoked(id=new_id(), name=command.name, args="one")
-        await run.answered(asked, "commands.answered", run.times.command)
+        await run.answered(asked, "commands-answered", run.times.command)
     if run.host.transcript.frames(CallTool):
-        run.verdicts.passed("call-tool.well-formed")
+        run.verdicts.passed("call-tool-well-formed")
 
 
 def _serve(run: Run, line: Line, seen: set[str]) -> None:
@@ -75,7 +75,7 @@ def _serve(run: Run, line: Line, seen: set[str]) -> None:
     if line.direction == "out" or not isinstance(frame, CallTool):
         return
     if problem := _problem(run, frame, seen):
-        run.verdicts.failed("call-tool.well-formed", problem, line.data)
+        run.verdicts.failed("call-tool-well-formed", problem, line.data)
     seen.add(frame.id)
     text = Content(type="text", text="a result of the host's tool")
     run.host.send(HostToolResult(id=frame.id, name=frame.name, content=(text,)))
@@ -109,4 +109,4 @@ async def _cancel(run: Run) -> None:
         question.cancelled = True
     run.host.send(ToolCancel(id="zot-never-asked"))
     await run.host.settle()
-    await run.well("tool-cancel.accepted")
+    await run.well("tool-cancel-accepted")

@@ -11,7 +11,7 @@ from zot.wire.frames import ACTIONS, CommandInvoked, CommandResponse, Content, T
 
 CHECKS = (
     Check(
-        "commands.answered",
+        "commands-answered",
         "7.1",
         (48, 56),
         "each command is answered within 30 s, with and without arguments",
@@ -19,14 +19,14 @@ CHECKS = (
         "without arguments the key args is absent",
     ),
     Check(
-        "commands.action",
+        "commands-action",
         "7.2",
         (55,),
         "the action is one the protocol knows",
         f"the actions are {', '.join(ACTIONS)}",
     ),
     Check(
-        "commands.payload",
+        "commands-payload",
         "7.2",
         (50, 52, 53),
         "the action comes with what it needs",
@@ -34,28 +34,28 @@ CHECKS = (
         "with an id; tool_prompt needs prompt, tool_name and tool_args",
     ),
     Check(
-        "tools.answered",
+        "tools-answered",
         "8.1",
         (63,),
         "each tool answers within 60 s when it is called with arguments its schema allows",
         "send a tool_result for every tool_call; failures are results with is_error true",
     ),
     Check(
-        "tools.empty-args",
+        "tools-empty-args",
         "8.1",
         (59,),
         "a call with empty arguments is answered too",
         "models forget arguments: say which one is missing, with is_error true, instead of crashing",
     ),
     Check(
-        "tools.content",
+        "tools-content",
         "8.1",
         (60, 62),
         "a result has at least one block, and each block is text with words or an image",
         'answer with "content":[{"type":"text","text":"…"}]',
     ),
     Check(
-        "tools.images",
+        "tools-images",
         "8.1",
         (61,),
         "image blocks have a mime_type and standard base64, padded",
@@ -68,19 +68,19 @@ async def check_commands(run: Run) -> None:
     for command in run.commands:
         for args in ("", "one  two"):
             asked = CommandInvoked(id=new_id(), name=command.name, args=args)
-            question = await run.answered(asked, "commands.answered", run.times.command)
+            question = await run.answered(asked, "commands-answered", run.times.command)
             if question is not None and isinstance(question.answer, CommandResponse):
-                run.verdicts.passed("commands.answered")
+                run.verdicts.passed("commands-answered")
                 _judge_command(run, command.name, question.answer, question.answer_line)
 
 
 def _judge_command(run: Run, name: str, answer: CommandResponse, line: bytes) -> None:
     if answer.action not in ("", *ACTIONS):
-        run.verdicts.failed("commands.action", f"/{name}: unknown action {answer.action!r}", line)
+        run.verdicts.failed("commands-action", f"/{name}: unknown action {answer.action!r}", line)
         return
-    run.verdicts.passed("commands.action")
+    run.verdicts.passed("commands-action")
     missing = "" if answer.error else _missing(answer)
-    run.verdicts.judged("commands.payload", missing and f"/{name}: action {answer.action} without {missing}", line)
+    run.verdicts.judged("commands-payload", missing and f"/{name}: action {answer.action} without {missing}", line)
 
 
 def _missing(answer: CommandResponse) -> str:
@@ -104,8 +104,8 @@ def _missing(answer: CommandResponse) -> str:
 async def check_tools(run: Run) -> None:
     for tool in run.callable_tools:
         calls = {
-            "tools.answered": tool_call(tool),
-            "tools.empty-args": ToolCall(id=new_id(), name=tool.name, args={}),
+            "tools-answered": tool_call(tool),
+            "tools-empty-args": ToolCall(id=new_id(), name=tool.name, args={}),
         }
         for id, asked in calls.items():
             question = await run.answered(asked, id, run.times.tool)
@@ -113,13 +113,13 @@ async def check_tools(run: Run) -> None:
                 run.verdicts.passed(id)
                 _judge_result(run, tool.name, question.answer, question.answer_line)
     if run.tools and not run.callable_tools:
-        for id in ("tools.answered", "tools.empty-args"):
+        for id in ("tools-answered", "tools-empty-args"):
             run.verdicts.skipped(id, "its tools wait for a person")
 
 
 def _judge_result(run: Run, name: str, result: ToolResult, line: bytes) -> None:
     if not result.content:
-        run.verdicts.failed("tools.content", f"tool {name}: no content", line)
+        run.verdicts.failed("tools-content", f"tool {name}: no content", line)
     for block in result.content:
         check, problem = _block_problem(block)
         run.verdicts.judged(check, problem and f"tool {name}: {problem}", line)
@@ -128,11 +128,11 @@ def _judge_result(run: Run, name: str, result: ToolResult, line: bytes) -> None:
 def _block_problem(block: Content) -> tuple[str, str]:
     match block.type:
         case "text":
-            return "tools.content", "" if block.text else "a text block without text"
+            return "tools-content", "" if block.text else "a text block without text"
         case "image":
-            return "tools.images", _image_block_problem(block)
+            return "tools-images", _image_block_problem(block)
         case _:
-            return "tools.content", f"unknown block type {block.type!r}"
+            return "tools-content", f"unknown block type {block.type!r}"
 
 
 def _image_block_problem(block: Content) -> str:

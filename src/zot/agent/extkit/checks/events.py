@@ -13,28 +13,28 @@ from zot.wire.limits import MAX_SYSTEM_PROMPT
 
 CHECKS = (
     Check(
-        "events.survived",
+        "events-survived",
         "9",
         (67, 69),
         "it accepts every event it subscribed to, with all its keys, and keeps running",
         "read the keys you need and ignore the rest; a key may be absent (a message without text has none)",
     ),
     Check(
-        "events.keeps-reading",
+        "events-keeps-reading",
         "9",
         (72, 133),
         "it reads a burst of 200 events and still answers",
         "do slow work outside the loop that reads stdin: 256 waiting frames disconnect an extension",
     ),
     Check(
-        "interception.answered",
+        "interception-answered",
         "10.2",
         (79,),
         "each event_intercept is answered within 5 s",
         "send an event_intercept_response for every event_intercept, for tools you do not care about too",
     ),
     Check(
-        "interception.odd-input",
+        "interception-odd-input",
         "10.1",
         (79, 147),
         "it answers for empty and missing arguments, unknown tools, long texts and every character",
@@ -42,7 +42,7 @@ CHECKS = (
         "through a pipe, not as an argument",
     ),
     Check(
-        "interception.values",
+        "interception-values",
         "10.2",
         (76, 127),
         "modified_args is an object, and only for tool_call; system_prompt is a string of at most 1 MiB",
@@ -93,21 +93,21 @@ async def check_events(run: Run) -> None:
     for event in told:
         run.host.send(event)
     await run.host.settle()
-    if await run.well("events.survived", encode(told[-1])):
+    if await run.well("events-survived", encode(told[-1])):
         run.host.send_bytes(b"".join(encode(event) for event in (told * _BURST)[:_BURST]))
         await run.host.settle()
-        run.behind = not await run.well("events.keeps-reading", encode(told[-1]))
+        run.behind = not await run.well("events-keeps-reading", encode(told[-1]))
 
 
 async def check_interceptions(run: Run) -> None:
     for event in run.intercepts:
         if event not in INTERCEPTS:
             continue
-        await _ask(run, intercept(event), "interception.answered")
+        await _ask(run, intercept(event), "interception-answered")
         for asked in _odd(event):
-            await _ask(run, asked, "interception.odd-input")
+            await _ask(run, asked, "interception-odd-input")
         if event == "tool_call":
-            await _ask(run, _call({"command": "true"}), "interception.odd-input", tool_args=None)
+            await _ask(run, _call({"command": "true"}), "interception-odd-input", tool_args=None)
 
 
 def _odd(event: str) -> list[EventIntercept]:
@@ -130,7 +130,7 @@ async def _ask(run: Run, asked: EventIntercept, id: str, **extra: object) -> Non
     if question is None or not isinstance(question.answer, EventInterceptResponse):
         return
     run.verdicts.passed(id)
-    run.verdicts.judged("interception.values", _answer_problem(asked.event, question.answer), question.answer_line)
+    run.verdicts.judged("interception-values", _answer_problem(asked.event, question.answer), question.answer_line)
 
 
 def _answer_problem(event: str, answer: EventInterceptResponse) -> str:

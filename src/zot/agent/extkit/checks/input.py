@@ -10,35 +10,35 @@ from zot.wire.frames import CommandInvoked, Event, EventIntercept, ToolCall
 
 CHECKS = (
     Check(
-        "input.unknown-keys",
+        "input-unknown-keys",
         "22",
         (9,),
         "unknown keys in host frames are ignored",
         "read the keys you know; do not reject a frame for the others",
     ),
     Check(
-        "input.unknown-frames",
+        "input-unknown-frames",
         "22",
         (7,),
         "frames and events of unknown type are ignored, without an answer",
         "let the branch for unknown types do nothing; end only on shutdown and at the end of input",
     ),
     Check(
-        "input.split",
+        "input-split",
         "2",
         (1,),
         "a frame that arrives byte by byte is understood",
         "read up to the line feed, whatever one read returns; decode after a line is complete",
     ),
     Check(
-        "input.coalesced",
+        "input-coalesced",
         "2",
         (32, 57),
         "several frames in one write are all answered",
         "handle every line of what was read, and keep the rest for the next read",
     ),
     Check(
-        "input.long-frame",
+        "input-long-frame",
         "2",
         (10,),
         "a frame of 1 MiB is read",
@@ -55,8 +55,8 @@ async def check_unknown(run: Run) -> None:
     asked = run.probe()
     if asked is not None:
         extra = {"zot_future_key": {"nested": [1, None, "x"]}, "zot_other": None}
-        if await run.answered(asked, "input.unknown-keys", run.limit(asked), **extra) is not None:
-            run.verdicts.passed("input.unknown-keys")
+        if await run.answered(asked, "input-unknown-keys", run.limit(asked), **extra) is not None:
+            run.verdicts.passed("input-unknown-keys")
     if not run.host.alive:
         return
     seen = len(run.host.transcript.received)
@@ -64,11 +64,11 @@ async def check_unknown(run: Run) -> None:
         b'{"type":"zot_future_frame","id":"f1","name":"x","args":{}}\n{"type":"event","event":"zot_future"}\n'
     )
     await run.host.settle()
-    if not await run.well("input.unknown-frames"):
+    if not await run.well("input-unknown-frames"):
         return
     for line in run.host.transcript.received[seen:]:
         if getattr(line.frame, "id", "") == "f1":
-            run.verdicts.failed("input.unknown-frames", "it answered a frame it cannot know", line.data)
+            run.verdicts.failed("input-unknown-frames", "it answered a frame it cannot know", line.data)
 
 
 async def check_pieces(run: Run) -> None:
@@ -76,8 +76,8 @@ async def check_pieces(run: Run) -> None:
     if asked is not None and run.host.alive:
         question = run.host.note_question(asked)
         await run.host.send_slowly(encode(asked))
-        if await run.settled(question, "input.split", run.limit(asked) + 1) is not None:
-            run.verdicts.passed("input.split")
+        if await run.settled(question, "input-split", run.limit(asked) + 1) is not None:
+            run.verdicts.passed("input-split")
     await _many(run)
     await _long(run)
 
@@ -92,20 +92,20 @@ async def _many(run: Run) -> None:
     await run.host.until(lambda: not any(question.is_open for question in questions), within)
     missing = [question for question in questions if question.is_open]
     if missing:
-        await run.settled(missing[0], "input.coalesced", 0)
+        await run.settled(missing[0], "input-coalesced", 0)
     else:
-        run.verdicts.passed("input.coalesced")
+        run.verdicts.passed("input-coalesced")
 
 
 async def _long(run: Run) -> None:
     asked = _long_question(run)
     if asked is not None and run.host.alive:
-        if await run.answered(asked, "input.long-frame", run.times.tool) is not None:
-            run.verdicts.passed("input.long-frame")
+        if await run.answered(asked, "input-long-frame", run.times.tool) is not None:
+            run.verdicts.passed("input-long-frame")
     elif run.subscribed and run.host.alive:
         run.host.send(Event(event=min(run.subscribed), text=_LONG))
         await run.host.settle()
-        await run.well("input.long-frame")
+        await run.well("input-long-frame")
 
 
 def _long_question(run: Run) -> Asking | None:

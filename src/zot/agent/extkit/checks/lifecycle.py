@@ -10,42 +10,49 @@ from zot.agent.extkit.verdicts import Check, Verdicts
 
 CHECKS = (
     Check(
-        "lifecycle.shutdown",
+        "lifecycle-shutdown",
         "13",
         (95,),
         "the process exits within 2 s of shutdown and the end of its input",
         "on shutdown answer shutdown_ack if you like, stop timers and threads, and exit",
     ),
     Check(
-        "lifecycle.end-of-input",
+        "lifecycle-end-of-input",
         "13",
         (95,),
         "the process exits within 2 s of the end of its input alone",
         "leave the reading loop at the end of stdin: that is all a child sees when zot is killed",
     ),
     Check(
-        "lifecycle.no-orphans",
+        "lifecycle-exit-status",
+        "13",
+        (95,),
+        "it exits with status 0 when it is told to end",
+        "return from the main program, or exit with 0, at shutdown or the end of input; catch what fails on the way",
+    ),
+    Check(
+        "lifecycle-no-orphans",
         "13",
         (95,),
         "nothing it started is left running",
         "end the programs you started before you exit",
     ),
     Check(
-        "lifecycle.restart",
+        "lifecycle-restart",
         "15",
         (96,),
         "when started again, it registers the same things",
         "remove lock files and pid files on the way out, and do not depend on state that the first start consumed",
     ),
     Check(
-        "lifecycle.two-at-once",
+        "lifecycle-two-at-once",
         "1",
         (27,),
         "two processes of it can run at the same time",
         "two zots may run side by side: no fixed ports, no exclusive locks held for the whole run",
     ),
     Check(
-        "lifecycle.clean-directory",
+        "lifecycle-clean-directory",
         "6.2",
         (31, 137),
         "it leaves its own directory as it was",
@@ -75,8 +82,8 @@ def check_directory(before: Listing, directory: Path, verdicts: Verdicts) -> Non
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             what = "is new" if name not in before else "was changed" if name in after else "is gone"
-            verdicts.warned("lifecycle.clean-directory", f"{name} {what}")
-    verdicts.passed("lifecycle.clean-directory")
+            verdicts.warned("lifecycle-clean-directory", f"{name} {what}")
+    verdicts.passed("lifecycle-clean-directory")
 
 
 async def check_end(run: Run, id: str, *, shutdown: bool = True) -> None:
@@ -91,9 +98,13 @@ async def check_end(run: Run, id: str, *, shutdown: bool = True) -> None:
         run.verdicts.failed(id, "still running after 2 s")
         return
     run.verdicts.passed(id)
+    if host.exit_code:
+        run.verdicts.warned("lifecycle-exit-status", f"told to end, {await run.why_silent(0)}")
+    else:
+        run.verdicts.passed("lifecycle-exit-status")
     for process in host.left_behind():
-        run.verdicts.failed("lifecycle.no-orphans", f"still running: {process}")
-    run.verdicts.passed("lifecycle.no-orphans")
+        run.verdicts.failed("lifecycle-no-orphans", f"still running: {process}")
+    run.verdicts.passed("lifecycle-no-orphans")
 
 
 async def check_start(run: Run, first: Run, id: str, offers: tuple[str, ...] = (), **extra: object) -> bool:
