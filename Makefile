@@ -75,12 +75,11 @@ peers: $(STAMP)-venv ## install codex, pi and llm into .cache/peers, for `make b
 pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from this build
 	@$(BIN)/python docs/make_pictures.py
 	@$(BIN)/python docs/make_cast.py
-	@$(BIN)/python docs/make_film.py
 
 attack: $(STAMP)-dev ## try everything that must not work, and write docs/concepts/attacks.md
 	@$(BIN)/python -m attack --write
 
-torture: $(STAMP)-dev ## 1,000 kills and 500 injected faults
+torture: $(STAMP)-system $(STAMP)-dev ## 1,000 kills and 500 injected faults
 	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800 -s
 
 soak: $(STAMP)-dev ## ten minutes of prompts, tools and extensions, watching what leaks

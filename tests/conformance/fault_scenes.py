@@ -18,6 +18,7 @@ from tests.fakes.extensions import write_extension
 from tests.fakes.faults import WATCHES
 from tests.fakes.model_server import CallTools, Say, SeenRequest, Turn
 from tests.fakes.rpc_client import FakeRpcClient
+from tests.fakes.terminal import FakeTerminal
 
 ECHO = """
 hello()
@@ -164,6 +165,45 @@ def judge_rpc(stage: Stage, ended: Ended) -> Iterator[str]:
                 yield f"{wanted[1][:20]!r} is in no session, and nobody was told"
 
 
+# --- the terminal
+
+
+def settled(stage: Stage) -> None:
+    stage.home.mkdir()
+    (stage.home / "config.json").write_text('{"mine": 1}')
+
+
+def terminal(stage: Stage) -> Ended:
+    """A setting is saved, a prompt answered, and the end typed; what it printed last is on the screen."""
+    argv = stage.argv(*stage.zot.endpoint(True))
+    code: int | None = None
+    with FakeTerminal(argv, cwd=stage.project, env=stage.environment(), rows=40) as screen:
+        with contextlib.suppress(AssertionError, OSError):
+            screen.wait_for("▌")
+            screen.wait_gone("starting…")
+            screen.submit("/reasoning low")
+            screen.wait_until(lambda: "reasoning: low" in screen.everything or "cannot be" in screen.everything)
+            screen.submit("go")
+            screen.wait_until(lambda: screen.everything.count("All is done.") > 10)
+        with contextlib.suppress(AssertionError, OSError):
+            screen.press("ctrl+d")
+            code = screen.wait_exit()
+        with contextlib.suppress(OSError):
+            screen.pump(0.01)
+        return Ended(code, "", screen.everything)
+
+
+def judge_settings(stage: Stage, ended: Ended) -> Iterator[str]:
+    """What was in the file stays, and a setting that is said to be saved is."""
+    kept = json.loads((stage.home / "config.json").read_bytes())
+    if kept.get("mine") != 1:
+        yield f"the user's settings are gone: {kept}"
+    if "reasoning: low" in ended.err and kept.get("reasoning") != "low":
+        yield "the setting was not saved, and nobody was told"
+    if ended.code == 0:
+        yield from judge_tools(stage)
+
+
 # --- verbs that save something
 
 
@@ -223,6 +263,7 @@ SCENES = (
     Scene("stream", nothing, lambda stage: stage.run("--stream", "go"), judge_prompt, 2),
     Scene("extensions", with_extensions, lambda stage: stage.run("-p", "go"), judge_guard, 5, forbidden),
     Scene("rpc", nothing, rpc, judge_rpc, 5),
+    Scene("terminal", settled, terminal, judge_settings, 2),
     Scene("trust", project_extension, verb("ext", "trust"), judge_verb(lambda s: is_in(s, "trust.json", "echo"))),
     Scene(
         "install",

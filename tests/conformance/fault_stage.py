@@ -19,6 +19,7 @@ from tests.fakes import faults
 from tests.fakes.faults import Plan
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Turn
 from zot.core.session.store import SessionStore
+from zot.system.temporary import SUFFIX
 
 LONGEST_S = 60
 NOT_IN_WORDS = ("Traceback (", "never retrieved", "never awaited", "Exception ", "Fatal Python", "Errno", "Warning:")
@@ -141,10 +142,11 @@ def judge(stage: Stage, ended: Ended) -> Iterator[str]:
     for text in NOT_IN_WORDS:
         if text in ended.err or text in ended.out:
             yield f"{text!r} is shown"
-    unsaid = stage.plan.where == "stderr" or (stage.plan.where == "stdout" and stage.plan.error == "EPIPE")
+    hung_up = ended.code == 129 and stage.plan.where in ("stdin", "stdout")  # the terminal is gone
+    unsaid = hung_up or stage.plan.where == "stderr" or (stage.plan.where, stage.plan.error) == ("stdout", "EPIPE")
     if ended.code and not unsaid and "zot: " not in ended.err:
         yield f"exit code {ended.code} without a word"
-    if ended.code not in (None, 0, 1, 141):
+    if ended.code not in (None, 0, 1, 141) and not hung_up:
         yield f"exit code {ended.code}"
     yield from _left(stage)
     try:
@@ -159,12 +161,20 @@ def _left(stage: Stage) -> Iterator[str]:
             json.loads(path.read_bytes())
         except ValueError:
             yield f"{path.name} is damaged: {path.read_bytes()[:80]!r}"
-    kept = [path for path in stage.root.rglob("*") if path.name.endswith(".tmp") or path.parent == stage.tmp]
-    kept = [path for path in kept if not path.name.startswith("zot-bash-")]  # the model was told where it is
-    if kept and "unlink" not in stage.plan.calls:
+    if (kept := left_behind(stage.root)) and "unlink" not in stage.plan.calls:
         yield f"left behind: {[str(path.relative_to(stage.root)) for path in kept]}"
     if running := orphans(stage.root):
         yield f"still running: {running}"
+
+
+def left_behind(root: Path) -> list[Path]:
+    """Temporary files; not the outputs of commands, which are kept because the model was told where they are."""
+    own = root / "tmp" / f"zot-{os.geteuid()}"
+    return [
+        path
+        for path in root.rglob("*")
+        if path.name.endswith((".tmp", SUFFIX)) or (path.parent == root / "tmp" and path != own)
+    ]
 
 
 def orphans(root: Path, patience: float = 5.0) -> list[str]:

@@ -155,8 +155,10 @@ class Settings:
         return {} if data is None else decode_object(self.path, data)
 
     def _read_or_move_aside(self) -> dict[str, Any]:
+        """What is no JSON is kept aside. What cannot be read now may be sound: it stays, and nothing is saved."""
+        data = read_bytes(self.path)
         try:
-            return self._read()
+            return {} if data is None else decode_object(self.path, data)
         except ConfigError:
             bad = move_aside(self._target())
             self.problems.append(f"{self.path} could not be read and is now {bad.name}; a new one was written")

@@ -200,6 +200,11 @@ int rename(const char *from, const char *to) {
 int link(const char *from, const char *to) {
     return on_path("link", AT_FDCWD, to) ? -1 : REAL("link", int, const char *, const char *)(from, to);
 }
+int linkat(int from_directory, const char *from, int directory, const char *to, int flags) {
+    return on_path("link", directory, to)
+               ? -1
+               : REAL("linkat", int, int, const char *, int, const char *, int)(from_directory, from, directory, to, flags);
+}
 int unlink(const char *path) {
     return on_path("unlink", AT_FDCWD, path) ? -1 : REAL("unlink", int, const char *)(path);
 }

@@ -128,6 +128,18 @@ def test_a_corrupt_file_is_reported_left_alone_and_moved_aside_by_the_first_save
     assert "config.json.bad" in settings.problems[-1]
 
 
+def test_a_file_that_cannot_be_read_now_is_not_taken_for_a_corrupt_one(tmp_path: Path) -> None:
+    """Too many open files or a bad disk while a setting was saved moved the user's settings aside."""
+    path = tmp_path / "home" / "config.json"
+    path.parent.mkdir()
+    path.write_text('{"mine": 1}')
+    path.parent.chmod(0o777)
+    path.chmod(0)
+    with plain_user(path.parent), pytest.raises(ConfigError, match=r"config\.json: cannot be read: Permission denied"):
+        Settings(path.parent).save(model="m")
+    assert path.read_text() == '{"mine": 1}' and not list(path.parent.glob("*.bad*"))
+
+
 def test_a_second_corrupt_file_does_not_overwrite_the_first(tmp_path: Path) -> None:
     for text in ("{one", "{two"):
         write(tmp_path, text)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -113,7 +115,7 @@ class AuthStore:
 
     def clear(self, provider: str) -> None:
         """Drop what is stored for one provider; UsageError when there is no such provider."""
-        with locked(self._target()):
+        with self._changing():
             raw = self._read()
             section = _section(raw, provider)
             if provider not in section and provider not in builtin_providers():
@@ -126,7 +128,7 @@ class AuthStore:
             self._write(raw)
 
     def _change(self, provider: str, fields: dict[str, Any]) -> None:
-        with locked(self._target()):
+        with self._changing():
             raw = self._read()
             if provider not in _FIRST:
                 raw[_MORE] = _object(raw.get(_MORE))
@@ -134,6 +136,15 @@ class AuthStore:
             kept = {k: v for k, v in _object(section.get(provider)).items() if k not in Entry.__struct_fields__}
             section[provider] = {**kept, **fields}
             self._write(raw)
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """ConfigError when the file cannot be written."""
+        try:
+            with locked(self._target()):
+                yield
+        except OSError as error:
+            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
 
     def _read(self) -> dict[str, Any]:
         data = read_bytes(self.path)

@@ -48,6 +48,13 @@ def test_a_save_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
     assert {p.name for p in tmp_path.iterdir()} == {"auth.json", ".auth.json.lock"}
 
 
+def test_a_write_that_fails_is_an_error_naming_the_file(tmp_path: Path) -> None:
+    home = tmp_path / "file"
+    home.write_text("in the way")
+    with pytest.raises(ConfigError, match=r"auth\.json: cannot be written: Not a directory|File exists"):
+        AuthStore(home).set_api_key("openai", "k")
+
+
 def test_a_login_clears_the_key_and_a_key_clears_the_login(tmp_path: Path) -> None:
     """engine-114: storing an OAuth login removes the API key, and storing a key removes the login."""
     store = AuthStore(tmp_path)

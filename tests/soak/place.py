@@ -1,0 +1,142 @@
+"""What both soaks work with: a home with two extensions, a model that answers by what it is asked, and what is watched.
+
+A prompt is ``N kind``, and its answer says ``N``: nothing lost and nothing twice can hide behind an equal text.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.conformance.fault_stage import left_behind, orphans
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import write_extension
+from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Slow, Turn
+
+ECHO = """
+hello("commands")
+tool("echo")
+send(type="register_command", name="hail", description="answers")
+ready()
+serve(
+    tool_call=lambda frame: text(frame["id"], "echoed"),
+    command_invoked=lambda frame: send(type="command_response", id=frame["id"], action="display", display="hailed"),
+)
+"""
+GUARD = """
+def decide(frame):
+    answer(frame, **({"block": True, "reason": "no"} if "forbidden" in json.dumps(frame) else {}))
+
+hello()
+subscribe(intercept=["tool_call"])
+ready()
+serve(event_intercept=decide)
+"""
+# ``serve`` keeps each line it reads, which would be what grows.
+KEPT_LINES = 'with open(os.path.join(HERE, "seen.jsonl"), "ab") as file:\n            file.write(line)'
+MOST_GROWTH = 0.10  # of memory, from the end of the warm-up to the end
+WORDS = " ".join(["a word and another"] * 60)
+TOOLS = {
+    "tools": [("bash", {"command": "seq 500"}), ("write", {"path": "w.txt", "content": "x" * 5000}), ("echo", {})],
+    "spool": [("bash", {"command": "seq 40000"})],
+    "refused": [("bash", {"command": "touch forbidden"})],
+}
+
+
+def answer_to(number: str) -> str:
+    return f"answer {number}. {WORDS} end {number}."
+
+
+def model(request: SeenRequest) -> Turn:
+    """By the last thing a person said; whoever summarises gets a summary."""
+    last = request.json["messages"][-1]["content"]
+    said = [text for message in request.json["messages"] if message["role"] == "user" for text in _texts(message)]
+    number, _, kind = (said[-1] if said else "").strip().rpartition("\n")[2].partition(" ")
+    if not number.isdigit():
+        return Say("a summary")
+    if kind in TOOLS and not any(block["type"] == "tool_result" for block in last if isinstance(block, dict)):
+        return CallTools(TOOLS[kind])
+    if kind == "slow":
+        return Slow(Say(f"begun {number}. {WORDS}"), 0.05)
+    return Say(answer_to(number))
+
+
+def _texts(message: dict[str, object]) -> Iterator[str]:
+    content = message["content"]
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        yield from (block["text"] for block in content if block["type"] == "text")
+
+
+class Sample(NamedTuple):
+    memory_kib: int
+    files: int
+    children: int
+    threads: int
+
+
+def sample(pid: int) -> Sample:
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
+    tasks = os.listdir(f"/proc/{pid}/task")
+    children = sum(len(Path(f"/proc/{pid}/task/{task}/children").read_text().split()) for task in tasks)
+    return Sample(int(status["VmRSS"].split()[0]), len(os.listdir(f"/proc/{pid}/fd")), children, len(tasks))
+
+
+class Place:
+    """A scratch home and project; ``samples`` is filled by who works in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.zot = Zot(root / "home", root / "project")
+        self.tmp = root / "tmp"
+        for directory in (self.zot.home, self.zot.project, self.tmp):
+            directory.mkdir(parents=True)
+        self.zot.environment["TMPDIR"] = str(self.tmp)
+        extensions = self.zot.home / "zot" / "extensions"
+        write_extension(extensions, "echo", ECHO)
+        write_extension(extensions, "watch", GUARD, guard=True)
+        for main in extensions.glob("*/main.py"):
+            main.write_text(main.read_text().replace(KEPT_LINES, "pass"))
+        self.server = FakeModelServer([model], repeat=True)
+        self.samples: list[Sample] = []
+        self.faults: list[str] = []
+        self.counted: dict[str, int] = {}
+
+    def count(self, what: str, number: int = 1) -> None:
+        self.counted[what] = self.counted.get(what, 0) + number
+
+    def watch(self, pid: int) -> None:
+        self.samples.append(sample(pid))
+        self.server.requests.clear()
+
+    def verdict(self, name: str) -> list[str]:
+        """What leaked, and what is left now that it has ended; the figures are printed."""
+        faults = [*self.faults, *self._grown(name)]
+        if running := orphans(self.root):
+            faults.append(f"still running: {running}")
+        if (self.zot.project / "forbidden").exists():
+            faults.append("the guard was passed over")
+        left = left_behind(self.root)
+        print(f"{name}: {len([*self.tmp.glob('*/*')])} outputs kept for the model, {len(left)} temporary files left")
+        return [*faults, *(f"left behind: {path}" for path in left)]
+
+    def _grown(self, name: str) -> list[str]:
+        warm = self.samples[len(self.samples) // 10 :]
+        if len(warm) < 5:
+            return [f"{name}: too few samples to judge"]
+        tenth = max(len(warm) // 10, 1)
+        first = Sample(*(round(statistics.median(column)) for column in zip(*warm[:tenth], strict=True)))
+        last = Sample(*(round(statistics.median(column)) for column in zip(*warm[-tenth:], strict=True)))
+        figures = [f"{field} {one} to {two}" for field, one, two in zip(Sample._fields, first, last, strict=True)]
+        counted = ", ".join(f"{number} {what}" for what, number in self.counted.items())
+        print(f"{name}: {counted}; {', '.join(figures)}")
+        allowed = first._replace(memory_kib=round(first.memory_kib * (1 + MOST_GROWTH)), threads=first.threads + 1)
+        return [
+            f"{name}: {field} grew from {one} to {two}"
+            for field, one, two, most in zip(Sample._fields, first, last, allowed, strict=True)
+            if two > most
+        ]
