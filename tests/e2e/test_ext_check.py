@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,25 @@ def test_every_rule_has_its_place_on_the_page(zot: Zot) -> None:
     assert part.startswith("### manifest-unknown-key\n") and "correct the spelling" in part and part.count("#") == 3
     missing = zot("docs", "rules#nope", model=False)
     assert missing.code == 1 and "rules has no part 'nope'" in missing.err
+
+
+def test_lines_are_shown_with_the_spaces_they_have(zot: Zot, tmp_path: Path) -> None:
+    spaced = tmp_path / "spaced"
+    spaced.mkdir()
+    (spaced / "extension.json").write_text('{"name":"spaced","exec":"sh","args":["main.sh"]}')
+    (spaced / "main.sh").write_text('echo "two  and   three"; echo "    indented" >&2; exit 1\n')
+    ran = zot("ext", "check", str(spaced), model=False)
+    assert "line: two  and   three\n" in ran.out and "  |     indented\n" in ran.out
+
+
+def test_a_trace_keeps_the_spaces_of_what_was_typed_and_answered(zot: Zot, tmp_path: Path) -> None:
+    echo = tmp_path / "echo"
+    echo.mkdir()
+    (echo / "extension.json").write_text(json.dumps({"name": "echo", "exec": sys.executable, "args": ["main.py"]}))
+    (echo / "main.py").write_text(
+        "from zot.ext import Extension, Response\next = Extension('echo')\n"
+        "ext.command('say')(lambda args: Response.display(f'  {args}  !'))\next.run()\n"
+    )
+    ran = zot("ext", "trace", str(echo), stdin="/say one  two   three\n", model=False)
+    assert '"args":"one  two   three"' in ran.out
+    assert '"display":"  one  two   three  !"' in ran.out

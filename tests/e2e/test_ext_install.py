@@ -12,6 +12,8 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import RAW, extension, left, on_a_terminal
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "extensions"
+
 
 def git(*words: str, cwd: Path) -> None:
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
@@ -217,3 +219,31 @@ def test_installing_says_what_will_run_and_what_is_missing(zot: Zot) -> None:
     assert "was not found on PATH" in zot("ext", "install", "x").err
     extension(zot.project / "y")
     assert "it runs `" in zot("ext", "install", "y").err
+
+
+@pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+def test_an_installed_example_does_not_depend_on_the_checkout(zot: Zot, example: str) -> None:
+    """Examples share one SDK through links; the copy has it in itself."""
+    ran = zot("ext", "install", str(EXAMPLES / example))
+    assert ran.code == 0, ran.err
+    copy = zot.home / "zot" / "extensions" / example
+    assert [path for path in copy.rglob("*") if path.is_symlink()] == []
+    files = {path.relative_to(EXAMPLES / example) for path in (EXAMPLES / example).rglob("*")}
+    assert {path.relative_to(copy) for path in copy.rglob("*")} >= files
+
+
+def test_a_link_out_of_the_repository_stays_a_link(zot: Zot) -> None:
+    """A repository somebody else wrote cannot have the reader's files copied."""
+    secret = zot.project / "secret"
+    secret.write_text("mine")
+    (zot.project / "repository" / ".git").mkdir(parents=True)
+    source = extension(zot.project / "repository" / "x")
+    (zot.project / "repository" / "shared.py").write_text("ours")
+    (source / "shared.py").symlink_to("../shared.py")
+    (source / "stolen").symlink_to("../../secret")
+    (source / "around").symlink_to("..")
+    assert zot("ext", "install", str(source)).code == 0
+    copy = zot.home / "zot" / "extensions" / "x"
+    assert (copy / "shared.py").read_text() == "ours" and not (copy / "shared.py").is_symlink()
+    assert os.readlink(copy / "stolen") == str(secret)
+    assert os.readlink(copy / "around") == str(zot.project / "repository")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import events_seen, seen_of
@@ -207,3 +209,13 @@ async def test_a_command_named_in_megabytes_is_dropped_and_a_description_shorten
     (command,) = host.commands()
     assert command.name == "c" and len(command.description) == 2_000
     assert "at most 64 characters" in kit.fault("name") and len(kit.fault("name")) < 1_000
+
+
+@pytest.mark.parametrize("name", ["/weather", "two words", "wet\\nher", "café", "a.b", "a:b"])
+async def test_a_command_nobody_can_type_is_refused_and_told(kit: Kit, name: str) -> None:
+    """As `zot ext check` says: letters, digits, _ and - only."""
+    names = f'for name in ("{name}", "ok"): send(type="register_command", name=name)'
+    kit.add("odd", f"hello()\n{names}\nready(); serve()")
+    host = await kit.start()
+    await until(lambda: [command.name for command in host.commands()] == ["ok"])
+    assert "a name consists of letters, digits, _ and -" in kit.fault("cannot be typed")

@@ -221,3 +221,37 @@ async def test_no_tools_and_tools_hold_for_extension_tools_too(kit: Kit) -> None
     offered = [FakeTool("bash"), *host.tools({"bash"})]
     assert [tool.name for tool in ToolChoice(("t",)).keep(offered)] == ["t"]
     assert ToolChoice(()).keep(offered) == []
+
+
+SPOILED = {
+    "content of the wrong type": 'send(type="tool_result", id=f["id"], content="words")',
+    "a wrong number": 'send(type="tool_result", id="1", content=[])',
+    "no number": 'send(type="tool_result", content=[])',
+    "a number that is none": 'raw(b\'{"type":"tool_result","id":7,"content":[]}\\n\')',
+    "broken JSON": 'raw(b\'{"type":"tool_result","id":"\' + f["id"].encode() + b\'","content":[}\\n\')',
+    "not UTF-8": 'raw(b\'{"type":"tool_result","id":"\' + f["id"].encode() + b\'","content":[],"x":"\\xff"}\\n\')',
+    "a misspelt type": 'send(type="tool_results", id=f["id"], content=[])',
+    "too long": 'raw(b\'{"type":"tool_result","content":"\' + b"x" * (9 << 20) + b\'"}\\n\')',
+}
+
+
+@pytest.mark.parametrize("answer", SPOILED)
+async def test_an_answer_that_cannot_be_used_fails_the_call_at_once(kit: Kit, answer: str) -> None:
+    """The model hears what was wrong with it, and does not wait until the time is over."""
+    kit.add("w", serving(SPOILED[answer]))
+    await kit.start()
+    began = time.monotonic()
+    result = await result_of(kit)
+    assert time.monotonic() - began < 30
+    assert result.is_error and text_of(result).startswith("extension w/t failed: the extension ")
+    assert "timeout" not in text_of(result)
+
+
+async def test_noise_and_a_late_answer_do_not_fail_the_call_that_is_open(tmp_path: Path) -> None:
+    late = 'hello(); tool("t"); ready()\nlast = []\ndef call(f):\n    raw(b"noise\\n"); last.append(f["id"])\n'
+    late += '    if len(last) > 1: text(last[0], "late"); time.sleep(1); text(f["id"], "right")\nserve(tool_call=call)'
+    async with hosting(tmp_path, tool_timeout_s=5) as kit:
+        kit.add("w", late)
+        await kit.start()
+        assert "timeout" in text_of(await result_of(kit))
+        assert text_of(await result_of(kit)) == "right"

@@ -102,12 +102,13 @@ def test_early_pings_are_answered_while_extensions_load(rpc, serve, add: Add) ->
     assert time.monotonic() - started > 1.0
 
 
-def test_an_extension_that_cannot_be_loaded_is_a_line_on_stderr(rpc, serve, tmp_path: Path) -> None:
+def test_an_extension_that_cannot_be_loaded_is_a_line_on_stderr(rpc, serve, zot: Zot) -> None:
     """rpc-002: stdout carries the protocol and nothing else"""
     serve([])
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "extension.json").write_text("{")
-    client = rpc("--ext", str(tmp_path / "broken"))
+    broken = zot.home / "zot" / "extensions" / "broken"
+    broken.mkdir(parents=True)
+    (broken / "extension.json").write_text("{")
+    client = rpc()
     assert client.ask("get_state")["success"]
     client.close()
     assert "broken" in client.stderr and client.types == []

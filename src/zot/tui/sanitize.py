@@ -79,6 +79,12 @@ def one_line(text: str) -> str:
     return " ".join(plain.split())
 
 
+def exact_line(text: str) -> str:
+    """The same with every space and tab it has; only what would begin another line is a space."""
+    plain = re.sub(r"\x1b\[[0-9;:]*m", "", sanitize(text))
+    return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", plain)
+
+
 def _leaves_style(safe: str, before: bool) -> bool:
     """Whether a style is on after a text that passed."""
     last = safe.rfind("\x1b[")

@@ -21,6 +21,7 @@ LONGEST_NAME = 64  # of a command, as of a tool
 LONGEST_DESCRIPTION = 2_000
 MOST_NAMES = 500  # of one kind from one extension: no model can choose among more
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_COMMAND_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 BUILTIN_COMMANDS = (
     *("help", "login", "logout", "model", "sessions", "session", "jump", "compact", "study", "btw", "jail", "unjail"),
@@ -75,6 +76,9 @@ class Registry:
         elif len(frame.name) > LONGEST_NAME:
             named = f"{frame.name[:40]!r} and {len(frame.name) - 40:,} more characters"
             child.fault("bad command", f"a command's name has at most {LONGEST_NAME} characters; dropped was {named}")
+        elif not _COMMAND_NAME.fullmatch(frame.name):
+            rule = "letters, digits, _ and - without a slash; it was dropped"
+            child.fault("bad command", f"command {frame.name!r} cannot be typed: a name consists of {rule}")
         elif len(child.commands) >= MOST_NAMES:
             child.fault("too many commands", f"registered more than {MOST_NAMES} commands; the rest were dropped")
         elif key not in child.commands:

@@ -23,7 +23,7 @@ from zot.agent.extkit.checks import ALL
 from zot.agent.extkit.kit import check_extension
 from zot.agent.extkit.verdicts import Check, Report, Result
 from zot.system.temporary import scratch_directory
-from zot.tui.sanitize import one_line
+from zot.tui.sanitize import exact_line, one_line
 from zot.wire.limits import TOOL_REPLY
 
 FORMAT = 2
@@ -74,7 +74,7 @@ def lines(report: Report, seconds: float) -> Iterator[str]:
         yield f"  SKIP {what}: {one_line(why)}"
     if report.failures and report.log.strip():
         yield "its stderr ended with:"
-        yield from (f"  | {one_line(line)}" for line in report.log.splitlines()[-_LOG_LINES:])
+        yield from (f"  | {exact_line(line)}" for line in report.log.splitlines()[-_LOG_LINES:])
     counts = {told: sum(r.status == status for r in report.results) for status, told in _COUNTED.items()}
     yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
 
@@ -98,7 +98,7 @@ def _finding_lines(check: Check, result: Result, first: bool) -> Iterator[str]:
     more = f" (and {result.more} more)" if result.more else ""
     yield f"  {result.status.upper()} {check.id}: {one_line(result.evidence)}{more}"
     if result.line:
-        yield f"       line: {one_line(result.line)}"
+        yield f"       line: {exact_line(result.line)}"
     yield f"       {'rule' if result.status == 'fail' else 'zot accepts it, but'}: {check.promise}"
     yield f"       fix:  {check.fix}"
     if first:

@@ -2,7 +2,8 @@
 
 The work happens in a staging directory beside the destination and ends in one rename; whatever goes wrong before,
 nothing is left behind. Nothing of what is installed is run, built or downloaded further. A copy has files with their
-permission bits and links as links, never followed; pipes, sockets and devices are left out and named.
+permission bits, and links as links: only what leads to another part of the same repository is followed, so that the
+copy does not depend on it. Pipes, sockets and devices are left out and named.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from zot.agent.cli.ext.installed import all_installed, typed_name
 from zot.agent.cli.lines import tell
@@ -148,30 +149,51 @@ def _report_exec(manifest: Manifest) -> None:
 def copy_tree(source: Path, destination: Path) -> None:
     """``destination`` must not exist. OSError leaves a part behind; the caller removes it."""
     progress = _Progress()
-    _copy_dir(source, destination, Path(os.path.realpath(source)), progress)
+    root = Path(os.path.realpath(source))
+    _copy_dir(root, destination, _Bounds(root, _repository(root)), progress)
     progress.close()
 
 
-def _copy_dir(source: Path, destination: Path, root: Path, progress: _Progress) -> None:
+class _Bounds(NamedTuple):
+    """What is being copied, and the repository it is a part of, if it is one."""
+
+    root: Path
+    repository: Path | None
+
+    def followed(self, there: Path) -> bool:
+        """Whether the content of a link's target is copied: it is elsewhere in the repository, and not around us."""
+        outside = self.repository is not None and there.is_relative_to(self.repository)
+        return outside and not self.root.is_relative_to(there) and not there.is_relative_to(self.root)
+
+
+def _repository(directory: Path) -> Path | None:
+    return next((parent for parent in directory.parents if os.path.lexists(parent / ".git")), None)
+
+
+def _copy_dir(source: Path, destination: Path, bounds: _Bounds, progress: _Progress) -> None:
     destination.mkdir(mode=0o700)
     with os.scandir(source) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            _copy_entry(entry, destination / entry.name, root, progress)
+            _copy_path(Path(entry.path), destination / entry.name, bounds, progress)
     destination.chmod(stat.S_IMODE(source.stat().st_mode) & 0o777 | 0o700)
 
 
-def _copy_entry(entry: os.DirEntry[str], target: Path, root: Path, progress: _Progress) -> None:
-    if entry.is_symlink():
-        os.symlink(_link_target(Path(entry.path), root), target)
-    elif entry.is_dir():
-        _copy_dir(Path(entry.path), target, root, progress)
-    elif entry.is_file():
-        with reading(entry.path) as original, os.fdopen(create(target), "wb") as copy:
+def _copy_path(source: Path, target: Path, bounds: _Bounds, progress: _Progress) -> None:
+    if source.is_symlink():
+        there = Path(os.path.realpath(source))
+        if there.exists() and bounds.followed(there):
+            _copy_path(there, target, _Bounds(there, None), progress)  # links in it stay links
+        else:
+            os.symlink(_link_target(source, bounds.root), target)
+    elif source.is_dir():
+        _copy_dir(source, target, bounds, progress)
+    elif source.is_file():
+        with reading(source) as original, os.fdopen(create(target), "wb") as copy:
             shutil.copyfileobj(original, copy, 1 << 20)
-        target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o777)
-        progress.add(entry.stat().st_size)
+        target.chmod(stat.S_IMODE(source.stat().st_mode) & 0o777)
+        progress.add(source.stat().st_size)
     else:
-        tell(f"left out {entry.path}: not a file, directory or link")
+        tell(f"left out {source}: not a file, directory or link")
 
 
 def _link_target(link: Path, root: Path) -> str:

@@ -24,7 +24,7 @@ from zot.agent.recording.frame_trace import TracedFrame
 from zot.errors import UsageError, ZotError
 from zot.system.files import zot_home
 from zot.system.temporary import scratch_directory
-from zot.tui.sanitize import one_line
+from zot.tui.sanitize import exact_line
 
 _WHAT = "a trace file, an extension's directory or its name"
 
@@ -78,7 +78,8 @@ def _installed(item: Installed) -> Manifest:
 
 
 def _show_text(traced: TracedFrame) -> None:
-    _write(one_line(summary_of(traced)))
+    """The summary is one line of JSON text already: nothing is folded, or two spaces would be shown as one."""
+    _write(exact_line(summary_of(traced)))
 
 
 def _show_json(traced: TracedFrame) -> None:

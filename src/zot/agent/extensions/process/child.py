@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -19,6 +20,7 @@ from zot.agent.extensions.loading.discover import Entry
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.extensions.process.log import ChildLog, Diagnostics
 from zot.agent.extensions.process.pipes import ExtensionProcess, start_process
+from zot.agent.extensions.process.spoiled import Kind, meant_for
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
 from zot.wire import frames, limits
 from zot.wire.codec import UnknownFrame, decode_child, encode
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
     from zot.agent.recording.frame_trace import Direction
 
 State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
+_REMEMBERED = 1000
+_SECOND_THOUGHTS = 0.5
 ReadyHow = Literal["", "frame", "idle", "grace"]
 
-Kind = Literal["command", "tool", "intercept"]
 Question = frames.CommandInvoked | frames.ToolCall | frames.EventIntercept
 Answer = frames.CommandResponse | frames.ToolResult | frames.EventInterceptResponse
 
@@ -120,6 +123,7 @@ class Child:
         self._owner = owner
         self.log = ChildLog(self.name, owner.diagnostics)
         self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
+        self._asked: deque[str] = deque(maxlen=_REMEMBERED)  # ids of questions, open or not
         self._restarts = Restarts()
         self._stop_asked = asyncio.Event()
         self._manifest = entry.manifest
@@ -164,6 +168,7 @@ class Child:
         """The frame that answers a question; ExtensionError when there will be none."""
         key = _KINDS[type(question)], question.id
         answer = self._open_questions[key] = asyncio.get_running_loop().create_future()
+        self._asked.append(question.id)
         try:
             if not self.send(question):
                 raise ExtensionCrashed("cannot be written to" if self.alive else "is not running")
@@ -408,7 +413,9 @@ class Child:
         if self.state == "stopping" and not self._greeted:
             return  # a slow starter: the end was decided before its hello, so what it says is neither right nor wrong
         if line is None:
-            self._spoiled("oversize", f"sent a line above {limits.MAX_LINE >> 20} MiB, which was skipped")
+            text = f"sent a line above {limits.MAX_LINE >> 20} MiB, which was skipped"
+            self._spoiled("oversize", text)
+            self._fail_only("tool", BadFrame(text))  # what is that long is a result
             return
         if self.state == "starting":
             self._greet(line)
@@ -416,9 +423,9 @@ class Child:
         try:
             self._heed(decode_child(line))
         except UnknownFrame as error:
-            self._spoiled("unknown", f"sent an unknown frame type {error.type[:60]!r}, which was ignored")
+            self._spoiled("unknown", f"sent an unknown frame type {error.type[:60]!r}, which was ignored", line)
         except BadFrame as error:
-            self._spoiled("malformed", f"sent a malformed frame, which was dropped: {error}: {_shown(line)}")
+            self._spoiled("malformed", f"sent a malformed frame, which was dropped: {error}: {_shown(line)}", line)
 
     def _heed(self, frame: frames.ChildFrame) -> None:
         match frame:
@@ -439,12 +446,43 @@ class Child:
                 self._owner.received(self, frame)
 
     def _answered(self, kind: Kind, answer: Answer) -> None:
-        """An answer nobody waits for (unknown, late, a second one, the wrong kind) is dropped and reported."""
+        """An answer nobody waits for (late, a second one, the wrong kind) is dropped and reported.
+
+        With an id nobody ever asked with, it was meant for the one open question of its kind, which fails.
+        """
         question = self._open_questions.get((kind, answer.id))
-        if question is None or question.done():
-            self.fault("stray answer", f"answered a {kind} request {answer.id[:60]!r} that is not open; it was dropped")
-        else:
+        if question is not None and not question.done():
             question.set_result(answer)
+            return
+        text = f"answered a {kind} request {answer.id[:60]!r} that is not open; it was dropped"
+        self.fault("stray answer", text)
+        if answer.id not in self._asked:
+            self._fail_only(kind, BadFrame(text))
+
+    def _fail_only(self, kind: Kind, error: ExtensionError) -> None:
+        """If exactly one question of this kind is open, there will be no answer to it.
+
+        Interceptions wait for the real one: whoever writes into the pipe of a child must not decide for it.
+        """
+        if kind == "intercept":
+            return
+        waiting = [each for (of, _), each in self._open_questions.items() if of == kind and not each.done()]
+        if len(waiting) == 1:
+            self._fail_soon(waiting[0], error)
+
+    def _fail_soon(self, question: asyncio.Future[Any], error: ExtensionError) -> None:
+        """Unless a right answer follows on the heels of the wrong one."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(_SECOND_THOUGHTS, lambda: question.done() or question.set_exception(error))
+
+    def _fail_meant(self, line: bytes, error: ExtensionError) -> None:
+        """The question that a useless line was the answer to, if it says so, fails."""
+        kind, id = meant_for(line)
+        named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
+        if named is not None:
+            self._fail_soon(named, error)  # only the child itself knows the id
+        elif kind is not None and id not in self._asked:
+            self._fail_only(kind, error)
 
     def _fail_questions(self, error: ExtensionError, *kinds: Kind) -> None:
         """Whoever waits for an answer of one of these kinds hears why there will be none."""
@@ -452,7 +490,7 @@ class Child:
             if kind in kinds and not question.done():
                 question.set_exception(error)
 
-    def _spoiled(self, kind: str, text: str) -> None:
+    def _spoiled(self, kind: str, text: str, line: bytes = b"") -> None:
         """Garbage: whatever a guard was being asked, it does not count as permission."""
         if self.state == "starting":
             self._refuse(f"its first line is not a hello frame: {text}")
@@ -460,6 +498,8 @@ class Child:
         self.fault(kind, text)
         if self.guard and kind != "unknown":
             self._fail_questions(BadFrame(text), "intercept")
+        if line:
+            self._fail_meant(line, BadFrame(text))
 
     def _cancel_timers(self) -> None:
         for timer in self._timers:
