@@ -59,11 +59,12 @@ def installation(package: Path | None = None, prefix: Path | None = None) -> Ins
         return Installation("unknown", "", place)
     installer = (metadata.read_text("INSTALLER") or "").strip() or "unknown"
     wanted = _wanted(metadata)
+    first = f"git -C {wanted} pull && " if (Path(wanted) / ".git").exists() else ""
     python = shlex.quote(sys.executable)
     if installer == "pip":
-        return Installation("pip", f"{python} -m pip install --upgrade {wanted}", place)
+        return Installation("pip", f"{first}{python} -m pip install --upgrade {wanted}", place)
     if installer == "uv":
-        return Installation("uv pip", f"uv pip install --python {python} --upgrade {wanted}", place)
+        return Installation("uv pip", f"{first}uv pip install --python {python} --upgrade {wanted}", place)
     return Installation(installer, "", place)
 
 

@@ -233,7 +233,7 @@ class _Resolver:
             return f"{text}; there is one for {', '.join(others)} (--provider {others[0]})"
         if provider.user_endpoint:
             return f'{text}; for a server without keys write "auth": "none" in models.json'
-        return f"{text}; no key needed: --provider ollama --model NAME, or --provider script --script FILE"
+        return f"{text}; no key needed: --provider ollama --model NAME, or --provider script for a demonstration"
 
     def _substitute(self, provider: Provider, origin: _Origin, credential: Credential | None) -> Provider | None:
         """Another provider, when nobody asked for this one and it cannot be used without a key."""
@@ -355,8 +355,8 @@ class _Resolver:
         )
 
     def _scripted(self, provider: Provider) -> Resolved:
-        if not self.query.script:
-            raise UsageError("--provider script needs --script FILE")
+        from zot.provider.scripted import DEMONSTRATION  # only the scripted model needs its client
+
         model = Model(
             id=self.query.model or provider.default_model,
             provider=provider.id,
@@ -365,7 +365,13 @@ class _Resolver:
             max_output=32_000,
             source="script",
         )
-        return Resolved(provider=provider, model=model, api="script", script=self.query.script, notices=self.notices)
+        return Resolved(
+            provider=provider,
+            model=model,
+            api="script",
+            script=self.query.script or str(DEMONSTRATION),
+            notices=self.notices,
+        )
 
     def _repair_settings(self) -> None:
         """Store what replaced a stale setting; said in one line whether that worked or not."""

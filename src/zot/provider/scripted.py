@@ -29,6 +29,7 @@ from zot.provider.model_call import (
 )
 from zot.system.opening import read_whole
 
+DEMONSTRATION = Path(__file__).parent / "demonstration.json"  # what is played when no script is named
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
 
@@ -53,6 +54,8 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turns: list[ScriptedTurn]
     delay_ms: float = 0
+    repeat: bool = False
+    """When the turns are used up, it begins again."""
 
 
 def read_script(path: Path) -> Script:
@@ -84,10 +87,10 @@ class ScriptedClient:
         self._next = 0
 
     @classmethod
-    def load(cls, source: str | Mapping[str, Any]) -> ScriptedClient:
+    def load(cls, source: str | Path | Mapping[str, Any]) -> ScriptedClient:
         """From a file, or from what would be in it."""
-        if isinstance(source, str):
-            return cls(source, read_script(Path(source)))
+        if isinstance(source, str | Path):
+            return cls(str(source), read_script(Path(source)))
         try:
             return cls("the script", msgspec.convert(source, Script))
         except msgspec.ValidationError as error:
@@ -117,12 +120,13 @@ class ScriptedClient:
         yield Finished("tool_use" if calls else "end", message)
 
     def _take(self) -> ScriptedTurn:
-        if self._next >= len(self._script.turns):
+        turns = self._script.turns
+        if not turns or (self._next >= len(turns) and not self._script.repeat):
             raise BadRequest(
                 f'{self.name}: {self._path} has no turn {self._next + 1}: add one to its "turns"',
                 provider=self.name,
             )
-        turn = self._script.turns[self._next]
+        turn = turns[self._next % len(turns)]
         self._next += 1
         if turn.error is not None:
             raise failure(self.name, turn.error.status, {}, turn.error.message.encode())

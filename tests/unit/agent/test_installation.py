@@ -64,6 +64,8 @@ def test_a_checkout_wins_over_the_tool_that_linked_it(prefix: Path, tmp_path: Pa
 def test_a_directory_or_repository_is_named_again(prefix: Path, tmp_path: Path) -> None:
     record(prefix, "direct_url.json").write_text(json.dumps({"url": tmp_path.as_uri(), "dir_info": {}}))
     assert command(prefix).endswith(f"-m pip install --upgrade {tmp_path}")
+    (tmp_path / ".git").mkdir()
+    assert command(prefix) == f"git -C {tmp_path} pull && {sys.executable} -m pip install --upgrade {tmp_path}"
     git = {"url": "https://example.org/zot.git", "vcs_info": {"vcs": "git", "commit_id": "1234"}}
     record(prefix, "direct_url.json").write_text(json.dumps(git))
     assert command(prefix).endswith("-m pip install --upgrade 'zot-agent @ git+https://example.org/zot.git'")

@@ -18,7 +18,7 @@ from zot.provider.auth.store import AuthStore, OAuthToken
 from zot.provider.catalog import Catalog
 from zot.provider.client import connect
 from zot.provider.dialects.dialect import Endpoint
-from zot.provider.scripted import ScriptedClient
+from zot.provider.scripted import DEMONSTRATION, ScriptedClient
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "sk-ant"}
 OPENAI = {"OPENAI_API_KEY": "sk-oa"}
@@ -444,13 +444,12 @@ def test_a_key_with_openai_speaks_chat_and_the_responses_route_is_its_own_provid
 # -- script and clients -----------------------------------------------------------------------------------------
 
 
-def test_the_scripted_model_needs_a_file_and_nothing_else(home: Home) -> None:
+def test_the_scripted_model_plays_the_named_file_or_its_demonstration(home: Home) -> None:
     for typed in ({"provider": "script", "script": "s.json"}, {"script": "s.json"}):
         resolved = home.resolve(**typed)
         require_credential(resolved)
         assert (pair(resolved), resolved.endpoint, resolved.script) == (("script", "script"), None, "s.json")
-    with pytest.raises(UsageError, match="--script FILE"):
-        home.resolve(provider="script")
+    assert home.resolve(provider="script").script == str(DEMONSTRATION)
     with pytest.raises(UsageError, match="--script goes with"):
         home.resolve(ANTHROPIC, provider="anthropic", script="s.json")
 

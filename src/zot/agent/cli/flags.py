@@ -219,7 +219,13 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag(("--insecure",), "insecure", MODEL, "skip TLS checks, for --base-url or your own endpoints only"),
     Flag(
-        ("--script",), "script", MODEL, "answers for --provider script, the scripted model", "FILE", _text, kind="file"
+        ("--script",),
+        "script",
+        MODEL,
+        "answers for --provider script, in place of its demonstration",
+        "FILE",
+        _text,
+        kind="file",
     ),
     Flag(("--list-models",), "list_models", MODEL, "print the known models and exit"),
     Flag(("-c", "--continue"), "continue_", PROMPT, "continue the newest session of this directory"),

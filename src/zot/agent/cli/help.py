@@ -27,7 +27,7 @@ EXTENSIONS = (
 FIRST_MINUTE = (
     ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, or the key of any provider in --list-models"),
     ("zot --provider ollama --model M", "a local server; also lmstudio, llama.cpp, vllm"),
-    ("zot --provider script --script F", "no model at all: scripted answers"),
+    ("zot --provider script", "no model at all: a demonstration, or the answers of --script FILE"),
 )
 
 

@@ -64,6 +64,9 @@ def _dispatch(argv: list[str]) -> int:
         return 0 if _helped(argv) else _verb(word, argv[1:])
     if word in RESERVED:
         raise ZotError(f"`zot {word}` is not available in this version")
+    if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
+        argv = [*argv[1:3], "--help"]
+        return _dispatch(argv)
     if word == "rpc":
         flags = parse(["--rpc", *argv[1:]])
         return 0 if flags.help and _helped(argv) else _flags(flags)
