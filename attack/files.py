@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
-from attack.place import Place, call
+from attack.place import Place, Ran, call
 from attack.table import attack
 from tests.fakes.model_server import FakeModelServer, Say
+from tests.fakes.terminal import FakeTerminal
 
 
 def _pipe(scratch: Path, name: str) -> str:
@@ -203,3 +205,79 @@ def directory_that_is_not_text(scratch: Path) -> str:
     if ran.unclean or '"success":true' not in ran.out:
         return f"zot rpc: {ran.unclean or ran.told[-300:]}"
     return place.run("ext", "trust", cwd=odd).unclean
+
+
+# --- a home or a working directory that is not one
+
+_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
+_WORKING = (
+    *(("-p", "go"), ("--json", "go"), ("--stream", "go"), ("--no-session", "-p", "go"), ("-c", "-p", "go")),
+    ("rpc",),
+    *(("doctor",), ("ext", "list"), ("ext", "doctor"), ("ext", "trust"), ("ext", "logs", "x"), ("ext", "enable", "x")),
+    *(("ext", "remove", "-y", "x"), ("sessions",), ("sessions", "export"), ("sessions", "prune", "--older-than", "1d")),
+)
+
+
+_NEEDS_NO_PLACE = ("ext", "logs", "x")
+
+
+def _wrong(ran: Ran, named: str, words: tuple[str, ...]) -> str:
+    """Every verb ends with code 1 and one line that names the place; ``doctor`` lists it among what it knows."""
+    told = [line for line in ran.told.splitlines() if line.startswith(("zot: ", "  ! "))]
+    if ran.unclean or ran.code != 1 or len(told) != 1 or named not in told[0]:
+        return f"zot {' '.join(words)}: {ran.unclean or f'{ran.code}, {ran.told[-400:]}'}"
+    return ""
+
+
+def _walk(
+    place: Place, named: str, env: dict[str, str], prefix: tuple[str, ...] = (), *, without: tuple[str, ...] = ()
+) -> str:
+    for words in _WORKING:
+        if words == without:
+            continue
+        model = place.model() if words[0].startswith("-") or words == ("rpc",) else ()
+        argv = ("rpc", *model) if words == ("rpc",) else (*model, *words)
+        ran = place.run(*argv, env={"PYTHONDONTWRITEBYTECODE": "1", **env}, prefix=prefix)
+        if wrong := _wrong(ran, named, words):
+            return wrong
+    return ""
+
+
+@attack("files", "a file as zot's home, and every verb", expect="one line, code 1", quick=False)
+def home_is_a_file(scratch: Path) -> str:
+    place = Place(scratch)
+    (scratch / "home").write_text("not a directory")
+    home = scratch / "home"
+    return _walk(place, str(home), {"ZOT_HOME": str(home)}) or _in_a_terminal(place, home)
+
+
+def _in_a_terminal(place: Place, home: Path) -> str:
+    environment = place.environment({"ZOT_HOME": str(home), "TERM": "xterm-256color"})
+    with FakeTerminal([f"{sys.prefix}/bin/zot"], cwd=place.clone, env=environment) as terminal:
+        code = terminal.wait_exit(20)
+        if code != 1 or "is not a directory" not in terminal.everything or "Traceback" in terminal.everything:
+            return f"in a terminal it ended with {code}: {terminal.everything[-300:]}"
+    return ""
+
+
+@attack("files", "a home zot may not enter, and every verb", expect="one line, code 1", quick=False)
+def home_of_somebody_else(scratch: Path) -> str:
+    if os.geteuid() != 0:
+        return ""  # only root can be somebody else
+    place = Place(scratch)
+    for path in (scratch, *scratch.parents):
+        if path.is_relative_to("/tmp") and path != Path("/tmp"):
+            path.chmod(path.stat().st_mode | 0o055)
+    os.system(f"chmod -R a+rwX {scratch}")
+    home = scratch / "home"
+    home.mkdir(mode=0o700)
+    return _walk(place, str(home), {"ZOT_HOME": str(home)}, _NOBODY)
+
+
+@attack("files", "the working directory is deleted, and every verb", expect="one line, code 1", quick=False)
+def working_directory_is_gone(scratch: Path) -> str:
+    place = Place(scratch)
+    gone = f'mkdir -p "{scratch}/gone" && cd "{scratch}/gone" && rmdir "{scratch}/gone" && exec "$@"'
+    return _walk(
+        place, "the directory zot was started in is gone", {}, ("sh", "-c", gone, "sh"), without=_NEEDS_NO_PLACE
+    )

@@ -25,10 +25,30 @@ _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 
 
 def zot_home() -> Path:
-    """Where zot keeps its files: ``ZOT_HOME``, else ``$XDG_STATE_HOME/zot``, else the platform's place.
+    """Where zot keeps its files: the place, if it is a directory that can be entered or if nothing stands there yet.
 
-    The path is absolute and the directory is not created; whoever writes there makes it 0700. ConfigError when there is
-    no such place: the settings, keys and extensions of zot must never come from the directory it happens to run in.
+    The directory is not created; whoever writes there makes it 0700. ConfigError when there is something else: each of
+    its files would be told to be missing or unreadable, and settings, keys and guards would not count."""
+    home = home_place()
+    try:
+        os.stat(f"{home}/.")
+    except FileNotFoundError:
+        return home
+    except NotADirectoryError as error:
+        file = next((place for place in (home, *home.parents) if os.path.lexists(place) and not place.is_dir()), home)
+        at = "" if file == home else f" because of {file}"
+        raise ConfigError(f"zot's home {home} is not a directory{at}; move it away, or set ZOT_HOME") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigError(f"zot's home {home} cannot be entered: {reason}; make it yours, or set ZOT_HOME") from error
+    return home
+
+
+def home_place() -> Path:
+    """``ZOT_HOME``, else ``$XDG_STATE_HOME/zot``, else the platform's place; absolute, whatever stands there.
+
+    ConfigError when there is no such place: the settings, keys and extensions of zot must never come from the directory
+    it happens to run in.
     """
     if explicit := os.environ.get("ZOT_HOME"):
         if (expanded := os.path.expanduser(explicit)).startswith("~"):

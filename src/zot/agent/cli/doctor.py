@@ -18,7 +18,7 @@ from zot import __version__
 from zot.agent import context_files
 from zot.agent.cli.docs import check_index, index_path
 from zot.agent.cli.extension_check import Checked, Extensions, check_extensions
-from zot.agent.cli.home_check import home_problems
+from zot.agent.cli.home_check import can_be_entered, home_problems
 from zot.agent.cli.lines import show
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
@@ -32,12 +32,12 @@ from zot.errors import ZotError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, credential_variables
-from zot.system.files import find_program, user_home, zot_home
+from zot.system.files import find_program, home_place, user_home
 
 
 def run(argv: list[str]) -> int:
     arguments = parse(argv, options("doctor"), most=0)
-    found = report(zot_home(), Path.cwd())
+    found = report(home_place(), Path.cwd())
     if arguments.has("--json"):
         print(json.dumps(msgspec.to_builtins(found)))  # in ASCII: a path need not be UTF-8
         return 1 if found.problems else 0
@@ -67,22 +67,25 @@ class Report(msgspec.Struct, frozen=True):
 
 def report(home: Path, cwd: Path) -> Report:
     """Everything there is to say, one line each."""
-    facts = dict(_facts(home))
     problems = [*home_problems(home)]
+    usable = can_be_entered(home)  # else each file in it would be told to be missing
+    facts = dict(_facts(home, usable=usable))
     extensions = Extensions([], [], []) if problems else check_extensions(home, cwd)
-    if home.is_dir() or not os.path.lexists(home):  # else each file in it would be told to be missing
+    if usable:
         problems += [*_problems(home, cwd), *extensions.problems]
     return Report(not problems, facts, extensions.checked, extensions.notes, problems)
 
 
-def _facts(home: Path) -> Iterator[tuple[str, str]]:
+def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "zot", f"{__version__}, Python {sys.version.split()[0]}"
     here = installation()
     yield "installed", f"{here.how}, {here.place}"
-    yield "home", f"{home}{'' if home.is_dir() else ' (not created yet)'}"
+    yield "home", f"{home}{' (not created yet)' if usable and not home.is_dir() else ''}"
     yield "docs", str(index_path())
     yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
     yield "search", find_program("rg") or "built-in (ripgrep is not on PATH)"
+    if not usable:
+        return
     catalog = Catalog(home)
     yield "models", f"{len(catalog.rows())} known, {len(catalog.providers())} providers"
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"

@@ -11,10 +11,16 @@ _WRITTEN = ("sessions", "logs", "history", "extensions")
 
 def home_problems(home: Path) -> Iterator[str]:
     """One line for each thing that is in the way, with what to do about it."""
-    if not os.path.lexists(home):
+    try:
+        there = os.path.lexists(home)
+        kind = home.is_dir()
+    except OSError as error:
+        yield f"{home} cannot be entered: {error.strerror}; make it yours, or set ZOT_HOME to another place"
+        return
+    if not there:
         yield from _cannot_be_made(home)
         return
-    if not home.is_dir():
+    if not kind:
         yield f"{home} is zot's home and is not a directory; move it away, or set ZOT_HOME to another place"
         return
     if blocked := _blocked(home):
@@ -28,6 +34,17 @@ def home_problems(home: Path) -> Iterator[str]:
     )
     if (free := os.statvfs(home)).f_bavail * free.f_frsize < 1 << 20:
         yield f"the disk of {home} is full: sessions cannot be saved"
+
+
+def can_be_entered(home: Path) -> bool:
+    """Or made: whether there is anything to be said about what is in it."""
+    try:
+        os.stat(f"{home}/.")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _cannot_be_made(home: Path) -> Iterator[str]:

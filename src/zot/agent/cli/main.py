@@ -171,6 +171,8 @@ def _fail(text: str, code: int = 1) -> int:
 
 def _refused_by_the_system(error: OSError) -> int:
     """A disk, a limit or a device: told by the file, or else by the part of zot that could not go on."""
+    if isinstance(error, FileNotFoundError) and _directory_is_gone():
+        return _fail("the directory zot was started in is gone; change to one that is there, or name one with --cwd")
     innermost = error.__traceback__
     while innermost is not None and innermost.tb_next is not None:
         innermost = innermost.tb_next
@@ -181,6 +183,16 @@ def _refused_by_the_system(error: OSError) -> int:
         _silence_stdout()
         return _fail(f"cannot write to stdout: {in_words(error)}")
     return _fail(f"cannot go on: {in_words(error)} ({module})")
+
+
+def _directory_is_gone() -> bool:
+    import os
+
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _only_os_error(group: ExceptionGroup[Exception]) -> OSError:
