@@ -42,35 +42,46 @@ def load(cwd: Path, home: Path) -> ContextFiles:
     """Read the global file of ``home`` and those of every directory from the root to ``cwd``."""
     loaded = ContextFiles([], [])
     home = home.absolute()
-    for path, info in _standing(cwd.absolute(), home):
-        if _planted(path, info):
-            loaded.problems.append(f"{path}: ignored: another user put it where everybody can write")
-            continue
+    for path, info in _standing(cwd.absolute(), home, loaded.problems):
         # The user's own file may be a link to anywhere; one that came with a project must not bring what did not.
         within = None if path.parent == home else project_of(path.parent)
         try:
-            _add(loaded, path, read_text(path, LIMIT, within))
+            if _planted(path, info):
+                loaded.problems.append(f"{path}: ignored: another user put it where everybody can write")
+            else:
+                _add(loaded, path, read_text(path, LIMIT, within))
         except OSError as error:
-            loaded.problems.append(f"{path}: {error.strerror}; left out of the prompt")
+            loaded.problems.append(_left_out(path, error))
     return loaded
 
 
-def _standing(cwd: Path, home: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _left_out(path: Path, error: OSError) -> str:
+    return f"{path}: {error.strerror}; left out of the prompt"
+
+
+def _standing(cwd: Path, home: Path, problems: list[str]) -> Iterator[tuple[Path, os.stat_result]]:
     """The file of each directory; a real file only once, though two directories may link to it."""
     seen: set[tuple[int, int]] = set()
     for directory in [home, *reversed(cwd.parents), cwd]:
-        found = _file_in(directory)
+        found = _file_in(directory, problems)
         if found is not None and (key := (found[1].st_dev, found[1].st_ino)) not in seen:
             seen.add(key)
             yield found
 
 
-def _file_in(directory: Path) -> tuple[Path, os.stat_result] | None:
+def _file_in(directory: Path, problems: list[str]) -> tuple[Path, os.stat_result] | None:
     for name in NAMES:
         try:
             info = os.stat(f"{directory}/{name}")
-        except OSError:
+        except (
+            FileNotFoundError,
+            NotADirectoryError,
+            PermissionError,
+        ):  # there is none, or nobody may look
             continue
+        except OSError as error:
+            problems.append(_left_out(directory / name, error))
+            return None
         if not S_ISDIR(info.st_mode):
             return directory / name, info
     return None

@@ -113,6 +113,14 @@ def test_an_unreadable_file_is_reported_and_claude_md_does_not_step_in(home: Pat
     assert not any(part.path.parent == project for part in loaded.parts)
 
 
+def test_a_file_that_cannot_be_looked_at_is_reported(home: Path, project: Path) -> None:
+    """A bad disk left the rules of a project out of the prompt, and nobody was told."""
+    (project / "AGENTS.md").symlink_to("AGENTS.md")
+    loaded = load(project, home)
+    assert loaded.parts == [] and len(loaded.problems) == 1
+    assert loaded.problems[0].startswith(f"{project}/AGENTS.md: Too many levels of symbolic links; left out")
+
+
 def test_one_real_file_linked_from_two_directories_is_read_once(tmp_path: Path, home: Path, project: Path) -> None:
     (tmp_path / "repo/AGENTS.md").write_text("once")
     (project / "AGENTS.md").symlink_to(tmp_path / "repo/AGENTS.md")
