@@ -74,10 +74,18 @@ def test_the_guard_of_the_guide_guards(reader: Zot, serve, language: str) -> Non
     guard = page[f"{language}/guard.{main.suffix[1:]}"]
     text = page[f"{language}/{MAIN[language]}"]
     main.write_text(text.replace(LAST_LINE[language], f"{guard}\n\n{LAST_LINE[language]}"))
-    server = serve([CallTools([("write", {"path": ".env", "content": "KEY=1"})]), Say("done")])
+    (reader.project / ".env").write_text("KEY=hunter2")
+    calls = [
+        ("write", {"path": ".env", "content": "KEY=1"}),
+        ("read", {"path": "./.env"}),
+        ("bash", {"command": "cat .env"}),
+        ("bash", {"command": "echo fine"}),
+    ]
+    server = serve([*(CallTools([call]) for call in calls), Say("done")])
     assert reader("-p", "--ext", "notes", "go").code == 0
-    assert not (reader.project / ".env").exists()
-    assert "refused: .env is edited by hand" in json.dumps(server.requests[1].json["messages"])
+    assert (reader.project / ".env").read_text() == "KEY=hunter2"
+    told = json.dumps(server.requests[-1].json["messages"])
+    assert told.count("refused: .env is not for models") == 3 and "hunter2" not in told and "fine" in told
 
 
 def test_the_typescript_of_the_guide_is_well_typed(reader: Zot) -> None:
