@@ -115,3 +115,25 @@ def test_an_old_hook_goes_on_deciding(reader: Zot, serve, status: int, runs: boo
     asked = json.loads((hook / "asked.json").read_text())
     assert (asked["tool_name"], asked["tool_input"]) == ("Bash", {"command": "touch witness"})
     assert ("not in this house" in json.dumps(server.requests[1].json["messages"])) is not runs
+
+
+def test_what_the_edit_loop_names_is_there(reader: Zot) -> None:
+    """Every `zot` command and flag of the page is one that zot knows, and the question has the words it quotes."""
+    page = (DOCS / "guides" / "editing-extensions.md").read_text("utf-8")
+    words = " ".join(page.split())
+    known = reader("docs", "command-line").out
+    verbs = set(re.findall(r"zot (ext \w+)", words))
+    assert verbs >= {
+        "ext new",
+        "ext logs",
+        "ext trace",
+        "ext check",
+        "ext replay",
+        "ext doctor",
+        "ext trust",
+        "ext install",
+    }
+    assert [verb for verb in sorted(verbs) if f"zot {verb}" not in known] == []
+    assert [flag for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z-]+", words))) if flag not in known] == []
+    source = Path(__file__).parents[2] / "src" / "zot" / "agent" / "modes" / "interactive"
+    assert any("trust this directory while I edit" in file.read_text("utf-8") for file in source.rglob("*.py"))
