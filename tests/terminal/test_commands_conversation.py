@@ -9,6 +9,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Refuse, Say, Silent, Slow
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import rows, said
+from zot import __version__
 
 
 def test_an_unknown_command_is_reported_and_nothing_is_sent(serve: Any, open_zot: OpenZot) -> None:
@@ -267,7 +268,7 @@ def test_doctor_says_what_the_program_says(serve: Any, open_zot: OpenZot) -> Non
     terminal = open_zot()
     terminal.submit("/doctor")
     terminal.wait_for("nothing is wrong")
-    assert "credentials" in terminal.screen
+    assert f"zot          {__version__}, Python" in terminal.screen and "credentials" in terminal.screen
     terminal.press("esc")
     terminal.wait_gone("nothing is wrong")
 

@@ -22,6 +22,7 @@ from zot.agent.cli.home_check import can_be_entered, home_problems
 from zot.agent.cli.lines import show
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.extensions.registry import ExtensionStatus
 from zot.agent.installation import installation
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import discover
@@ -41,8 +42,8 @@ def run(argv: list[str]) -> int:
     if arguments.has("--json"):
         print(json.dumps(msgspec.to_builtins(found)))  # in ASCII: a path need not be UTF-8
         return 1 if found.problems else 0
-    for label, value in found.facts.items():
-        show(f"{label:12} {value}")
+    for line in found.lines:
+        show(line)
     show()
     for title, lines in (("extensions", [item.line for item in found.extensions]), ("notes", found.notes)):
         if lines:
@@ -64,13 +65,17 @@ class Report(msgspec.Struct, frozen=True):
     notes: list[str]
     problems: list[str]
 
+    @property
+    def lines(self) -> list[str]:
+        return [f"{label:12} {value}" for label, value in self.facts.items()]
 
-def report(home: Path, cwd: Path) -> Report:
-    """Everything there is to say, one line each."""
+
+def report(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) -> Report:
+    """Everything there is to say, one line each; ``running`` are the extensions of a conversation that asks."""
     problems = [*home_problems(home)]
     usable = can_be_entered(home)  # else each file in it would be told to be missing
     facts = dict(_facts(home, usable=usable))
-    extensions = Extensions([], [], []) if problems else check_extensions(home, cwd)
+    extensions = Extensions([], [], []) if problems else check_extensions(home, cwd, running)
     if usable:
         problems += [*_problems(home, cwd), *extensions.problems]
     return Report(not problems, facts, extensions.checked, extensions.notes, problems)

@@ -12,6 +12,8 @@ import msgspec
 
 from zot.agent.cli.ext.doctor import Findings, examine
 from zot.agent.cli.ext.installed import Installed, all_installed
+from zot.agent.extensions.loading.discover import discover
+from zot.agent.extensions.loading.trust import TrustStore, undecided
 from zot.agent.extensions.registry import ExtensionStatus
 from zot.errors import ZotError
 
@@ -36,13 +38,13 @@ class Extensions(msgspec.Struct, frozen=True):
     problems: list[str]
 
 
-def check_extensions(home: Path, cwd: Path) -> Extensions:
-    """Nothing is started when nothing is installed."""
+def check_extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) -> Extensions:
+    """``running``: those of a conversation that goes on, which are looked at instead of starting others."""
     from zot.agent.extensions.loading.bundled_skills import skill_files
 
-    installed = all_installed()
+    installed = all_installed(home, cwd)
     try:
-        findings = asyncio.run(examine(home, cwd, []))
+        findings = asyncio.run(examine(home, cwd, [])) if running is None else _looked_at(home, cwd, running)
     except (ZotError, OSError) as error:
         return Extensions([], [], [f"extensions: {error}"])
     checked = [_checked(item, findings) for item in installed]
@@ -53,6 +55,12 @@ def check_extensions(home: Path, cwd: Path) -> Extensions:
             problems.append(f"extension {lost.directory}: {lost.told}")
     problems += skill_files(findings.discovery.entries)[1]
     return Extensions(checked, [*findings.discovery.notes, *map(_leftover, findings.leftovers)], problems)
+
+
+def _looked_at(home: Path, cwd: Path, running: list[ExtensionStatus]) -> Findings:
+    trust = TrustStore(home)
+    found = discover(explicit=(), cwd=cwd, home=home, scan=True, trust=trust, trust_project=False)
+    return Findings(found, running, [], undecided(cwd, trust), [], [])
 
 
 def _checked(item: Installed, findings: Findings) -> Checked:

@@ -25,9 +25,10 @@ class Installed(msgspec.Struct, frozen=True):
         return self.manifest.name if self.manifest else self.directory.name
 
 
-def all_installed() -> list[Installed]:
+def all_installed(home: Path | None = None, cwd: Path | None = None) -> list[Installed]:
     """Project first, each scope by name."""
-    places: list[tuple[Scope, Path]] = [("project", project_dir(Path.cwd())), ("global", global_dir(zot_home()))]
+    project, own = project_dir(cwd or Path.cwd()), global_dir(home or zot_home())
+    places: list[tuple[Scope, Path]] = [("project", project), ("global", own)]
     found = [_read(scope, directory) for scope, place in places for directory in candidates(place)]
     return sorted(found, key=lambda item: (item.scope != "project", item.name, str(item.directory)))
 

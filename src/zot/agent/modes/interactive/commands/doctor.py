@@ -19,15 +19,15 @@ async def run(context: Context, arguments: str) -> None:
     from zot.agent.cli.doctor import report
     from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
 
-    conversation = context.conversation
-    # In a thread: it looks at every file zot reads.
-    found = await asyncio.to_thread(report, conversation.home, Path(conversation.present.directory))
-    running = [_described(status) for status in _extensions(context)]
+    conversation, running = context.conversation, _extensions(context)
+    # In a thread: it looks at every file zot reads. Extensions run already; none is started for it.
+    found = await asyncio.to_thread(report, conversation.home, Path(conversation.present.directory), running)
+    described = [_described(status) for status in running]
 
     def render(theme: Theme, width: int) -> list[str]:
         lines = [
             theme.paint("fg", row)
-            for line in [*found.facts, *running]
+            for line in [*found.lines, *described]
             for row in wrap(visible(sanitize(line)), width, " " * 13)
         ]
         problems = [row for line in found.problems for row in wrap(f"! {one_line(line)}", width, "  ")]
