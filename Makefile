@@ -85,7 +85,10 @@ torture: $(STAMP)-system $(STAMP)-dev ## 1,000 kills and 500 injected faults
 soak: $(STAMP)-dev ## ten minutes of prompts, tools and extensions, watching what leaks
 	@$(BIN)/python -m tests.soak
 
-fuzz: $(STAMP)-dev ## the long fuzz runs
+fuzz: $(STAMP)-dev ## a million cases over all readers, in about ten minutes; findings are kept in fuzz/corpus
+	@$(BIN)/python -m fuzz $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
+
+properties: $(STAMP)-dev ## the property tests of the suite, at length
 	@ZOT_FUZZ=20000 $(BIN)/python -m pytest tests -k "fuzz or property"
 
 clean: ## remove .venv and caches

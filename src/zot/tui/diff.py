@@ -78,7 +78,7 @@ def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language:
     """One row for each line, cut to the width."""
     digits = max(3, *(len(str(line.number)) for line in lines)) if lines else 3
     plain = [line.text.expandtabs(4) for line in lines]
-    styled = code.lines("\n".join(plain), language) if language else plain
+    styled = code.lines("\n".join(plain), language) if language and plain else plain
     rows: list[str] = []
     for line, text, bare in zip(lines, styled, plain, strict=True):
         if not line.sign:

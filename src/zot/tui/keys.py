@@ -16,11 +16,8 @@ import msgspec
 ESCAPE_WAIT_S = 0.05
 PASTE_WAIT_S = 1.0  # a paste whose end never comes
 
-_CSI = re.compile(r"\x1b\[([0-?]*)([ -/]*)([@-~])")
-_OSC = re.compile(r"\x1b([\]P_^X])([^\x07\x1b\x9c]*)(\x07|\x1b\\|\x9c)")
-# One that another sequence breaks off before it has an end.
-_BROKEN_CSI = re.compile(r"\x1b\[[0-?]*+[ -/]*+(?=[\x1b\x9b])")
-_BROKEN_OSC = re.compile(r"\x1b[\]P_^X][^\x07\x1b\x9c]*+(?=\x1b[^\\])")
+_CSI = re.compile(r"\x1b\[([0-?]*+)([ -/]*+)([@-~])?+")
+_STRING = re.compile(r"\x1b([\]P_^X])([^\x00-\x1f\x9c]*+)(\x07|\x1b\\|\x9c)?+")
 _TYPED = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
 _PASTE_END = "\x1b[201~"
 _SLICE = 1024  # characters looked at together, so that many keys cost what they cost one by one
@@ -139,9 +136,10 @@ class KeyDecoder:
 
     def _csi(self) -> list[Key] | None:
         match = _CSI.match(self._text)
-        if match is None:
-            return [] if self._broken(_BROKEN_CSI) else self._unfinished()
+        assert match is not None
         parameters, middle, final = match.groups()
+        if final is None:
+            return self._without_end(match.end(), "\x1b\x9b")
         if parameters == "" and final == "M":  # an old mouse report carries three more bytes
             if len(self._text) < match.end() + 3:
                 return None
@@ -158,6 +156,9 @@ class KeyDecoder:
     def _ss3(self) -> list[Key] | None:
         if len(self._text) == 2:
             return None
+        if self._text[2] in "\x1b\x9b":  # not the end of a sequence but the beginning of one
+            self._text = self._text[2:]
+            return [Key("alt+O")]
         character, self._text = self._text[2], self._text[3:]
         name = _SS3.get(character, "")
         if len(name) == 1:
@@ -165,22 +166,19 @@ class KeyDecoder:
         return [Key(name)] if name else []
 
     def _string(self) -> list[Key] | None:
-        match = _OSC.match(self._text)
-        if match is None:
-            return [] if self._broken(_BROKEN_OSC) else self._unfinished()
+        match = _STRING.match(self._text)
+        assert match is not None
+        if match.group(3) is None:
+            return None if self._text[match.end() :] == "\x1b" else self._without_end(match.end(), "\x1b")
         self._text = self._text[match.end() :]
         return [Key("reply", match.group(1) + match.group(2))]
 
-    def _broken(self, pattern: re.Pattern[str]) -> bool:
-        """Whether another sequence begins inside this one, which is dropped then."""
-        if match := pattern.match(self._text):
-            self._text = self._text[match.end() :]
-        return match is not None
-
-    def _unfinished(self) -> list[Key] | None:
-        if len(self._text) <= _LONGEST and not re.search(r"[\x00-\x06\x08-\x1a\x1c-\x1f]", self._text[2:]):
+    def _without_end(self, end: int, breaks: str) -> list[Key] | None:
+        """A sequence that reaches to ``end`` and does not end there: it may go on, another one breaks it off, or no
+        terminal says this, and what follows its introducer is read on."""
+        if end == len(self._text) <= _LONGEST:
             return None
-        self._text = self._text[2:]  # no terminal says this: drop the introducer, read on
+        self._text = self._text[end if self._text[end : end + 1] in breaks else 2 :]
         return []
 
     def _pasted(self) -> list[Key] | None:

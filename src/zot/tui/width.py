@@ -186,7 +186,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 
     Breaks at spaces; a word wider than a row is split where it stands, but not before a mark that closes something."""
     width = max(width, 1)
-    if cells(indent) >= width:
+    if cells(indent) > width - 2:  # no room beside it for a wide character
         indent = ""
     if "\n" in text:
         return [row for line in text.split("\n") for row in wrap(line, width, indent)]

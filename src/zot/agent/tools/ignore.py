@@ -277,12 +277,21 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
     end = pattern.find("]", start + 1)
     if end < 0:
         return re.escape("["), at + 1
-    inside = re.sub(r"([\\\[\]&~|^])", r"\\\1", pattern[start:end])
-    try:
-        re.compile(f"[{inside}]")
-    except re.error as error:
-        raise re.error(f"in {pattern[at : end + 1]} a range ends before it begins") from error
+    inside = _inside(pattern[start:end], pattern[at : end + 1])
     return f"(?!/)[{'^' if negated else ''}{inside}]", end + 1
+
+
+def _inside(text: str, shown: str) -> str:
+    """What stands in brackets, as ranges and single characters."""
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        last = text[at + 2] if text[at + 1 : at + 2] == "-" and at + 2 < len(text) else ""
+        if last and last < text[at]:
+            raise re.error(f"in {shown} a range ends before it begins")
+        parts.append(re.escape(text[at]) + (f"-{re.escape(last)}" if last else ""))
+        at += 3 if last else 1
+    return "".join(parts)
 
 
 def _one_way(tokens: list[str]) -> str:

@@ -1,0 +1,160 @@
+"""Readers of files that came with a project or from elsewhere: sessions, themes, skills, patterns, differences."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from fuzz.reader import holds, reader, text_of
+from zot.agent.modes.interactive.editor.file_index import PathMatcher
+from zot.agent.skills import discover
+from zot.agent.tools.edit_diff import Span, diff_of
+from zot.agent.tools.ignore import Rules, regex_of
+from zot.core.session.records import MessageRow, NotARecord, decode_row, encode_row, message_of, message_row
+from zot.core.session.resume import replay, window
+from zot.core.session.row_file import read_lines
+from zot.core.summary_text import serialise
+from zot.tui import theme_file
+from zot.tui.theme import built_in
+
+SESSIONS = (
+    '{"type":"meta","meta":{"id":"a","cwd":"/","model":"m","provider":"p","started":"2026-01-01T00:00:00Z"}}\n'
+    '{"type":"message","message":{"role":"user","content":[{"type":"text","text":"hi"}],"time":"2026-01-01T00:00:00+02:00"}}\n'
+    '{"type":"message","message":{"role":"assistant","content":[{"type":"tool_call","id":"1","name":"bash","arguments":{"a":1}}]}}\n'
+    '{"type":"tool_intent","call_id":"1"}\n'
+    '{"type":"message","message":{"role":"tool","content":[{"type":"tool_result","call_id":"1","content":[{"text":"x"}]}]}}\n'
+    '{"type":"usage","usage":{},"cumulative":{"input":3}}\n',
+    '{"type":"compaction","keep_tail":1,"message":{"role":"user","content":[{"type":"text","text":"sum"}]}}\n'
+    '{"type":"rename","title":"t"}\n{"type":"new_kind","x":1}\n{"type":"tool_outcome","call_id":"1","result":{"content":[]}}\n',
+    '{"type":"message","message":{"role":"assistant","content":[{"reasoning_id":"r","summary":"s","kind":"thinking"},{"mime_type":"image/png","data":"aGk="}]}}\n'
+    '{"type":"compaction","messages":[{"role":"user","content":[{"text":"a"}]}]}\n',
+)
+SESSION_WORDS = '{ } [ ] , : " "type": "message" "role": "tool" "assistant" "content": "tool_call" "tool_result" "call_id":"1" "id":"1" "keep_tail": -1 "arguments": null \n "hunks":[ "data":"a=" \\ud800'
+
+
+@reader("sessions", SESSIONS, SESSION_WORDS)
+def _session(data: bytes, rng: random.Random) -> None:
+    state = replay(read_lines(io.BytesIO(data)))
+    state.finish()
+    holds(len(state.messages) == len(state.rows), "every message has a row")
+    serialise(state.messages, rng.choice((10, 100, 10_000)))
+    window(list(state.messages), 3)
+    for message in state.messages:
+        row = decode_row(encode_row(message_row(message)))
+        holds(isinstance(row, MessageRow), "a message is a row", row)
+        assert isinstance(row, MessageRow)
+        holds(message_of(row.message) == message, "it does not survive being written", message, message_of(row.message))
+    for line in data.split(b"\n"):
+        with suppress(NotARecord):
+            decode_row(line)
+
+
+THEMES = (
+    '{"name":"x","colors":{"accent":"#81a1c1","dark":{"fg":"$v"},"light":{"fg":12}},"vars":{"v":"bright red"},"base":"dark"}',
+    '{"spinner_frames":["a","b"],"spinner_messages":["x"],"spinner_interval_ms":100,"syntax":{"keyword":"bold #fff"}}',
+    '{"accent":{"mode":"rgb","r":1,"g":2,"b":3},"background":"default","syntax_base_style":"monokai"}',
+)
+
+
+@reader(
+    "themes",
+    THEMES,
+    '{ } [ ] , : " "accent": "#fff" "#12345" "$v" "vars": 255 256 -1 "syntax": "bold red" "spinner_frames": ["a"] "mode": "rgb" null true "dark":',
+)
+def _theme(data: bytes, rng: random.Random) -> None:
+    try:
+        raw = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return
+    file = theme_file.ThemeFile(Path("/x.json"), raw if isinstance(raw, dict) else {"colors": raw})
+    theme, problems = theme_file.apply(file, rng.choice(("dark", "light")), rng.choice(("256", "truecolor", "none")))
+    holds(len(problems) < 200, "problems are counted", len(problems))
+    theme_file.faint_roles(theme)
+    for role in built_in().colours:
+        theme.paint(role, "x")
+
+
+SKILLS = (
+    "---\nname: x\ndescription: >\n  folded\n  text\n\n  more\nallowed-tools: [bash, \"a,b\", 'it''s']\n---\nbody\n",
+    '---\nname: "a\\nb"\npermissions:\n  read:\n    - a\n    - b\n  write: [c]\n---\n',
+    "\ufeff---\r\nname: y\r\n---\r\nbody",
+)
+
+
+@reader("skills", SKILLS, "--- \n name: description: > | - [ ] , \" ' '' \\ : # allowed-tools: permissions: \t \ufeff")
+def _skill(data: bytes, rng: random.Random) -> None:
+    head, body = discover.split(text_of(data))
+    found = discover.parse(head)
+    holds("\n" not in found.name, "a name is one line", found.name)
+    holds(body == body.strip(), "a body has no blank ends", body[:100])
+
+
+PATTERNS = ("*.py", "src/**/test_*.py", "{a,b/{c,d}}/[!x-z]?.txt", "/anchored/", "!not\n# comment\n*.o\nbuild/\n\\#x")
+PATHS = ("a.py", "src/a/b/test_x.py", "b/d/a1.txt", "a" * 60, "a/" * 20 + "b", ".hidden", "x\ny", "é/漢")
+
+
+@reader("patterns", PATTERNS, "* ** ? / [ ] ! - { } , \\ a b .py # \n [a-z] **/")
+def _pattern(data: bytes, rng: random.Random) -> None:
+    text = text_of(data)
+    try:
+        regex = re.compile(regex_of(text), re.DOTALL)
+    except re.error:
+        regex = None
+    for path in PATHS:
+        if regex is not None:
+            regex.fullmatch(path)
+    rules = Rules("/p", text.split("\n"))
+    matcher = PathMatcher(text[:100])
+    for path in PATHS:
+        rules.verdict(f"/p/{path}", rng.random() < 0.5)
+        holds(not matcher.holds(path.lower()) or matcher.in_order(path.lower()), "what holds it has its letters", path)
+        matcher.loose_score(path.lower())
+
+
+@reader("plain patterns against a slow reader", PATTERNS, "* ** ? / a b c **/")
+def _pattern_meaning(data: bytes, rng: random.Random) -> None:
+    """Stars and questions mean what the slowest and plainest matcher says."""
+    pattern = re.sub(r"[^*?/abc]", "", text_of(data))[:12]
+    regex = re.compile(regex_of(pattern), re.DOTALL)
+    for _ in range(4):
+        path = "".join(rng.choice("abc/") for _ in range(rng.randrange(1, 9)))
+        holds((regex.fullmatch(path) is not None) == _matches(pattern, path), "another meaning", pattern, path)
+
+
+def _matches(pattern: str, path: str, at_part: bool = True) -> bool:
+    """``at_part``: the pattern goes on where a part of the path begins."""
+    if not pattern:
+        return not path
+    if pattern == "/**":
+        return path[:1] == "/" and len(path) > 1
+    stars = len(pattern) - len(pattern.lstrip("*"))
+    rest = pattern[stars:]
+    if stars >= 2 and at_part and not rest:
+        return True
+    if stars >= 2 and at_part and rest[0] == "/":
+        starts = [0, *(i + 1 for i, c in enumerate(path) if c == "/")]
+        return any(_matches(rest[1:], path[start:]) for start in starts)
+    if stars:
+        reach = len(path) - len(path.lstrip("abc"))
+        return any(_matches(rest, path[i:], False) for i in range(reach + 1))
+    if not path or not (pattern[0] == path[0] or (pattern[0] == "?" and path[0] != "/")):
+        return False
+    return _matches(pattern[1:], path[1:], pattern[0] == "/")
+
+
+@reader("edits", ("one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n", "a\n" * 30, "x"), "a b \n \n\n line \r\n")
+def _edit(data: bytes, rng: random.Random) -> None:
+    text = text_of(data)
+    places = sorted(rng.randrange(len(text) + 1) for _ in range(2 * rng.randrange(1, 4)))
+    spans = [
+        Span(a, b, n, rng.choice(("", "x", "x\ny", "\n")))
+        for n, (a, b) in enumerate(zip(places[::2], places[1::2], strict=True))
+    ]
+    made = diff_of(text, spans)
+    for row in made.text.split("\n") if made.text else ():
+        holds(row == "..." or row[:1] in (" ", "-", "+"), "a row of a difference", row)
