@@ -70,7 +70,7 @@ WIDTHS = (
     "\x1b[1;31mred\x1b[0m \x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\ end",
     "a\u200db\u0600c\u1100\u1161",
 )
-WIDTH_WORDS = "a word 漢 。 」 👨 \u200d 👩 🏽 👍 🇩 🇪 ❤ \ufe0f \u0301 e \u1100 \u1161 \u0915\u094d \u0600 \x1b[1m \x1b[0m \x1b]8;;u\x1b\\ \x1b]8;;\x1b\\ \x1b7 \x1b8 \t ⟨ ⟩"
+WIDTH_WORDS = "a word 漢 。 」 👨 \u200d 👩 🏽 👍 🇩 🇪 ❤ \ufe0f \u0301 e \u1100 \u1161 \u0915\u094d \u094b \u0600 \x1b[1m \x1b[0m \x1b]8;;u\x1b\\ \x1b]8;;\x1b\\ \x1b7 \x1b8 \t ⟨ ⟩"
 
 
 @reader("widths", WIDTHS, WIDTH_WORDS)

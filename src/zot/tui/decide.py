@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from zot.system.spelled import BREAK, TAB, spelled_lines
 from zot.tui.theme import Theme
-from zot.tui.width import is_narrow
+from zot.tui.width import cells, is_narrow
 
 CONTINUED = "↪"
 _SIGN = re.compile(rf"(⟨[^⟩]*⟩|{BREAK}|{TAB} *)")
@@ -76,7 +76,8 @@ def _cells(character: str) -> int:
         return 1
     from wcwidth import wcwidth
 
-    return max(wcwidth(character), 0)
+    # Behind a letter some marks take a cell of their own, which they do not take alone.
+    return max(wcwidth(character), cells(f"x{character}") - 1, 0)
 
 
 def _paint(row: str, role: str, theme: Theme) -> str:

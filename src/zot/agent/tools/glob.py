@@ -37,7 +37,8 @@ class GlobTool(WorkspaceTool):
         except re.error as error:
             raise ToolError(f"glob: {arguments.text('pattern')}: not a pattern: {error}") from error
         if base.is_dir():
-            await run_search(self._workspace, listing(), base, matcher.take)
+            # In a thread: a pattern made to be slow must not hold the loop.
+            await run_search(self._workspace, listing(), base, lambda chunk: asyncio.to_thread(matcher.take, chunk))
         rows = CappedRows()
         for path in await asyncio.to_thread(_newest_first, base, matcher.found):  # asks the disk once per file
             if not rows.add(printable(self._workspace, base / path)):

@@ -21,13 +21,15 @@ _KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 _LARGEST = 256 << 10  # of an ignore file; a larger one says nothing
 _MOST_RULES = 2_000  # of an ignore file; those behind say nothing
 _LONGEST_PATTERN = 1_000
+_LARGEST_EXPRESSION = 4_000  # of a pattern, once its braces are written out
+_LARGEST_EXPRESSIONS = 64_000  # of an ignore file; the rules behind say nothing
 _MOST_CHOICES = 64
 _MOMENT_S = 0.2
 _GIT_KINDS = frozenset({".gitignore", ".git/info/exclude"})
 
 
 class Rule(NamedTuple):
-    regex: re.Pattern[str]
+    expression: str
     include: bool
     directories_only: bool
 
@@ -37,9 +39,11 @@ class Rules:
 
     def __init__(self, base: str, lines: list[str]) -> None:
         self._start = len(base.rstrip("/")) + 1
-        self._rules = [rule for line in lines[:_MOST_RULES] if (rule := parse_rule(line))][::-1]
-        # One expression for all lines: most paths match none of them, and that is quickly seen.
-        self._any = re.compile("|".join(f"(?:{rule.regex.pattern})" for rule in self._rules) or r"(?!)", re.DOTALL)
+        self._rules = _affordable(lines[:_MOST_RULES])[::-1]
+        # One expression for all lines: most paths match none of them, and that is quickly seen. The expression of a
+        # line alone is made when it is needed.
+        self._any = re.compile("|".join(f"(?:{rule.expression})" for rule in self._rules) or r"(?!)", re.DOTALL)
+        self._compiled: dict[str, re.Pattern[str]] = {}
 
     def verdict(self, path: str, is_directory: bool) -> bool | None:
         """True to keep, False to leave out, None when no line speaks of it."""
@@ -47,9 +51,30 @@ class Rules:
         if not self._any.fullmatch(relative):
             return None
         for rule in self._rules:
-            if (is_directory or not rule.directories_only) and rule.regex.fullmatch(relative):
+            if (is_directory or not rule.directories_only) and self._regex(rule.expression).fullmatch(relative):
                 return rule.include
         return None
+
+    def _regex(self, expression: str) -> re.Pattern[str]:
+        if expression not in self._compiled:
+            self._compiled[expression] = re.compile(expression, re.DOTALL)
+        return self._compiled[expression]
+
+
+def _affordable(lines: list[str]) -> list[Rule]:
+    """The rules of the first lines, as many as can be read and matched in the time a path may take."""
+    kept: list[Rule] = []
+    reading, matching = _LARGEST, _LARGEST_EXPRESSIONS
+    for line in lines:
+        reading -= len(line) * (1 + line.count("{"))
+        if reading < 0:
+            break
+        if (rule := parse_rule(line)) is not None:
+            matching -= len(rule.expression)
+            if matching < 0:
+                break
+            kept.append(rule)
+    return kept
 
 
 def parse_rule(line: str) -> Rule | None:
@@ -66,7 +91,7 @@ def parse_rule(line: str) -> Rule | None:
     anchored = "/" in line
     pattern = line.removeprefix("/") if anchored else f"**/{line}"
     try:
-        return Rule(re.compile(regex_of(pattern), re.DOTALL), include, directories_only)
+        return Rule(regex_of(pattern), include, directories_only)
     except re.error:
         return None
 
@@ -179,13 +204,17 @@ def regex_of(pattern: str) -> str:
     """
     if len(pattern) > _LONGEST_PATTERN:
         raise re.error(f"longer than {_LONGEST_PATTERN} characters")
-    return "|".join(_one_way(_tokens(choice)) for choice in _choices(pattern))
+    expression = "|".join(_one_way(_tokens(choice)) for choice in _choices(pattern))
+    if len(expression) > _LARGEST_EXPRESSION:
+        raise re.error("it stands for too many patterns; write it without some of its braces")
+    return expression
 
 
 def _choices(pattern: str) -> list[str]:
     """The patterns without braces that one with braces stands for."""
     done: list[str] = []
     waiting = [pattern]
+    size = 0
     while waiting:
         parts = _first_braces(text := waiting.pop())
         if parts is None:
@@ -193,8 +222,9 @@ def _choices(pattern: str) -> list[str]:
         else:
             before, inner, after = parts
             waiting += [f"{before}{choice}{after}" for choice in reversed(inner)]
-        if len(done) + len(waiting) > _MOST_CHOICES:
-            raise re.error(f"more than {_MOST_CHOICES} alternatives in braces")
+            size += sum(map(len, waiting[-len(inner) :]))
+        if len(done) + len(waiting) > _MOST_CHOICES or size > _LARGEST_EXPRESSION:
+            raise re.error(f"more than {_MOST_CHOICES} alternatives in braces, or too long ones")
     return done
 
 

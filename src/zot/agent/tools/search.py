@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -67,7 +67,10 @@ def _worker(*arguments: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", f"{_WORKER}sys.exit(main(sys.argv[2:]))", str(_PACKAGES), *arguments]
 
 
-async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Callable[[bytes], bool]) -> int:
+Take = Callable[[bytes], bool | Awaitable[bool]]
+
+
+async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Take) -> int:
     """Feed ``take`` with the output until it wants no more. Returns the exit code, 0 when it was cut short."""
     tree, output = workspace.start(argv, cwd, f"could not search in {workspace.shown(cwd)}")
     try:
@@ -82,7 +85,7 @@ async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Cal
             tree.leave()
 
 
-async def _drain(fd: int, take: Callable[[bytes], bool]) -> bool:
+async def _drain(fd: int, take: Take) -> bool:
     """True when the output was read to its end."""
     reader = asyncio.StreamReader()
     with os.fdopen(fd, "rb", buffering=0) as pipe:
@@ -91,7 +94,8 @@ async def _drain(fd: int, take: Callable[[bytes], bool]) -> bool:
         )
         try:
             while chunk := await reader.read(65536):
-                if not take(chunk):
+                wanted = take(chunk)
+                if not (wanted if isinstance(wanted, bool) else await wanted):
                     return False
             return True
         finally:

@@ -112,7 +112,7 @@ def _parse_head(block: bytes) -> Head:
         name, found, value = line.decode("latin-1").partition(":")
         if not found or not _is_token(name):
             raise TransportFailed(f"protocol error: not a header line: {line[:60]!r}", retryable=True)
-        headers.setdefault(name.lower(), []).append(value.strip())
+        headers.setdefault(name.lower(), []).append(value.strip(" \t"))
     joined = {name: ", ".join(values) for name, values in headers.items()}
     return Head(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined)
 
@@ -128,7 +128,7 @@ def body_of(head: Head) -> Body:
             raise TransportFailed(text, retryable=False)
         return ChunkedBody()
     if "content-length" in head.headers:
-        sizes = {size.strip() for size in head.headers["content-length"].split(",")}
+        sizes = {size.strip(" \t") for size in head.headers["content-length"].split(",")}
         size = sizes.pop()
         if sizes or not (size.isascii() and size.isdecimal()):
             raise TransportFailed("protocol error: contradictory content-length", retryable=True)

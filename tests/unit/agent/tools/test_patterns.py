@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zot.agent.tools import ignore
-from zot.agent.tools.ignore import regex_of
+from zot.agent.tools.ignore import Rules, regex_of
 
 PIECES = ["*", "**", "/", "a", "b", "?", "[ab]", "[!a]", "**/"]
 
@@ -41,6 +41,21 @@ def test_a_pattern_made_to_freeze_is_matched_in_one_walk(pattern: str, path: str
     started = time.process_time()
     assert not compiled.fullmatch(path)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{" + ",".join(["*a*a*a"] * 60) + "}" + "*a" * 100, "*" + "a" * 100 + "*b", "{" * 60 + "}" * 60, "[a-z]" * 25],
+    ids=["braces", "letters", "nested braces", "classes"],
+)
+def test_an_ignore_file_made_to_freeze_is_read_and_matched_within_a_limit(line: str) -> None:
+    """The attack: 250 KB of lines whose expressions took minutes to make and seconds for each name."""
+    lines = [f"{line}{number}" for number in range(2_000)]
+    started = time.process_time()
+    rules = Rules("/p", lines[: (256 << 10) // len(line)])
+    for name in ("a" * 255, "b"):
+        rules.verdict(f"/p/{name}", False)
+    assert time.process_time() - started < 4
 
 
 @pytest.mark.parametrize("pattern", ["{a,b}" * 20, "x" * 2000, "[z-a]"])

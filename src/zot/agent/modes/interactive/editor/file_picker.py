@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,7 +23,11 @@ from zot.tui.theme import Theme
 from zot.tui.widgets.select_list import Choice, SelectList
 from zot.tui.width import cut
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
 _SHOWN = 1000
+_MOMENT_S = 0.03  # what a key may wait for; hardly any directory takes as long
 
 
 class PickerActions(msgspec.Struct, frozen=True):
@@ -49,7 +54,8 @@ class FilePicker:
         self._near: list[str] = []
         self._found: list[str] = []
         self._searching = self._again = self._moved = False
-        self._listings: dict[str, list[str]] = {}
+        self._listings: dict[tuple[str, bool], list[str]] = {}  # by directory, and whether ignored files are in it
+        self._thread: ThreadPoolExecutor | None = None
 
     @property
     def _index(self) -> FileIndex:
@@ -62,18 +68,47 @@ class FilePicker:
         self._moved = False
         if opened and self._index.stale:
             self._actions.spawn(self._index.refresh())
-        directory, _, name = typed.rpartition("/")
-        here = self._listing(directory) if _inside(typed) else []
-        self._near = [path for path in here if name.lower() in os.path.basename(path.rstrip("/")).lower()]
+        self._look_near(typed)
         matcher = PathMatcher(typed)
         self._found = [path for path in self._found if typed and matcher.in_order(path.lower())]
         self._show()
         self._search()
 
+    def _look_near(self, typed: str) -> None:
+        directory, _, name = typed.rpartition("/")
+        here = self._listing(directory) if _inside(typed) else []
+        self._near = [path for path in here if name.lower() in os.path.basename(path.rstrip("/")).lower()]
+
     def _listing(self, directory: str) -> list[str]:
-        if directory not in self._listings:
-            self._listings[directory] = listed(str(self.root), directory, ignored_too=self._ignored_too)
-        return self._listings[directory]
+        """What is in a directory, if that is known within a moment; else it is shown when it is.
+
+        A thread lists it: what to ignore is written by others, who may have meant it to take long."""
+        key = (directory, self._ignored_too)
+        if key not in self._listings:
+            self._listings[key] = []
+            root, ignored_too = str(self.root), self._ignored_too
+            work = self._lister().submit(listed, root, directory, ignored_too=ignored_too)
+            try:
+                self._listings[key] = work.result(_MOMENT_S)
+            except TimeoutError:
+                self._actions.spawn(self._listed_late(key, work))
+        return self._listings[key]
+
+    async def _listed_late(self, key: tuple[str, bool], work: Future[list[str]]) -> None:
+        found = await asyncio.wrap_future(work)
+        if key in self._listings:
+            self._listings[key] = found
+            if self._typed is not None:
+                self._look_near(self._typed)
+                self._show()
+                self._actions.changed()
+
+    def _lister(self) -> ThreadPoolExecutor:
+        if self._thread is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._thread = ThreadPoolExecutor(1, "zot-files")
+        return self._thread
 
     def close(self) -> None:
         """The @ is gone; the next one starts over."""
