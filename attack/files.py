@@ -281,3 +281,10 @@ def working_directory_is_gone(scratch: Path) -> str:
     return _walk(
         place, "the directory zot was started in is gone", {}, ("sh", "-c", gone, "sh"), without=_NEEDS_NO_PLACE
     )
+
+
+@attack("files", "a pipe that never ends as the prompt", expect="refused within limits")
+def endless_prompt(scratch: Path) -> str:
+    place = Place(scratch)
+    ran = place.run(*place.model(), "-p", prefix=("sh", "-c", 'yes | prlimit --as=2000000000 "$@"', "sh"))
+    return ran.unclean or ("" if ran.code == 1 and "64 MiB" in ran.err else f"{ran.code}: {ran.told[-300:]}")

@@ -31,6 +31,7 @@ REASONS = {130: "interrupted", 143: "terminated", 129: "hangup"}
 
 _STUCK_S = 0.3  # a write that is still stuck so long after a signal is given up
 _MENTION_S = 3.0
+_LONGEST_PIPED = 64 << 20  # more than any model reads
 
 
 class StdoutClosed(Exception):
@@ -178,8 +179,12 @@ def read_piped() -> str:
     """All of stdin, trimmed; says so when it waits, because a pipe left open looks like a hang."""
     chunks: list[bytes] = []
     _mention_waiting()
+    size = 0
     while chunk := os.read(0, 1 << 16):
         chunks.append(chunk)
+        if (size := size + len(chunk)) > _LONGEST_PIPED:
+            limit = _LONGEST_PIPED >> 20
+            raise ZotError(f"stdin holds more than {limit} MiB, which is no prompt; put it into a file and name that")
     data = b"".join(chunks)
     text = data.decode("utf-8", "replace")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in data:

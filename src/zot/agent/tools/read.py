@@ -77,7 +77,7 @@ def _image(fd: int, kind: str, shown: str) -> ToolResult:
         raise ToolError(f"read: {shown}: the image has {size} bytes; at most {limit} MiB can be sent. Shrink it first")
     os.lseek(fd, 0, os.SEEK_SET)
     with os.fdopen(fd, "rb", closefd=False) as file:
-        return ToolResult((ImageBlock(kind, file.read()),))
+        return ToolResult((ImageBlock(kind, file.read(MAX_IMAGE_BYTES)),))
 
 
 def _text(path: Path, first: int, window: Window) -> ToolResult:

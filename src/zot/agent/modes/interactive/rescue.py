@@ -57,7 +57,7 @@ class RescuePicker(Picker):
 
     def __init__(self, failed: Model, reason: str, models: Sequence[Model], *, dropped: str = "") -> None:
         others = [model_row(model) for model in models if value_of(model) != value_of(failed)]
-        above = [f"{one_line(failed.provider)}/{one_line(failed.id)} failed: {one_line(reason)}"]
+        above = [f"{one_line(failed.provider)}/{one_line(failed.id)} failed: {one_line(reason[:2_000])}"]
         if dropped and others:
             above.append(f"another model continues without {dropped}")
         if not others:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 STOP_S = 2.0
 
+_MOST_WAITING, _WAITING_CHARACTERS = 20, 1_000
+
 
 class Speaking(Protocol):
     """What the editor speaks to, before and after the agent is there."""
@@ -91,7 +93,7 @@ class EarlyTurns:
     def take_back(self) -> None: ...
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
-        return [_waiting_row("sliding in:", text, theme, width) for text, _ in self.said]
+        return waiting_rows([("sliding in:", text) for text, _ in self.said], theme, width)
 
 
 class Turns:
@@ -268,12 +270,20 @@ class Turns:
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
         steering, queued = self._conversation.steering, self._conversation.queued
-        rows = [_waiting_row("steering in:", prompt.text, theme, width) for prompt in steering]
-        return rows + [_waiting_row("sliding in:", prompt.text, theme, width) for prompt in queued]
+        rows = [("steering in:", prompt.text) for prompt in steering]
+        return waiting_rows(rows + [("sliding in:", prompt.text) for prompt in queued], theme, width)
+
+
+def waiting_rows(waiting: Sequence[tuple[str, str]], theme: Theme, width: int) -> list[str]:
+    """A row for each of the first ones; every frame makes them."""
+    rows = [_waiting_row(how, text, theme, width) for how, text in waiting[:_MOST_WAITING]]
+    if len(waiting) > _MOST_WAITING:
+        rows.append(theme.paint("muted", cut(f"  … {len(waiting) - _MOST_WAITING:,} more are waiting", width)))
+    return rows
 
 
 def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:
-    shown = visible(sanitize(text)).replace("\n", "↩")
+    shown = visible(sanitize(text[:_WAITING_CHARACTERS])).replace("\n", "↩")
     return f"  {theme.paint('accent', how)} {theme.paint('muted', cut(shown, max(width - len(how) - 6, 1)))}"
 
 

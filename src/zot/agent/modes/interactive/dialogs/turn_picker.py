@@ -15,6 +15,8 @@ from zot.tui.width import cut
 _ROWS = 12
 _PAGE = 5
 
+_LABEL = 500  # characters of a prompt
+
 
 class TurnPicker(Dialog[int]):
     """Ends with the number of the turn, from 0. ``filter`` is what is looked for already."""
@@ -46,7 +48,7 @@ def _label(number: int, turn: Turn) -> str:
     """``#3   2t  the first line of the prompt``."""
     badge = "99+t" if turn.tools > 99 else f"{turn.tools}t" if turn.tools else ""
     text = turn.prompt.text().strip()
-    return f"#{number + 1:<4} {badge:>4}  {one_line(text.partition(chr(10))[0]) or '(no text)'}"
+    return f"#{number + 1:<4} {badge:>4}  {one_line(text.partition(chr(10))[0][:_LABEL]) or '(no text)'}"
 
 
 def contains(query: str, choice: Choice) -> float | None:

@@ -14,6 +14,7 @@ from zot.agent.modes.interactive.screen.notes import Notes
 from zot.agent.modes.interactive.screen.status import StatusLine
 from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.agent.modes.interactive.surface import panel_rows, shown_lines
+from zot.agent.modes.interactive.turns import waiting_rows
 from zot.core.events import ToolResultEvent
 from zot.errors import nearest
 from zot.provider.messages import TextBlock
@@ -85,11 +86,18 @@ def _tool_result() -> str:
     return _box("theirs", '{"a": "%s"}' % ("x" * MEGABYTES), "line\n" * MEGABYTES)
 
 
+def _queue() -> str:
+    waiting = [("sliding in:", "\x1b[31mword " * MEGABYTES), *[("sliding in:", "short")] * 100_000]
+    rows = waiting_rows(waiting, THEME, 80)
+    assert len(rows) == 21 and "99,981 more are waiting" in rows[-1]
+    return rows[0]
+
+
 def _slip() -> str:
     return nearest("x" * MEGABYTES, ["xxx", "settings"]) or "… nothing"
 
 
-@pytest.mark.parametrize("show", [_note, _status, _panel, _choices, _tool_name, _tool_result, _slip])
+@pytest.mark.parametrize("show", [_note, _status, _panel, _choices, _tool_name, _tool_result, _queue, _slip])
 def test_megabytes_take_no_longer_than_a_frame_may_and_the_cut_is_seen(show: Callable[[], str]) -> None:
     """Each of these held the screen for seconds to minutes."""
     began = time.process_time()
