@@ -13,7 +13,7 @@ import pytest
 from tests import toolchains
 from tests.e2e.conftest import Zot, serve, zot
 from tests.fakes.model_server import CallTools, Say
-from zot.agent.cli.ext.install import copy_tree
+from zot.agent.cli.ext.copying import copy_extension
 from zot.agent.extensions.loading.manifest import read_manifest
 
 __all__ = ["serve", "zot"]  # the fixtures of the real program
@@ -30,7 +30,7 @@ class Example:
 
     def __init__(self, name: str, place: Path) -> None:
         self.directory = place / name
-        copy_tree(EXAMPLES / name, self.directory)
+        copy_extension(read_manifest(EXAMPLES / name), self.directory)
         for written in (EXAMPLES / ".gitignore").read_text(encoding="utf-8").splitlines()[1:]:
             (self.directory / written).unlink(missing_ok=True)  # somebody has tried the example where it is
         self.environment = {**os.environ, **toolchains.environment()}

@@ -96,7 +96,8 @@ async def test_a_project_extension_keeps_state_and_bytecode_outside_the_project(
         assert ack["data_dir"].startswith(str(kit.home / "data"))
         assert told(directory)["env"]["PYTHONPYCACHEPREFIX"].startswith(str(kit.home))
         own = (await until(lambda: seen(kit.home / "extensions" / "own")))[0]
-        assert own["data_dir"] == own["extension_dir"] == str(kit.home / "extensions" / "own")
+        assert own["extension_dir"] == str(kit.home / "extensions" / "own")
+        assert own["data_dir"] == str(kit.home / "data" / "global" / "own") and Path(own["data_dir"]).is_dir()
 
 
 async def test_a_changed_project_extension_is_not_started_again(tmp_path: Path) -> None:
@@ -135,8 +136,9 @@ async def test_the_ack_comes_first_and_once_with_all_its_keys(kit: Kit) -> None:
         "model": "fake-1",
         "cwd": str(kit.cwd),
         "extension_dir": str(directory),
-        "data_dir": str(directory),
+        "data_dir": ack["data_dir"],
     }
+    assert Path(ack["data_dir"]).is_relative_to(kit.home / "data") and Path(ack["data_dir"]).name == "ack"
 
 
 @pytest.mark.parametrize(

@@ -142,14 +142,38 @@ VERBS: tuple[Verb, ...] = (
         "ext install",
         "PATH|URL",
         "copy a directory, or clone a git repository, into your extensions",
-        kinds=(DIR,),
-        more="All or nothing; nothing of what is installed is run, built or downloaded further.",
+        (
+            Switch("--ref", "the branch, tag or commit to take", "REF"),
+            Switch("--subdir", "the directory of the repository to take", "DIR"),
+            Switch("--force", "replace what is installed under that name; its data stays"),
+        ),
+        (DIR,),
+        "URL@REF and URL#DIR say the same in one word: https://example.org/tools.git@v2#weather.\n"
+        "All or nothing; nothing of what is installed is run, built or downloaded further. What git ignores and looks "
+        "like your own data is left out.",
+    ),
+    Verb(
+        "ext update",
+        "[NAME…]",
+        "fetch what you installed anew from where it came (default: all of it)",
+        (
+            Switch("--all", "everything you installed"),
+            Switch("--force", "also replace what you changed here, and guards that guard no longer"),
+            Switch("--dry-run", "only say what would change"),
+        ),
+        (EXTENSION,),
+        f"{_NAME} A branch gives its newest commit, a tag or commit stays what it is. Its data stays, and so does "
+        "whether it is enabled. When something fails, the old one is there as it was.",
     ),
     Verb(
         "ext remove",
         "NAME",
-        "delete an installed extension; its log stays",
-        (Switch("-y --yes", "do not ask"),),
+        "delete an installed extension; its log stays, and its data unless you say otherwise",
+        (
+            Switch("-y --yes", "do not ask; its data stays"),
+            Switch("--keep-data", "do not ask about its data: keep it"),
+            Switch("--delete-data", "do not ask about its data: delete it"),
+        ),
         (EXTENSION,),
         _NAME,
         aliases=("rm",),

@@ -19,6 +19,7 @@ from zot.agent.extensions.child_requests import ChildRequests, Panels
 from zot.agent.extensions.commands import CommandAnswer, Commands
 from zot.agent.extensions.fanout import OBSERVED, Fanout
 from zot.agent.extensions.interception import Interception
+from zot.agent.extensions.loading.data_place import make_data_dir
 from zot.agent.extensions.loading.discover import Discovery, Entry, LoadProblem, discover
 from zot.agent.extensions.loading.guards_file import path_key, remember
 from zot.agent.extensions.loading.trust import TrustStore
@@ -37,7 +38,6 @@ from zot.agent.extensions.surface import Surface
 from zot.agent.extensions.tools import ExtensionTool
 from zot.core.tool import Tool
 from zot.errors import ConfigError, in_words
-from zot.system.files import make_private_dir
 from zot.wire import frames, limits
 
 if TYPE_CHECKING:
@@ -235,7 +235,12 @@ class ExtensionHost:
         directory = entry.manifest.directory
         in_place = entry.scope != "project" or self._trust_project
         place = directory if in_place else self._trust.place(directory)
-        make_private_dir(entry.data_dir)
+        try:
+            if told := make_data_dir(entry.manifest, entry.scope, entry.data_dir):
+                self.diagnostics.note(told)
+        except OSError:
+            if entry.scope == "project":
+                raise
         return place
 
     def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
@@ -265,7 +270,7 @@ class ExtensionHost:
             model=self.present().model,
             cwd=str(self.cwd),
             extension_dir=str(place),
-            data_dir=str(entry.data_dir),
+            data_dir=str(entry.data_dir if entry.data_dir.is_dir() else place),  # a home that cannot be written to
         )
 
     def guard_declared(self, child: Child) -> None:

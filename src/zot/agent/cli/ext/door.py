@@ -16,6 +16,7 @@ from zot.errors import UsageError, ZotError
 VERBS = {
     "list": "zot.agent.cli.ext.list:run",
     "install": "zot.agent.cli.ext.install:run",
+    "update": "zot.agent.cli.ext.update:run",
     "remove": "zot.agent.cli.ext.remove:run",
     "rm": "zot.agent.cli.ext.remove:run",
     "enable": "zot.agent.cli.ext.enable:enable",

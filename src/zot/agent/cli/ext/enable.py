@@ -32,7 +32,7 @@ def _switch(argv: list[str], enabled: bool) -> int:
     record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
     if record is not None and (item.directory / FILE).is_symlink():
         raise ZotError(f"{item.directory / FILE} is a link; edit what it leads to, then run `zot ext trust`")
-    written = _set_enabled((item.directory / FILE).resolve(), enabled)
+    written = set_enabled((item.directory / FILE).resolve(), enabled)
     if item.scope == "global" and not enabled:
         forget(zot_home(), item.directory.name)
     if record is not None:  # the edit was ours: with it, what the user trusted is still what is there
@@ -41,7 +41,7 @@ def _switch(argv: list[str], enabled: bool) -> int:
     return 0
 
 
-def _set_enabled(path: Path, enabled: bool) -> bytes:
+def set_enabled(path: Path, enabled: bool) -> bytes:
     """What was written. Through the standard library: it keeps numbers of any size as they are."""
     fields = json.loads(read_whole(path).decode("utf-8-sig"))
     data = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False).encode() + b"\n"

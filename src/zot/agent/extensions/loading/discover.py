@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
+from zot.agent.extensions.loading.data_place import Scope, data_dir
 from zot.agent.extensions.loading.guards_file import known_guards, path_key
 from zot.agent.extensions.loading.manifest import FILE, Manifest, looks_like_guard, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore, key_of
@@ -23,7 +23,6 @@ from zot.system.files import is_missing
 
 STAGING = ".installing-"  # where `zot ext install` builds: never an extension
 RUNS_NOTHING = 'is a guard and runs nothing: "exec" is missing'
-Scope = Literal["explicit", "project", "global"]
 
 
 class CannotList(ExtensionError):
@@ -109,7 +108,7 @@ def discover(
     ConfigError when trust.json or guards.json cannot be read.
     """
     result = Discovery()
-    chosen = _explicit(explicit, home, result)
+    chosen = _explicit(explicit, cwd, home, result)
     project = _project(cwd, trust, trust_project, result) if scan else []
     own = _not_hidden(_own(home, result), project, result) if scan else []
     chosen += _enabled(project, "project", cwd, home, result)
@@ -148,17 +147,7 @@ def _may_be_directory(path: Path) -> bool:
         return True
 
 
-def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
-    """Where an extension keeps state: beside its manifest, but never in a project, whose files are what was trusted."""
-    if scope != "project":
-        return manifest.directory
-    from hashlib import sha256  # only projects with extensions pay for it
-
-    project = sha256(os.fsencode(os.path.realpath(cwd))).hexdigest()[:16]
-    return home / "data" / project / manifest.name
-
-
-def _explicit(paths: Sequence[Path], home: Path, result: Discovery) -> list[Entry]:
+def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -> list[Entry]:
     entries: list[Entry] = []
     known = known_guards(home).paths if paths else ()
     for path in paths:
@@ -174,7 +163,8 @@ def _explicit(paths: Sequence[Path], home: Path, result: Discovery) -> list[Entr
         elif found.declares_guard and not found.runs:
             result.problems.append(LoadProblem(directory, RUNS_NOTHING, True, "leave out --ext"))
         else:
-            entries.append(Entry(found.manifest, "explicit", directory, found.presumed_guard))
+            place = data_dir(found.manifest, "explicit", cwd, home)
+            entries.append(Entry(found.manifest, "explicit", place, found.presumed_guard))
     return entries
 
 

@@ -279,17 +279,18 @@ def test_what_needed_no_trust_does_not_take_the_name_of_something_that_runs(plac
     assert places.names() == [("global", "redactor")]
 
 
-def test_state_lives_beside_the_manifest_but_outside_a_project(places: Places) -> None:
-    """ext-031: `data_dir` is the extension's own directory, but lies outside the project for a project extension."""
+def test_state_lives_in_the_home_and_never_among_the_files(places: Places) -> None:
+    """ext-031, changed: `data_dir` is apart from the files of every extension, and outside the project."""
     mine, own = places.explicit("mine"), places.own("own")
     project = places.project("ours")
     by_name = {entry.manifest.name: entry for entry in places.discover(mine).entries}
-    assert by_name["mine"].data_dir == mine
-    assert by_name["own"].data_dir == own
-    place = by_name["ours"].data_dir
-    assert not place.is_relative_to(places.cwd)
-    assert (place.name, place.parent.parent) == ("ours", places.home / "data")
-    assert len(place.parent.name) == 16
+    assert by_name["own"].data_dir == places.home / "data" / "global" / "own"
+    for name in ("mine", "ours"):
+        place = by_name[name].data_dir
+        assert (place.name, place.parent.parent) == (name, places.home / "data")
+        assert len(place.parent.name) == 16
+    assert by_name["mine"].data_dir.parent != by_name["ours"].data_dir.parent
+    assert places.discover(own).entries[0].data_dir == by_name["own"].data_dir
     assert project.is_dir()
 
 

@@ -1,0 +1,143 @@
+"""``zot ext update``: fetch an installed extension anew from where it came, and put it in its place in one step.
+
+When something goes wrong, the old one is there as it was. What was edited here, and a guard whose new version says no
+longer that it is one, are only replaced with ``--force``: nobody loses work or protection by an update.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.cli.ext.install import report_exec
+from zot.agent.cli.ext.installed import Installed, all_installed, find
+from zot.agent.cli.ext.placing import put, staging
+from zot.agent.cli.ext.record import Record, changed_here, read_record
+from zot.agent.cli.ext.sources import Fetched, fetch
+from zot.agent.cli.lines import tell
+from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
+from zot.agent.extensions.loading.data_place import RECORD
+from zot.agent.extensions.loading.manifest import FILE, Manifest
+from zot.agent.extensions.loading.old_data import files_below, looks_like_data
+from zot.errors import UsageError, ZotError, in_words
+from zot.system.opening import read_whole
+
+
+class _Wishes(msgspec.Struct, frozen=True):
+    force: bool
+    dry_run: bool
+
+
+def run(argv: list[str]) -> int:
+    typed = parse(argv, options("ext update"), least=0)
+    if typed.words and typed.has("--all"):
+        raise UsageError("give names or --all, not both")
+    items = [find(name) for name in typed.words] if typed.words else _all()
+    if not items:
+        tell("nothing to update: no extension is installed")
+    wishes = _Wishes(typed.has("--force"), typed.has("--dry-run"))
+    return 1 if sum(not _tried(item, wishes, named=bool(typed.words)) for item in items) else 0
+
+
+def _all() -> list[Installed]:
+    return [item for item in all_installed() if item.scope == "global"]
+
+
+def _tried(item: Installed, wishes: _Wishes, *, named: bool) -> bool:
+    """One that fails does not keep the others from being updated."""
+    try:
+        record = None if item.directory.is_symlink() else read_record(item.directory)
+        if record is None and not named:
+            tell(f"{item.name}: left alone, {_why_unknown(item)}")
+            return True
+        _update(item, record, wishes)
+        return True
+    except (ZotError, OSError) as error:
+        tell(f"{item.name}: not updated: {in_words(error)}")
+        return False
+
+
+def _why_unknown(item: Installed) -> str:
+    if item.directory.is_symlink():
+        return f"it is a link to {os.path.realpath(item.directory)}: update it there"
+    return "nobody remembers where it came from; `zot ext install --force PATH|URL` replaces it"
+
+
+def _update(item: Installed, record: Record | None, wishes: _Wishes) -> None:
+    if item.scope == "project":
+        raise ZotError(f"it belongs to this project; change it in {item.directory}, then run `zot ext trust`")
+    if record is None:
+        raise ZotError(_why_unknown(item))
+    with staging(item.directory.name) as place:
+        fetched = fetch(record.source, place)
+        if item.manifest and _is_same(item.directory, place, record):
+            tell(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
+            return
+        if not wishes.force:
+            _refuse_losses(item, fetched.manifest, record)
+        change = _change(item, record, fetched)
+        if wishes.dry_run:
+            tell(f"{item.name} would be updated: {change}")
+            return
+        manifest = put(place, record.source, fetched)
+    tell(f"updated {manifest.name}: {change}")
+    if manifest.has_process and not os.access(_program(manifest), os.X_OK):
+        report_exec(manifest)
+
+
+def _refuse_losses(item: Installed, new: Manifest, record: Record) -> None:
+    """What an update would take away without being asked to."""
+    old = item.manifest
+    edited = [
+        name
+        for name in changed_here(item.directory, record)
+        if old is None or not looks_like_data(item.directory / name, old)
+    ]
+    if edited:
+        shown = ", ".join(edited[:5]) + (" …" if len(edited) > 5 else "")
+        raise ZotError(f"changed here since it was installed: {shown}; --force replaces that")
+    if old and old.guard and old.enabled and not new.guard:
+        raise ZotError(f"it is a guard, and version {new.version or '-'} does not say so any more; --force takes it")
+
+
+def _is_same(installed: Path, fetched: Path, record: Record) -> bool:
+    """The files that came with it and those that came now, by their content; the manifest but for ``enabled``."""
+    new = {str(path.relative_to(fetched)) for path in files_below(fetched)}
+    if new != set(record.files) - {RECORD} or changed_here(installed, record):
+        return False
+    return all(_equal(installed / name, fetched / name) for name in new)
+
+
+def _equal(old: Path, new: Path) -> bool:
+    if old.is_symlink() or new.is_symlink():
+        return old.is_symlink() and new.is_symlink() and os.readlink(old) == os.readlink(new)
+    if not old.is_file():
+        return False
+    if old.name == FILE and not filecmp.cmp(old, new, shallow=False):
+        return _without_enabled(old) == _without_enabled(new)
+    return filecmp.cmp(old, new, shallow=False)
+
+
+def _without_enabled(path: Path) -> dict[str, object]:
+    fields = msgspec.json.decode(read_whole(path).removeprefix(b"\xef\xbb\xbf"), type=dict[str, object])
+    return {name: value for name, value in fields.items() if name != "enabled"}
+
+
+def _change(item: Installed, record: Record, fetched: Fetched) -> str:
+    before = _version(item.manifest.version if item.manifest else "", record.commit)
+    return f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
+
+
+def _version(version: str, commit: str) -> str:
+    return " ".join(filter(None, (version, commit[:7]))) or "no version"
+
+
+def _program(manifest: Manifest) -> str:
+    try:
+        return manifest.argv(os.environ.get("PATH", ""))[0]
+    except ZotError:
+        return ""

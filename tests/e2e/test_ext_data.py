@@ -1,0 +1,163 @@
+"""An extension's data is apart from its program: it outlives updates and removals, and an author's does not travel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.e2e.extension_places import left
+from tests.fakes.extensions import write_extension
+from tests.fakes.model_server import Say
+
+# Counts its starts, in the data directory and beside the program.
+COUNTING = """
+hello()
+for frame in frames():
+    if frame["type"] == "hello_ack":
+        for place in (frame["data_dir"], HERE):
+            path = os.path.join(place, "count.txt")
+            number = int(open(path).read()) if os.path.exists(path) else 0
+            with open(path, "w") as file:
+                file.write(str(number + 1))
+        ready()
+    if frame["type"] == "shutdown":
+        break
+"""
+
+
+def start(zot: Zot, serve, *flags: str) -> str:
+    """What was said on stderr by a run."""
+    serve([Say("ok")])
+    ran = zot("-p", "go", *flags)
+    zot.url = ""
+    assert ran.code == 0, ran.err
+    return ran.err
+
+
+def data(zot: Zot, name: str = "x") -> Path:
+    return zot.home / "zot" / "data" / "global" / name
+
+
+def own(zot: Zot, name: str = "x") -> Path:
+    return zot.home / "zot" / "extensions" / name
+
+
+def counts(zot: Zot) -> tuple[str, str]:
+    return (data(zot) / "count.txt").read_text(), (own(zot) / "count.txt").read_text()
+
+
+@pytest.fixture
+def source(zot: Zot) -> Path:
+    return write_extension(zot.project, "x", COUNTING, version="1")
+
+
+def test_data_outlives_an_update_and_a_forced_install_also_beside_the_program(zot: Zot, serve, source: Path) -> None:
+    assert zot("ext", "install", "x").code == 0
+    assert start(zot, serve) == ""
+    assert counts(zot) == ("1", "1")
+    assert (data(zot).stat().st_mode & 0o777) == 0o700
+    write_extension(zot.project, "x", COUNTING, version="2")
+    assert "1 → 2" in zot("ext", "update", "x").err
+    start(zot, serve)
+    assert counts(zot) == ("2", "2")
+    assert zot("ext", "install", "--force", "x").code == 0
+    start(zot, serve)
+    assert counts(zot) == ("3", "3")
+
+
+def test_the_old_place_is_read_once_told_in_one_line_and_left_as_it_is(zot: Zot, serve) -> None:
+    """Installed by an older zot: no record beside it, and its data lies among its files."""
+    write_extension(own(zot).parent, "x", COUNTING)
+    (own(zot) / "count.txt").write_text("41")
+    (own(zot) / "README.md").write_text("# x")
+    err = start(zot, serve)
+    assert err.splitlines() == [f"the data directory of x is {data(zot)} now; copied there from {own(zot)}: count.txt"]
+    assert counts(zot) == ("42", "42")
+    assert sorted(path.name for path in data(zot).iterdir()) == ["count.txt"]
+    assert start(zot, serve) == ""
+    assert counts(zot) == ("43", "43")
+
+
+def test_data_beside_a_program_installed_by_an_older_zot_outlives_its_replacement(zot: Zot, source: Path) -> None:
+    write_extension(own(zot).parent, "x", COUNTING)
+    (own(zot) / "count.txt").write_text("41")
+    ran = zot("ext", "install", "--force", "x")
+    assert ran.code == 0 and "copied there" in ran.err
+    assert counts(zot) == ("41", "41")
+
+
+def test_without_yes_removing_asks_about_the_data(zot: Zot, serve, source: Path) -> None:
+    zot("ext", "install", "x")
+    start(zot, serve)
+    ran = zot("ext", "remove", "x", stdin="y\ny\n")
+    assert f"delete its data too ({data(zot)})? [y/N]" in ran.err
+    assert left(zot) == [] and not data(zot).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "answers", "kept"),
+    [
+        (("--yes",), "", True),
+        (("--yes", "--keep-data"), "", True),
+        (("--yes", "--delete-data"), "", False),
+        (("--delete-data",), "y\n", False),
+        (("--keep-data",), "y\n", True),
+        ((), "y\nn\n", True),
+        ((), "y\n", True),
+    ],
+)
+def test_data_is_only_deleted_when_that_was_said(
+    zot: Zot, serve, source: Path, words: tuple[str, ...], answers: str, kept: bool
+) -> None:
+    zot("ext", "install", "x")
+    start(zot, serve)
+    ran = zot("ext", "remove", "x", *words, stdin=answers)
+    assert ran.code == 0 and left(zot) == []
+    assert (data(zot) / "count.txt").exists() == kept
+    assert ("kept its data in" in ran.err) == kept
+    if kept:
+        zot("ext", "install", "x")
+        start(zot, serve)
+        assert (data(zot) / "count.txt").read_text() == "2"
+
+
+def test_what_was_written_beside_the_program_is_kept_with_the_data_when_it_is_removed(zot: Zot, source: Path) -> None:
+    zot("ext", "install", "x")
+    (own(zot) / "notes.txt").write_text("mine")
+    assert "kept its data" in zot("ext", "remove", "x", "--yes").err
+    assert sorted(path.name for path in data(zot).iterdir()) == ["notes.txt"]
+    assert "there" not in zot("ext", "remove", "x", "--delete-data", "--yes").err
+    assert not data(zot).exists()
+
+
+def test_an_authors_data_stays_at_home(zot: Zot, serve, source: Path) -> None:
+    """Neither what a run with --ext wrote as its state, nor what git ignores; what is built goes along."""
+    start(zot, serve, "--ext", "x")
+    (source / "count.txt").unlink()
+    (source / ".gitignore").write_text("*.txt\nnode_modules/\nprivate/\n*.jsonl\nrun\n")
+    (source / "notes.txt").write_text("mine")
+    for folder in ("private", "node_modules"):
+        (source / folder).mkdir()
+        (source / folder / "a.json").write_text("{}")
+    (source / "run").write_text("#!/bin/sh\n")
+    (source / "run").chmod(0o755)
+    (source / "words.csv").write_text("shipped")
+    subprocess.run(["git", "init", "-q"], cwd=source, check=True)
+    ran = zot("ext", "install", "x")
+    assert "left out, because git ignores it: notes.txt, private/a.json, seen.jsonl" in ran.err
+    copied = {str(path.relative_to(own(zot))) for path in own(zot).rglob("*") if path.is_file()}
+    assert copied == {
+        *(".gitignore", ".zot-install.json", "extension.json", "main.py"),
+        *("node_modules/a.json", "run", "words.csv"),
+    }
+
+
+def test_the_state_of_a_run_by_path_is_not_among_the_sources(zot: Zot, serve, source: Path) -> None:
+    start(zot, serve, "--ext", "x")
+    places = list((zot.home / "zot" / "data").glob("*/x/count.txt"))
+    assert [place.read_text() for place in places] == ["1"]
+    assert json.loads((source / "seen.jsonl").read_text().splitlines()[0])["data_dir"] == str(places[0].parent)
