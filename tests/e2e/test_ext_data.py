@@ -161,3 +161,11 @@ def test_the_state_of_a_run_by_path_is_not_among_the_sources(zot: Zot, serve, so
     places = list((zot.home / "zot" / "data").glob("*/x/count.txt"))
     assert [place.read_text() for place in places] == ["1"]
     assert json.loads((source / "seen.jsonl").read_text().splitlines()[0])["data_dir"] == str(places[0].parent)
+
+
+def test_where_no_data_directory_can_be_made_the_extension_keeps_its_state_beside_itself(zot: Zot, serve) -> None:
+    write_extension(own(zot).parent, "x", COUNTING)
+    (zot.home / "zot" / "data").write_text("in the way")
+    assert start(zot, serve) == ""
+    acknowledged = json.loads((own(zot) / "seen.jsonl").read_text().splitlines()[0])
+    assert acknowledged["data_dir"] == acknowledged["extension_dir"] == str(own(zot))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.e2e.conftest import Ran, Zot
-from tests.e2e.extension_places import in_project, installed, untrusted
+from tests.e2e.extension_places import extension, in_project, installed, untrusted
 
 
 def test_doctor_tells_what_loaded_what_is_hidden_and_why_something_is_missing(zot: Zot) -> None:
@@ -81,3 +81,23 @@ def test_doctor_names_what_a_killed_install_left_behind(zot: Zot) -> None:
 def test_doctor_with_nothing_installed_says_so(zot: Zot) -> None:
     ran = zot("ext", "doctor")
     assert (ran.code, ran.out) == (0, "no extensions found\n")
+
+
+def test_doctor_of_a_path_or_a_name_tells_only_about_that(zot: Zot) -> None:
+    """Everything is loaded, because something else may be in the way; what is not asked about is not told."""
+    installed(zot, "broken", exec=None)
+    installed(zot, "other")
+    installed(zot, "first")
+    extension(zot.project / "mine")
+    ran = zot("ext", "doctor", "./mine")
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "mine - (explicit process): ready")
+    assert not any(line.startswith(("first", "other", "problems")) for line in ran.out.splitlines())
+    assert f"data        {zot.home / 'zot' / 'data'}" in ran.out
+    ran = zot("ext", "doctor", "other")
+    assert ran.out.splitlines()[0] == "other - (global process): ready"
+    assert "/shared (hidden by another)" in ran.out
+    assert not any(line.startswith(("first", "mine")) for line in ran.out.splitlines())
+    ran = zot("ext", "doctor", "broken")
+    assert (ran.code, '"exec" is missing' in ran.out) == (1, True)
+    ran = zot("ext", "doctor", "./nowhere")
+    assert (ran.code, "no such directory" in ran.out) == (1, True)

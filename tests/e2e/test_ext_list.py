@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.e2e.extension_places import in_project, installed, on_a_terminal
+from tests.e2e.extension_places import extension, in_project, installed, on_a_terminal
 
 
 @pytest.mark.parametrize("words", [(), ("help",), ("-h",), ("--help",)])
@@ -47,11 +49,11 @@ def test_the_list_has_all_columns_project_first_and_starts_nothing(zot: Zot) -> 
     installed(zot, "broken", name=None)
     ran = zot("ext", "list")
     header, *rows = [line.split() for line in ran.out.splitlines()]
-    assert header == ["SCOPE", "NAME", "VERSION", "ENABLED", "LANGUAGE", "DESCRIPTION", "KIND", "DIR"]
+    assert header == ["SCOPE", "NAME", "VERSION", "ENABLED", "LANGUAGE", "DESCRIPTION", "KIND", "TRUST", "DIR"]
     assert [row[:2] for row in rows] == [["project", "z"], ["global", "a"], ["global", "b"]]
     assert rows[0][2:7] == ["-", "yes", "-", "-", "process"]
     assert rows[1][3] == "no"
-    assert rows[2][2:] == ["1.2", "yes", "python", "does", "b", "process", str(directory)]
+    assert rows[2][2:] == ["1.2", "yes", "python", "does", "b", "process", "-", str(directory)]
     assert not (directory / "started").exists()
 
 
@@ -68,3 +70,48 @@ def test_on_a_terminal_a_long_description_is_cut_between_wide_characters(zot: Zo
     out = on_a_terminal(zot, "ext", "list")
     assert "日本語の説明がここにあります…  process" in out
     assert "\x1b[2J" not in out
+
+
+def test_the_list_says_what_is_trusted(zot: Zot) -> None:
+    """A project's extension is trusted, changed since, or was never looked at; your own needs no trust."""
+    changed, _, theme = in_project(zot, "changed"), in_project(zot, "kept"), in_project(zot, "theme", exec=None)
+    (theme / "theme.json").write_text("{}")
+    assert zot("ext", "trust").code == 0
+    (changed / "main.py").write_text("")
+    in_project(zot, "new")
+    installed(zot, "own")
+    states = {row.split()[1]: row.split()[7] for row in zot("ext", "list").out.splitlines()[1:]}
+    assert states == {"changed": "changed", "kept": "trusted", "new": "untrusted", "theme": "-", "own": "-"}
+
+
+def test_the_list_as_json_has_everything_also_what_is_broken(zot: Zot) -> None:
+    extension(zot.project / "source", name="x", version="1", description="does x", guard=True)
+    zot("ext", "install", "source")
+    installed(zot, "broken", name=None)
+    in_project(zot, "theirs", enabled=False)
+    ran = zot("ext", "list", "--json")
+    said = json.loads(ran.out)
+    assert (ran.code, ran.err, said["format"]) == (0, "", 1)
+    by_name = {entry["name"]: entry for entry in said["extensions"]}
+    assert by_name["x"] == {
+        "name": "x",
+        "scope": "global",
+        "directory": str(zot.home / "zot" / "extensions" / "source"),
+        "version": "1",
+        "enabled": True,
+        "language": "",
+        "description": "does x",
+        "kind": "process",
+        "guard": True,
+        "trust": None,
+        "data_directory": str(zot.home / "zot" / "data" / "global" / "x"),
+        "source": {"kind": "path", "place": str(zot.project / "source"), "ref": "", "subdir": ""},
+        "commit": "",
+    }
+    assert '"name" is missing' in by_name["broken"]["problem"]
+    assert (by_name["theirs"]["trust"], by_name["theirs"]["enabled"]) == ("untrusted", False)
+
+
+def test_nothing_installed_is_an_empty_list_for_programs(zot: Zot) -> None:
+    ran = zot("ext", "list", "--json")
+    assert (ran.code, json.loads(ran.out), ran.err) == (0, {"format": 1, "extensions": []}, "")

@@ -137,7 +137,12 @@ VERBS: tuple[Verb, ...] = (
         more=f"{_NAME} `zot --ext PATH` loads one for a single run.\n"
         "`zot ext COMMAND --help` says more about one of them.",
     ),
-    Verb("ext list", "", "what is installed, for this project and for you"),
+    Verb(
+        "ext list",
+        "",
+        "what is installed, for this project and for you, and what of it is trusted",
+        (Switch("--json", "as JSON, with where each came from and where its data is"),),
+    ),
     Verb(
         "ext install",
         "PATH|URL",
@@ -198,10 +203,11 @@ VERBS: tuple[Verb, ...] = (
     Verb("ext untrust", "[DIR]", "forbid a project's extensions to run (default: here)", kinds=(DIR,)),
     Verb(
         "ext doctor",
-        "[PATH…]",
+        "[PATH|NAME…]",
         "load everything and say why something is missing; changes nothing",
         kinds=(DIR,),
-        more="A PATH is loaded as if given with --ext. What is not trusted is named and not started.",
+        more="A PATH is loaded as if given with --ext. With a PATH or NAME only what concerns it is told. What is not "
+        "trusted is named and not started.",
     ),
     Verb(
         "ext new",
@@ -214,6 +220,20 @@ VERBS: tuple[Verb, ...] = (
         ),
         (TEXT,),
         "It needs nothing installed or downloaded: the SDK of its language is inside, and a test.",
+        for_authors=True,
+    ),
+    Verb(
+        "ext dev",
+        "PATH [PROMPT…]",
+        "start it, show frames and stderr, check it, and start again at every change",
+        (
+            Switch("--no-check", "do not check the rules after each start"),
+            Switch("--once", "start it once and end; exit code 1 when something is wrong"),
+        ),
+        (DIR, TEXT),
+        "Type /command args or tool {…} to try things, r to start again. Files that look like the extension's own data "
+        "are not watched. With a PROMPT, `zot -p PROMPT` runs with it after each change, and its frames are shown; "
+        "what follows -- goes to that zot: -- --model NAME.",
         for_authors=True,
     ),
     Verb(

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from zot import __version__
+from zot.agent.cli.ext.installed import all_installed
 from zot.agent.cli.lines import show_spelled
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
@@ -51,12 +52,49 @@ class Findings(msgspec.Struct):
 
 
 def run(argv: list[str]) -> int:
-    """Paths named here are loaded as if given with ``--ext``."""
+    """A path is loaded as if given with ``--ext``. Everything else is loaded too, because it may be in the way, and is
+    not told when something is named."""
     words = parse(argv, options("ext doctor"), least=0, most=1000).words
-    findings = run_loop(examine(zot_home(), Path.cwd(), [Path(os.path.abspath(word)) for word in words]))
+    names = {item.name for item in all_installed() for word in words if word in (item.name, item.directory.name)}
+    paths = [_path(word) for word in words if word not in _known_words()]
+    findings = run_loop(examine(zot_home(), Path.cwd(), paths))
+    if words:
+        _keep_named(findings, names, paths)
     for line in report(findings):
         show_spelled(line)
     return 1 if findings.load_errors else 0
+
+
+def _path(word: str) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(word)))
+
+
+def _known_words() -> set[str]:
+    """What means something installed; a word with a separator never does."""
+    return {word for item in all_installed() for word in (item.name, item.directory.name)}
+
+
+def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:
+    """Only what concerns these; problems and notes name the directory or the extension they are about."""
+    entries = [
+        entry
+        for entry in findings.discovery.entries
+        if entry.manifest.name in names or entry.manifest.directory in paths
+    ]
+    wanted = names | {entry.manifest.name for entry in entries}
+    places = [str(path) for path in (*paths, *(entry.manifest.directory for entry in entries))]
+    places += [str(item.directory) for item in all_installed() if item.name in wanted]
+
+    def concerns(line: str) -> bool:
+        words = line.replace(":", " ").replace(",", " ").split()
+        return any(place in line for place in places) or any(name in words for name in wanted)
+
+    findings.discovery.entries = entries
+    findings.discovery.notes = [line for line in findings.discovery.notes if concerns(line)]
+    findings.discovery.quiet = [line for line in findings.discovery.quiet if concerns(line)]
+    findings.load_errors = [line for line in findings.load_errors if concerns(line)]
+    findings.untrusted = [entry for entry in findings.untrusted if str(entry.directory) in places]
+    findings.leftovers = []
 
 
 async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
@@ -127,6 +165,7 @@ def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str
     if status.intercepts:
         yield "intercepts", ", ".join(status.intercepts)
     yield from (("fault", fault) for fault in status.faults)
+    yield "data", str(entry.data_dir)
     if status.log_path:
         yield "log", str(status.log_path)
         if status.state != "ready":

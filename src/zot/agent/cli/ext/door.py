@@ -26,6 +26,7 @@ VERBS = {
     "untrust": "zot.agent.cli.ext.trust:untrust",
     "doctor": "zot.agent.cli.ext.doctor:run",
     "new": "zot.agent.cli.ext.new:run",
+    "dev": "zot.agent.cli.ext.dev:run",
     "check": "zot.agent.cli.ext.check:run",
     "trace": "zot.agent.cli.ext.trace:run",
     "replay": "zot.agent.cli.ext.replay:run",

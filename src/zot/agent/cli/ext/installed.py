@@ -14,11 +14,12 @@ from zot.system.files import zot_home
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """``manifest`` is None when the file is there but cannot be used."""
+    """``manifest`` is None when the file is there but cannot be used; ``problem`` says why."""
 
     scope: Scope
     directory: Path
     manifest: Manifest | None
+    problem: str = ""
 
     @property
     def name(self) -> str:
@@ -57,5 +58,5 @@ def typed_name(name: str) -> str:
 def _read(scope: Scope, directory: Path) -> Installed:
     try:
         return Installed(scope, directory, read_manifest(directory))
-    except ExtensionError:
-        return Installed(scope, directory, None)
+    except ExtensionError as error:
+        return Installed(scope, directory, None, str(error))

@@ -1,16 +1,27 @@
-"""``zot ext list``: one line per installed extension, read from the manifests; nothing is started."""
+"""``zot ext list``: one line per installed extension, read from the manifests; nothing is started.
+
+``--json`` says more, for programs: also where each came from, where its data is, and what is wrong with a manifest that
+cannot be used.
+"""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from zot.agent.cli.ext.installed import Installed, all_installed
 from zot.agent.cli.lines import show_spelled, tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.extensions.loading.trust import TrustStore
+from zot.system.files import zot_home
 from zot.system.spelled import spelled
 from zot.tui.width import cells, cut
 
+FORMAT = 1
 COLUMNS = (
     ("SCOPE", 12),
     ("NAME", 20),
@@ -19,14 +30,20 @@ COLUMNS = (
     ("LANGUAGE", 10),
     ("DESCRIPTION", 30),
     ("KIND", 13),
+    ("TRUST", 9),
     ("DIR", 0),
 )
 _DESCRIPTION, _CUT = 5, 30  # on a screen
 
 
 def run(argv: list[str]) -> int:
-    parse(argv, options("ext list"), least=0, most=0)
-    rows = [_cells(item) for item in all_installed() if item.manifest]
+    typed = parse(argv, options("ext list"), least=0, most=0)
+    trust = TrustStore(zot_home())
+    if typed.has("--json"):
+        described = [_described(item, trust) for item in all_installed()]
+        sys.stdout.write(msgspec.json.encode({"format": FORMAT, "extensions": described}).decode() + "\n")
+        return 0
+    rows = [_cells(item, trust) for item in all_installed() if item.manifest]
     if not rows:
         tell("no extensions installed; try `zot ext install PATH|URL` or `zot ext new NAME --lang python`")
         return 0
@@ -42,10 +59,43 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _cells(item: Installed) -> list[str]:
+def _cells(item: Installed, trust: TrustStore) -> list[str]:
     manifest = item.manifest
     if manifest is None:
         return []
     enabled = "yes" if manifest.enabled else "no"
     columns = (item.scope, manifest.name, manifest.version, enabled, manifest.language, manifest.description)
-    return [spelled(cell) or "-" for cell in (*columns, manifest.kind, str(item.directory))]
+    return [spelled(cell) or "-" for cell in (*columns, manifest.kind, _trust(item, trust), str(item.directory))]
+
+
+def _trust(item: Installed, trust: TrustStore) -> str:
+    """``trusted``, ``changed`` since, or ``untrusted``; empty for what needs none: your own, and what runs nothing."""
+    if item.scope != "project" or (item.manifest and not item.manifest.has_process):
+        return ""
+    if trust.is_trusted(item.directory):
+        return "trusted"
+    return "changed" if trust.record(item.directory) else "untrusted"
+
+
+def _described(item: Installed, trust: TrustStore) -> dict[str, Any]:
+    from zot.agent.cli.ext.record import read_record
+    from zot.agent.extensions.loading.data_place import data_dir
+
+    fields: dict[str, Any] = {"name": item.name, "scope": item.scope, "directory": str(item.directory)}
+    manifest = item.manifest
+    if manifest is None:
+        return {**fields, "problem": item.problem}
+    record = None if item.scope == "project" else read_record(item.directory)
+    return {
+        **fields,
+        "version": manifest.version,
+        "enabled": manifest.enabled,
+        "language": manifest.language,
+        "description": manifest.description,
+        "kind": manifest.kind,
+        "guard": manifest.guard,
+        "trust": _trust(item, trust) or None,
+        "data_directory": str(data_dir(manifest, item.scope, Path.cwd(), zot_home())),
+        "source": msgspec.to_builtins(record.source) if record else None,
+        "commit": record.commit if record else "",
+    }

@@ -1,0 +1,137 @@
+"""``zot ext dev``: the extension as it is now, its frames and its stderr, and the verdict, again at every change."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import write_extension
+from tests.fakes.model_server import CallTools, Say
+
+GREETING = """
+hello("tools")
+tool("greet")
+ready()
+print("GREETING", file=sys.stderr, flush=True)
+def greet(frame):
+    text(frame["id"], "GREETING")
+def end(frame):
+    send(type="shutdown_ack")
+for line in sys.stdin.buffer:
+    frame = json.loads(line)
+    if frame["type"] == "tool_call": greet(frame)
+    if frame["type"] == "shutdown": end(frame); break
+"""
+
+
+class Dev:
+    """A running loop and what it has said."""
+
+    def __init__(self, zot: Zot, *words: str) -> None:
+        self.process = zot.start("ext", "dev", *words, stdin=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert self.process.stdout
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self.said = ""
+        self._read_to = 0
+
+    def until(self, text: str) -> str:
+        """What was said since the last time, up to and with ``text``."""
+        assert self.process.stdout
+        deadline = time.monotonic() + 90
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while text not in self.said[self._read_to :]:
+                assert time.monotonic() < deadline, f"{text!r} is not in {self.said}"
+                if selector.select(1) and (data := self.process.stdout.read()):
+                    self.said += data.decode()
+                elif self.process.poll() is not None:
+                    raise AssertionError(self.said)
+        end = self.said.index(text, self._read_to) + len(text)
+        new, self._read_to = self.said[self._read_to : end], end
+        return new
+
+    def type(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+
+@pytest.fixture
+def dev(zot: Zot) -> Iterator[Dev]:
+    write_extension(zot.project, "x", GREETING.replace("GREETING", "good morning"))
+    running = Dev(zot, "x")
+    yield running
+    running.process.kill()
+    running.process.wait()
+
+
+def test_it_shows_frames_stderr_and_the_verdict_and_starts_again_on_change(zot: Zot, dev: Dev) -> None:
+    started = dev.until("rules hold")
+    assert "x ← hello" in started and "x → hello_ack" in started and "x ← register_tool" in started
+    assert "x ! good morning" in started
+    dev.type('greet {"a": 1}')
+    assert "x → tool_call" in dev.until("good morning")
+    (zot.project / "x" / "notes.txt").write_text("what it writes itself is no reason to start again")
+    write_extension(zot.project, "x", GREETING.replace("GREETING", "good evening"))
+    again = dev.until("rules hold")
+    assert "↻ extension.json, main.py: starting again" in again.splitlines()
+    assert "x ← shutdown_ack" in again
+    assert "x ! good evening" in again
+    assert "notes.txt" not in again
+    dev.type("r")
+    assert "x ← hello" in dev.until("x ← ready")
+    dev.process.send_signal(signal.SIGINT)
+    assert dev.process.wait(30) == 0
+
+
+def test_a_crash_a_broken_rule_and_a_broken_manifest_are_told_and_the_next_change_is_waited_for(
+    zot: Zot, dev: Dev
+) -> None:
+    dev.until("rules hold")
+    manifest = (zot.project / "x" / "extension.json").read_text()
+    write_extension(zot.project, "x", "raise SystemExit('no luck today')")
+    crashed = dev.until("waiting for a change")
+    assert "✗ x did not say hello" in crashed
+    assert "no luck today" in crashed
+    assert "✗ check: it breaks a rule" in crashed
+    (zot.project / "x" / "extension.json").write_text("{")
+    assert "✗ extension.json" in dev.until("waiting for a change")
+    (zot.project / "x" / "extension.json").write_text(manifest)
+    dev.until("waiting for a change")
+    write_extension(zot.project, "x", GREETING.replace("GREETING", "fine"))
+    assert "x ! fine" in dev.until("rules hold")
+
+
+@pytest.mark.parametrize(("body", "code"), [(GREETING, 0), ("hello(); raw(b'nonsense\\n'); ready(); serve()", 1)])
+def test_once_is_for_scripts(zot: Zot, body: str, code: int) -> None:
+    write_extension(zot.project, "x", body)
+    ran = zot("ext", "dev", "x", "--once")
+    assert ran.code == code, ran.out
+    assert "x ← hello" in ran.out
+    assert ("rules hold" in ran.out) == (code == 0)
+    assert "x ← hello" in zot("ext", "dev", "x", "--once", "--no-check").out
+
+
+def test_with_a_prompt_zot_runs_with_the_extension_and_its_frames_are_shown(zot: Zot, serve) -> None:
+    write_extension(zot.project, "x", GREETING)
+    server = serve([CallTools([("greet", {})]), Say("It greeted.")])
+    ran = zot("ext", "dev", "x", "--once", "greet", "me", "--")  # followed by where the model is
+    assert ran.code == 0, ran.out + ran.err
+    assert "It greeted." in ran.out
+    assert "x → tool_call" in ran.out and "x ← tool_result" in ran.out
+    assert "greet me" in json.dumps(server.requests[0].json["messages"])
+
+
+def test_a_directory_without_an_extension_is_an_error(zot: Zot) -> None:
+    ran = zot("ext", "dev", "nowhere")
+    assert (ran.code, "has no extension.json" in ran.err) == (1, True)
+    assert Path(zot.project).is_dir()
