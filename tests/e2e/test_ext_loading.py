@@ -97,3 +97,12 @@ def test_a_broken_one_is_told_and_the_others_load(zot: Zot, serve) -> None:
     assert tools == {"c"}
     assert len(ran.err.splitlines()) == 2
     assert all("extension load: " in line for line in ran.err.splitlines())
+
+
+def test_a_misspelt_key_of_a_manifest_is_told(zot: Zot, serve) -> None:
+    """`"guards": true` makes no guard, and would never be noticed; keys for other programs are nobody's business."""
+    own(zot, "keeper", "a", guards=True, homepage="https://example.com")
+    tools, ran = offered(zot, serve)
+    assert tools == {"a"}
+    assert 'extension keeper: "guards" is not a key of extension.json; did you mean "guard"?' in ran.err
+    assert "homepage" not in ran.err

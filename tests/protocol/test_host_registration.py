@@ -219,3 +219,14 @@ async def test_a_command_nobody_can_type_is_refused_and_told(kit: Kit, name: str
     host = await kit.start()
     await until(lambda: [command.name for command in host.commands()] == ["ok"])
     assert "a name consists of letters, digits, _ and -" in kit.fault("cannot be typed")
+
+
+async def test_a_command_registered_twice_is_told_and_the_first_one_stays(kit: Kit) -> None:
+    kit.add(
+        "twice",
+        'hello()\nfor words in ("first", "second"): send(type="register_command", name="c", description=words)\n'
+        "ready(); serve()",
+    )
+    host = await kit.start()
+    assert [command.description for command in host.commands()] == ["first"]
+    assert "command /c was registered twice; the first one stays" in kit.fault("registered twice")

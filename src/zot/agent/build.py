@@ -164,7 +164,9 @@ def _converse(
     problems: list[str] = []
     resources.skills = _skills(resources, problems) if config.skills else Skills()
     problems += resources.skills.problems
-    resources.own_tools = [*_builtin(config, resources.settings, resources), *front_end.tools]
+    built_in = _builtin(config, resources.settings, resources)
+    _check_names(built_in, front_end.tools)
+    resources.own_tools = [*built_in, *front_end.tools]
     agent = Agent(
         client=resources.client_for(resolved),
         model=resolved.model,
@@ -194,6 +196,15 @@ def _gate(front_end: FrontEnd) -> ConfirmGate:
     from zot.core.confirm import ConfirmGate  # most runs ask nobody
 
     return ConfirmGate(front_end.confirmer)
+
+
+def _check_names(built_in: Sequence[Tool], yours: Sequence[Tool]) -> None:
+    """UsageError when one of the front end's tools would take the place of another, or stand in its shadow."""
+    taken = {tool.name: "a built-in tool" for tool in built_in}
+    for tool in yours:
+        if owner := taken.get(tool.name):
+            raise UsageError(f'tools: "{tool.name}" is the name of {owner}, too; give one of them another name')
+        taken[tool.name] = "another of your tools"
 
 
 def _builtin(config: RunConfig, settings: Settings, resources: Resources) -> list[Tool]:

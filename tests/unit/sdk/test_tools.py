@@ -216,3 +216,24 @@ async def test_arguments_made_of_others_arrive_as_what_the_function_asks_for(ser
     assert properties["size"] == {"type": "string", "enum": ["s", "l"]}
     assert properties["at"]["required"] == ["x"] and properties["choice"]["required"] == ["size"]
     assert (properties["day"]["format"], properties["file"]["format"]) == ("date", "path")
+
+
+def read() -> str:
+    "Not zot's."
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("mine", "told"),
+    [
+        ([forecast, forecast], '"forecast" is the name of another of your tools'),
+        ([read], '"read" is the name of a built'),
+    ],
+)
+async def test_no_tool_takes_the_name_of_another(serve: Serve, embed: Embed, mine: list[Any], told: str) -> None:
+    server = serve(Say("ok"))
+    with pytest.raises(UsageError, match=told):
+        async with embed(server, tools=mine):
+            raise AssertionError("it began")
+    async with embed(server, tools=[forecast, read], allowed_tools=["bash"]) as zot:
+        await zot.ask("hi")

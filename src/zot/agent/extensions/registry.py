@@ -90,6 +90,8 @@ class Registry:
                 self._claim_command(child, key)
         elif child.commands[key].name != frame.name:
             child.fault("shadowed", f"command /{frame.name} is hidden by its own /{child.commands[key].name}")
+        else:
+            child.fault("repeated command", f"command /{frame.name} was registered twice; the first one stays")
 
     def add_tool(self, child: Child, frame: frames.RegisterTool) -> bool:
         """Whether the tools on offer may have changed."""

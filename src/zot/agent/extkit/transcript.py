@@ -112,7 +112,8 @@ class Transcript:
     def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> Line:
         """Keep a line; None is one that was too long. The last one of a stream may lack its line feed."""
         if data is None:
-            line = Line(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB"))
+            since = next((line.t for line in reversed(self.lines) if line.direction == "in"), 0.0)  # it took its time
+            line = Line(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB", since))
         else:
             frame, fault = read_line(data)
             if fault is not None and frame is None:

@@ -114,6 +114,10 @@ def discover(
     chosen += _enabled(project, "project", cwd, home, result)
     chosen += _enabled(own, "global", cwd, home, result)
     result.entries = _unique(chosen, result)
+    for entry in result.entries:
+        result.notes += (
+            f"extension {entry.manifest.name}: {slip} ({entry.manifest.directory})" for slip in entry.manifest.slips
+        )
     return result
 
 

@@ -1,7 +1,7 @@
 """What an extension says about itself: ``extension.json``, read without starting anything.
 
 A mistake in one manifest concerns that extension alone and is told as a reason; the caller knows the directory.
-Unknown fields are ignored here and kept by whoever rewrites the file.
+Unknown fields are ignored and kept by whoever rewrites the file; one that is nearly a known one is told.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from zot.errors import ConfigError, ExtensionError
+from zot.errors import ConfigError, ExtensionError, nearest
 from zot.system import strict_json
 from zot.system.files import decode_object
 from zot.system.opening import TooLarge, read_whole
@@ -39,6 +39,9 @@ class _Fields(msgspec.Struct, frozen=True):
     guard: bool | None = None
 
 
+KEYS = _Fields.__struct_fields__
+
+
 class Manifest(msgspec.Struct, frozen=True):
     name: str
     directory: Path
@@ -53,6 +56,8 @@ class Manifest(msgspec.Struct, frozen=True):
     denies_guard: bool = False
     """It says that it is no guard, which is more than saying nothing."""
     themes: tuple[Path, ...] = ()
+    slips: tuple[str, ...] = ()
+    """Keys nobody knows that are nearly known ones: a misspelt "guard" guards nothing."""
 
     @property
     def has_process(self) -> bool:
@@ -75,7 +80,7 @@ class Manifest(msgspec.Struct, frozen=True):
 def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
     """The manifest in ``directory``, or the one that was read there; ExtensionError says why it cannot be used."""
     directory = Path(os.path.abspath(directory))
-    fields = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
+    fields, slips = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
     themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
     manifest = Manifest(
         name=check_name(fields.name or ""),
@@ -90,6 +95,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         guard=bool(fields.guard),
         denies_guard=fields.guard is False,
         themes=themes,
+        slips=slips,
     )
     if not (manifest.exec or manifest.themes or manifest.skills):
         raise ExtensionError(f'{FILE}: "exec" is missing, and there is neither a theme file nor "skills"')
@@ -144,17 +150,23 @@ def _on_path(name: str, path_variable: str) -> str:
     raise ExtensionError(f'exec "{name}" was not found on PATH (for a file beside the manifest write "./{name}")')
 
 
-def _decode(path: Path, data: bytes) -> _Fields:
+def _decode(path: Path, data: bytes) -> tuple[_Fields, tuple[str, ...]]:
     if len(data) > MAX_BYTES:
         raise ExtensionError(f"{FILE} is larger than 1 MiB")
     try:
         decode_object(path, data)  # first, because it tells syntax errors by line and column
         value: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf")) if data.strip() else {}
-        return msgspec.convert(value, _Fields)
+        return msgspec.convert(value, _Fields), _slips(value)
     except ConfigError as error:
         raise ExtensionError(str(error).replace(str(path), FILE)) from error
     except (msgspec.ValidationError, ValueError) as error:
         raise ExtensionError(f"{FILE}: {error}") from error
+
+
+def _slips(fields: dict[str, Any]) -> tuple[str, ...]:
+    unknown = [key for key in fields if key not in KEYS]
+    meant = {key: nearest(key.lower(), KEYS) for key in unknown}
+    return tuple(f'"{key}" is not a key of {FILE}; did you mean "{near}"?' for key, near in meant.items() if near)
 
 
 def _read(path: Path) -> bytes:

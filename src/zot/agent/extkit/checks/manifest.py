@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
+from zot.agent.extensions.loading.manifest import FILE, KEYS, Manifest, read_manifest
 from zot.agent.extkit.checks.program import is_runnable
 from zot.agent.extkit.verdicts import Check, Verdicts
 from zot.agent.extkit.wording import in_words
@@ -77,7 +77,6 @@ CHECKS = (
     ),
 )
 
-KEYS = ("name", "exec", "args", "version", "language", "description", "skills", "enabled", "guard")
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\xef\xbb\xbf": "UTF-8 with a byte order mark"}
 
 
