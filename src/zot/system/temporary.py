@@ -182,6 +182,15 @@ def clean_kept() -> None:
                 os.unlink(path)
 
 
+def remove_older(directory: Path, seconds: float) -> None:
+    """The files of a directory of ours that nobody has touched for so long; never a reason to fail."""
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in islice(entries, _MOST_LOOKED_AT):
+            info = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(info.st_mode) and time.time() - info.st_mtime > seconds:
+                os.unlink(entry.path)
+
+
 @contextmanager
 def held_directory(path: Path) -> Generator[Path]:
     """A new private directory for the time of the block, locked for ``remove_if_dead``; it may move elsewhere."""

@@ -14,7 +14,7 @@ import pytest
 
 from zot.system import temporary
 from zot.system.files import replace_file
-from zot.system.temporary import Unfinished, clean_kept, kept_directory, scratch_directory, sweep
+from zot.system.temporary import Unfinished, clean_kept, kept_directory, remove_older, scratch_directory, sweep
 
 
 @pytest.fixture(autouse=True)
@@ -153,3 +153,12 @@ def test_a_directory_to_work_in_ends_with_its_block_or_with_a_later_zot() -> Non
         clean_kept()
         assert path.exists() and not left.exists()
     assert list(kept_directory().iterdir()) == []
+
+
+def test_old_drafts_go_and_what_is_new_or_no_file_stays(tmp_path: Path) -> None:
+    for name, age in (("new", 0), ("ancient", 8 * 24 * 3600)):
+        (tmp_path / name).write_text("a draft")
+        old(tmp_path / name, age)
+    old(tmp_path / "tmp", 8 * 24 * 3600)
+    remove_older(tmp_path, temporary.KEPT_S)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "tmp"]

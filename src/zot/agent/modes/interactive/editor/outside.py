@@ -14,6 +14,7 @@ from zot.agent.modes.interactive.editor.paste import clean
 from zot.errors import ZotError
 from zot.system.files import find_program, make_private_dir, zot_home
 from zot.system.opening import create, read_whole
+from zot.system.temporary import KEPT_S, remove_older
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Editor
@@ -71,6 +72,7 @@ def _draft_file(text: str) -> Path:
     """A private file of our own, markdown so that editors colour it."""
     directory = zot_home() / "drafts"
     make_private_dir(directory)
+    remove_older(directory, KEPT_S)  # of a zot that was killed while the editor was open
     path = directory / f"draft-{os.urandom(4).hex()}.md"
     with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(text)
