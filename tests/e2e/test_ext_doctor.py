@@ -101,3 +101,11 @@ def test_doctor_of_a_path_or_a_name_tells_only_about_that(zot: Zot) -> None:
     assert (ran.code, '"exec" is missing' in ran.out) == (1, True)
     ran = zot("ext", "doctor", "./nowhere")
     assert (ran.code, "no such directory" in ran.out) == (1, True)
+
+
+def test_one_that_never_says_hello_is_a_problem_too(zot: Zot) -> None:
+    directory = installed(zot, "mute")
+    (directory / "main.py").write_text("import sys\nsys.stdin.read()\n")
+    ran = zot("ext", "doctor")
+    assert ran.code == 1
+    assert "has not said hello in time" in ran.out.split("problems:")[1]

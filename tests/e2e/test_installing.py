@@ -50,7 +50,8 @@ class Installed(Zot):
 
 
 def install(package: Path, version: str, place: Path) -> Installed:
-    fetch(version)
+    if not fetch(version) and version != HERE:
+        pytest.skip(f"the dependencies for Python {version} cannot be fetched")
     run([PYTHONS[version], "-m", "venv", "--without-pip", str(place / "env")])
     offline = ["--no-compile", "--no-index", "--find-links", str(WHEELS)]
     run([*PIP, "--python", str(place / "env"), "install", *offline, str(package)])

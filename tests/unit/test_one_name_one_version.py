@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -102,3 +103,14 @@ def test_every_part_that_is_published_carries_the_licence() -> None:
     package = json.loads((ROOT / "sdks/typescript/package.json").read_text())
     assert "LICENSE" in package["files"] and package["scripts"]["prepack"] == "npm run build"
     assert package["license"] == "MIT" and package["repository"]["url"]
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+def test_the_npm_package_has_what_it_says_it_exports() -> None:
+    command = ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"]
+    packed = subprocess.run(command, cwd=ROOT / "sdks/typescript", capture_output=True, text=True, check=True)
+    files = {entry["path"] for entry in json.loads(packed.stdout)[0]["files"]}
+    assert {"LICENSE", "README.md", "package.json"} <= files
+    if (ROOT / "sdks/typescript/dist").is_dir():
+        assert {"dist/index.js", "dist/index.d.ts", "dist/client.js", "dist/client.d.ts"} <= files
+    assert not [name for name in files if name.startswith(("src/", "test/", "node_modules/"))]

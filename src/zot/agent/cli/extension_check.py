@@ -5,13 +5,13 @@ Yours and those you trusted are started as a run starts them and stopped again; 
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import msgspec
 
 from zot.agent.cli.ext.doctor import Findings, examine
 from zot.agent.cli.ext.installed import Installed, all_installed
+from zot.agent.console import run_loop
 from zot.agent.extensions.loading.discover import discover
 from zot.agent.extensions.loading.trust import TrustStore, undecided
 from zot.agent.extensions.registry import ExtensionStatus
@@ -44,7 +44,7 @@ def check_extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | Non
 
     installed = all_installed(home, cwd)
     try:
-        findings = asyncio.run(examine(home, cwd, [])) if running is None else _looked_at(home, cwd, running)
+        findings = run_loop(examine(home, cwd, [])) if running is None else _looked_at(home, cwd, running)
     except (ZotError, OSError) as error:
         return Extensions([], [], [f"extensions: {error}"])
     checked = [_checked(item, findings) for item in installed]

@@ -50,6 +50,14 @@ class Findings(msgspec.Struct):
     leftovers: list[Path]
     """What a killed install or removal left behind."""
 
+    @property
+    def problems(self) -> list[str]:
+        """What could not be loaded, and what was and did not come up."""
+        told = " ".join(self.load_errors)
+        silent = [item for item in self.statuses if item.state != "ready" and str(item.directory) not in told]
+        lines = [f"extension {item.name}: {'; '.join(item.faults) or 'it did not become ready'}" for item in silent]
+        return [*self.load_errors, *lines]
+
 
 def run(argv: list[str]) -> int:
     """A path is loaded as if given with ``--ext``. Everything else is loaded too, because it may be in the way, and is
@@ -62,7 +70,7 @@ def run(argv: list[str]) -> int:
         _keep_named(findings, names, paths)
     for line in report(findings):
         show_spelled(line)
-    return 1 if findings.load_errors else 0
+    return 1 if findings.problems else 0
 
 
 def _path(word: str) -> Path:
@@ -144,8 +152,8 @@ def report(findings: Findings) -> Iterator[str]:
     if findings.removed:
         names = ", ".join(findings.removed)
         yield f"not passed to extensions: {names} (env_passthrough in config.json lets a named one through)"
-    yield from _section("problems", findings.load_errors)
-    if not (findings.discovery.entries or findings.untrusted or findings.load_errors):
+    yield from _section("problems", findings.problems)
+    if not (findings.discovery.entries or findings.untrusted or findings.problems):
         yield "no extensions found"
 
 
