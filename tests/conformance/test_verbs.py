@@ -57,7 +57,7 @@ VERBS: dict[str, Verb] = {
     "model": Verb("get_state", "model", SHOWN),
     "messages": Verb("get_messages", "messages", "/jump"),
     "cost": Verb("get_state", "cost", "/cost"),
-    "models": Verb("get_models", "list_models", "/model"),
+    "models": Verb("get_models", "models", "/model"),
     "state": Verb("get_state", "state", SHOWN),
     "gate": Verb("approve", Not("`approve=` of Runtime is asked"), "/yolo"),
     "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),
@@ -78,7 +78,7 @@ VERBS: dict[str, Verb] = {
     "take_queued": inside(),
     "take_back": Verb(NO_SCREEN, NO_SCREEN, "alt+up"),
     "take_all": Verb(NO_SCREEN, NO_SCREEN, "esc"),
-    "abort": Verb("abort", "cancel", "esc"),
+    "abort": Verb("abort", "abort", "esc"),
     "compact": Verb("compact", "compact", "/compact"),
     "add": Verb(Not("there is no shell of the user's"), Not("there is no shell of the user's"), "!"),
     # extensions
@@ -98,7 +98,7 @@ VERBS: dict[str, Verb] = {
     # another session
     "open_session": Verb(OWNS, OWNS, "/sessions"),
     "fork": Verb(OWNS, OWNS, "/session"),
-    "clear": Verb("clear", "set_messages", "/clear"),
+    "clear": Verb("clear", "clear", "/clear"),
     "begin_session": Verb(OWNS, OWNS, "/new"),
     # a second agent, and the end
     "child": Verb(Not("no sub-agents yet"), Not("make another Runtime"), "/btw"),
@@ -107,7 +107,7 @@ VERBS: dict[str, Verb] = {
 
 # What a front end has that is no verb of the conversation.
 RPC_ALONE = {"hello", "ping", "panel_close"}
-SDK_ALONE = {"ask", "reasoning", "cwd", "notices"}
+SDK_ALONE = {"ask", "reasoning", "cwd", "notices", "open", "set_messages", "cancel", "list_models"}  # two older names
 TERMINAL_ALONE = {
     *("help", "login", "logout", "jail", "unjail", "skills", "skill", "study", "settings", "doctor", "exit", "yolo")
 }

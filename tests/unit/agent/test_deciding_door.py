@@ -36,6 +36,10 @@ NOT_A_DECISION = {
 ASKING = {"YesNo", "ConfirmDialog", "TrustDialog", "Evidence", "ask", "input"}
 # Fixed words, a table that was spelled cell by cell, bytes of a file of ours: module and function.
 PRINTING = {
+    ("agent/cli/completions.py", "_answer"): "words without anything hidden, remarks spelled out",
+    ("agent/cli/doctor.py", "run"): "JSON in ASCII",
+    ("agent/cli/main.py", "_helped"): "our own words",
+    ("agent/cli/ext/door.py", "run"): "our own words",
     ("agent/cli/docs.py", "_show"): "pages of this package",
     ("agent/cli/help.py", "write_help"): "our own words",
     ("agent/cli/ext/check.py", "_print"): "JSON, and lines made safe one by one",

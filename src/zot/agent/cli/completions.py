@@ -94,13 +94,15 @@ def run(argv: list[str]) -> int:
 def _answer(argv: list[str]) -> None:
     """Silence where something is wrong: a press of tab is no place for an error."""
     from zot.agent.cli.complete import complete
+    from zot.system.spelled import has_hidden, spelled
 
     words = _split(argv[1]) if argv[0] == "--line" else argv[2:]
     try:
         offer = complete(words)
     except (ZotError, OSError):
         return
-    lines = [(offer.kind, offer.typed), *offer.rows]
+    shown = [(word, spelled(about)) for word, about in offer.rows if not has_hidden(word)]
+    lines = [(offer.kind, offer.typed), *shown]
     text = "".join(f"{word}\t{about}\n" for word, about in lines)
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
