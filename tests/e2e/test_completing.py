@@ -41,7 +41,7 @@ def test_every_switch_of_a_verb_is_offered(zot: Zot, verb) -> None:
         ("zot ext install ", "dirs", []),
         ("zot sessions export 1 ", "files", []),
         ("zot ext new name ", "words", []),
-        ("zot ext rm --", "words", ["--yes", "--help"]),
+        ("zot ext rm --", "words", ["--yes", "--keep-data", "--delete-data", "--help"]),
         ("zot explain ", "files", []),  # a prompt may name files
         ('zot "a prompt with spaces', "files", []),
         ("zot completions ", "words", ["bash", "zsh", "fish"]),
