@@ -29,6 +29,7 @@ DECIDING = {
 }
 NOT_A_DECISION = {
     "agent/cli/lines.py": "the door itself",
+    "agent/extkit/dev_loop.py": "reads frames that are typed",
     "agent/extkit/live_trace.py": "reads frames that are typed",
     "agent/modes/interactive/dialogs/picker.py": "where YesNo is made",
     "agent/modes/interactive/plain.py": "reads prompts",
@@ -43,7 +44,9 @@ PRINTING = {
     ("agent/cli/docs.py", "_show"): "pages of this package",
     ("agent/cli/help.py", "write_help"): "our own words",
     ("agent/cli/ext/check.py", "_print"): "JSON, and lines made safe one by one",
-    ("agent/cli/ext/install.py", "_Progress"): "numbers",
+    ("agent/cli/ext/copying.py", "_Progress"): "numbers",
+    ("agent/cli/ext/dev.py", "_tell"): "lines made safe one by one",
+    ("agent/cli/ext/list.py", "run"): "JSON in ASCII",
     ("agent/cli/ext/logs.py", "_write"): "a log, cleaned as a stream on a terminal",
     ("agent/cli/ext/replay.py", "run"): "lines made safe one by one",
     ("agent/cli/ext/trace.py", "_write"): "JSON, and lines made safe one by one",

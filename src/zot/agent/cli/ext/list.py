@@ -6,6 +6,7 @@ cannot be used.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def run(argv: list[str]) -> int:
     trust = TrustStore(zot_home())
     if typed.has("--json"):
         described = [_described(item, trust) for item in all_installed()]
-        sys.stdout.write(msgspec.json.encode({"format": FORMAT, "extensions": described}).decode() + "\n")
+        # In ASCII: a path need not be UTF-8, and a name may hold what drives a terminal.
+        sys.stdout.write(json.dumps(msgspec.to_builtins({"format": FORMAT, "extensions": described})) + "\n")
         return 0
     rows = [_cells(item, trust) for item in all_installed() if item.manifest]
     if not rows:
