@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attack.place import Place
 from attack.stage import zot_in
 from attack.table import attack
 from tests.fakes.model_server import FakeModelServer, Say
@@ -85,3 +88,79 @@ def ctrl_c_while_it_is_held(scratch: Path) -> str:
         terminal.press("ctrl+c")
         terminal.wait_exit(15)
         return _given_back(terminal)
+
+
+# --- without a terminal
+
+# The real program, with a reader of its events that never comes back; the second kind takes no interruption either.
+_DEAF = """
+import sys, time
+{patch}
+def held(*_):
+    open({mark!r}, "w").close()
+    while True:
+        {hold}
+{place} = held
+from zot.__main__ import main
+sys.exit(main())
+"""
+_HOLDS = {
+    "holds the loop": "pass",
+    "cannot be interrupted": "try: time.sleep(0.01)\n        except BaseException: pass",
+}
+_MODES = {
+    "-p": ("from zot.agent.modes.print import PrintMode", "PrintMode.emit", ("-p", "go")),
+    "--json": ("from zot.agent.modes.json import JsonMode", "JsonMode.emit", ("--json", "go")),
+    "--stream": ("from zot.agent.modes.stream import StreamMode", "StreamMode.emit", ("--stream", "go")),
+    "rpc": ("from zot.agent.modes.rpc.commands import Commands", "Commands.do", ("rpc",)),
+}
+
+
+def _ends(mode: str, hold: str, number: signal.Signals) -> object:
+    def run(scratch: Path) -> str:
+        place, mark = Place(scratch), scratch / "held"
+        patch, attribute, words = _MODES[mode]
+        program = _DEAF.format(patch=patch, mark=str(mark), hold=_HOLDS[hold], place=attribute)
+        with subprocess.Popen(
+            [sys.executable, "-c", program, *words[:1], *place.model(), *words[1:]],
+            cwd=place.clone,
+            env=place.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as zot:
+            assert zot.stdin is not None and zot.stderr is not None
+            if mode == "rpc":
+                zot.stdin.write(b'{"type":"get_state"}\n')
+                zot.stdin.flush()
+            else:
+                zot.stdin.close()
+            end = time.monotonic() + 20
+            while not mark.exists() and zot.poll() is None and time.monotonic() < end:
+                time.sleep(0.01)
+            if not mark.exists():
+                zot.kill()
+                return f"the control failed: the loop was not held: {zot.stderr.read()[-300:]!r}"
+            zot.send_signal(number)
+            try:
+                code = zot.wait(15)
+            except subprocess.TimeoutExpired:
+                zot.kill()
+                return "it did not end"
+            said = zot.stderr.read()
+        if b"Traceback" in said:
+            return f"a traceback: {said[-300:]!r}"
+        return "" if code == 128 + number else f"it ended with {code}: {said[-300:]!r}"
+
+    return run
+
+
+for _mode in _MODES:
+    for _hold in _HOLDS:
+        for _number in (signal.SIGTERM, signal.SIGINT):
+            attack(
+                "terminal",
+                f"`zot {_mode}`, whose work {_hold}, and {_number.name}",
+                expect="zot ends",
+                quick=_number == signal.SIGTERM and _hold == "holds the loop" and _mode in ("-p", "rpc"),
+            )(_ends(_mode, _hold, _number))  # pyright: ignore[reportArgumentType]

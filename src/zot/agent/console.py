@@ -2,7 +2,8 @@
 
 Every line is made safe for a terminal. A reader that went away ends the process quietly (exit 141); a reader that is
 slow blocks a write, and a signal that arrives meanwhile still ends the run: the first one aborts it, a second one ends
-the process at once.
+the process at once. A signal also ends a run whose event loop is held by something: that is interrupted, and if it goes
+on, the process ends all the same.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from zot.errors import OutputFailed, ZotError
 # The sanitizer is imported where something is said or shown: a quiet run into a pipe never needs it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from types import FrameType
-    from typing import Any, TypeVar
+    from typing import Any, NoReturn, TypeVar
 
     from zot.tui.sanitize import Sanitizer
 
@@ -30,6 +32,7 @@ EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 REASONS = {130: "interrupted", 143: "terminated", 129: "hangup"}
 
 _STUCK_S = 0.3  # a write that is still stuck so long after a signal is given up
+_INTERRUPT_AT, _GIVE_UP_AT = 4, 12  # looks at a loop that does not turn, so far apart
 _MENTION_S = 3.0
 _LONGEST_PIPED = 64 << 20  # more than any model reads
 
@@ -209,13 +212,16 @@ def join_prompt(piped: str, argument: str) -> str:
 
 class Signals:
     """``exit_code`` is 0 until a signal arrived. Python's own handlers run between instructions even while a write to
-    a slow reader is stuck, which an event loop's would not."""
+    a slow reader is stuck, or while something holds the loop, which an event loop's would not."""
 
     def __init__(self, stdout: Stdout) -> None:
         self.exit_code = 0
         self.on_signal: Callable[[], None] = lambda: None
+        self.loop: AbstractEventLoop | None = None
         self._stdout = stdout
         self._last_write = 0
+        self._turned = True
+        self._held = 0
 
     @contextmanager
     def installed(self) -> Generator[None]:
@@ -228,8 +234,10 @@ class Signals:
             for number, handler in previous.items():
                 signal.signal(number, handler)
 
-    def _handle(self, number: int, _: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.exit_code:
+            if _in_a_callback(frame):  # which would swallow what is raised
+                end_at_once(self.exit_code)
             raise Interrupted(self.exit_code)
         self.exit_code = EXIT_CODES[signal.Signals(number)]
         self.on_signal()
@@ -239,7 +247,42 @@ class Signals:
         self._last_write = self._stdout.writes
         signal.setitimer(signal.ITIMER_REAL, _STUCK_S)
 
-    def _look_again(self, _number: int, _frame: FrameType | None) -> None:
+    def _look_again(self, _number: int, frame: FrameType | None) -> None:
         if self._stdout.writing and self._stdout.writes == self._last_write:
             raise Interrupted(self.exit_code)
         self._watch_for_a_stuck_write()
+        if self.loop is not None and not self.loop.is_closed():
+            self._look_at_the_loop(self.loop, frame)
+
+    def _look_at_the_loop(self, loop: AbstractEventLoop, frame: FrameType | None) -> None:
+        self._held = 0 if self._turned else self._held + 1
+        self._turned = False
+        loop.call_soon_threadsafe(self._turn)
+        if self._held >= _GIVE_UP_AT:
+            say("something took too long and could not be interrupted; zot ends at once")
+            end_at_once(self.exit_code)
+        if self._held and self._held % _INTERRUPT_AT == 0 and _in_a_callback(frame):
+            loop.set_exception_handler(lambda _loop, _context: None)  # it is what we raise here
+            raise sys.modules["asyncio"].CancelledError("it held the event loop for too long")
+
+    def _turn(self) -> None:
+        self._turned = True
+
+
+def _in_a_callback(frame: FrameType | None) -> bool:
+    """Whether the loop is in the middle of one; between them it must not be broken."""
+    handle = getattr(sys.modules.get("asyncio"), "Handle", None)
+    while frame is not None and handle is not None:
+        if frame.f_code is handle._run.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def end_at_once(code: int) -> NoReturn:
+    """Nothing can be ended in good order: at least no child is left."""
+    if "zot.system.processes" in sys.modules:
+        from zot.system.processes import kill_all
+
+        kill_all()
+    os._exit(code)

@@ -92,6 +92,7 @@ class _Run:
     async def answer(self, prompt: str) -> int:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
+        self._signals.loop = loop
         self._signals.on_signal = lambda: loop.call_soon_threadsafe(task.cancel) and None
         try:
             return await self._answer(prompt)

@@ -7,11 +7,13 @@ ready to read, extensions included.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from zot.agent.build import build
 from zot.agent.cli.flags import Flags
 from zot.agent.config import FrontEnd, RunConfig
-from zot.agent.console import EXIT_CODES, run_loop
+from zot.agent.console import end_at_once, run_loop, say
+from zot.agent.held_loop import LoopGuard, LoopHeld
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.commands import Commands
 from zot.agent.modes.rpc.early import EarlyDoor
@@ -44,7 +46,12 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
         if stopped.code:  # while extensions were starting
             return stopped.code
         raise
+    except BaseExceptionGroup as group:
+        if stopped.code and group.split(LoopHeld)[1] is None:  # it was the server itself that was interrupted
+            return stopped.code
+        raise
     finally:
+        stopped.close()
         writer.close()
 
 
@@ -75,15 +82,15 @@ async def _say_last_words(writer: Writer, code: int) -> None:
 
 
 class _Stopped:
-    """The first signal ends the server, or what is being done to begin."""
+    """The first signal ends the server, or what is being done to begin; also while something holds the loop."""
 
     def __init__(self, beginning: asyncio.Task[int]) -> None:
         self.code = 0
         self._beginning = beginning
         self._server: Server | None = None
-        loop = asyncio.get_running_loop()
-        for number, code in EXIT_CODES.items():
-            loop.add_signal_handler(number, self._stop, code)
+        asyncio.get_running_loop().set_exception_handler(_report)
+        self._guard = LoopGuard(self._stop, end_at_once)
+        self.close = self._guard.close
 
     def watch(self, server: Server) -> None:
         self._server = server
@@ -94,3 +101,10 @@ class _Stopped:
         elif not self.code:
             self._beginning.cancel()
         self.code = self.code or code
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if isinstance(context.get("exception"), LoopHeld):
+        say("something took too long and was interrupted")
+    else:
+        loop.default_exception_handler(context)
