@@ -73,6 +73,22 @@ def test_only_limits_the_report_to_a_group_or_a_check(zot: Zot, sound: Path) -> 
     assert [check["id"] for check in json.loads(older.out)["checks"]] == ["handshake-ready"]
 
 
+def test_only_does_not_hide_that_nothing_could_be_looked_at(zot: Zot, tmp_path: Path) -> None:
+    for name, text, told in (
+        ("broken", "{", "FAIL manifest-json: the JSON ends too early"),
+        ("gone", '{"name": "gone", "exec": "./gone"}', 'FAIL exec-found: exec "./gone"'),
+        (
+            "silent",
+            '{"name": "silent", "exec": "true"}',
+            "FAIL start-alive: before hello: the process ended (status 0)",
+        ),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "extension.json").write_text(text)
+        ran = zot("ext", "check", str(tmp_path / name), "--only", "tools", model=False)
+        assert ran.code == 1 and told in ran.out, ran.out
+
+
 def test_an_unknown_check_is_a_usage_error(zot: Zot, sound: Path) -> None:
     ran = zot("ext", "check", str(sound), "--only", "nonsense", model=False)
     assert (ran.code, ran.out) == (1, "")

@@ -206,6 +206,7 @@ async def test_a_command_named_in_megabytes_is_dropped_and_a_description_shorten
         f'hello(); {huge}send(type="register_command", name="c", description="word " * 1_000_000); ready(); serve()',
     )
     host = await kit.start()
+    await until(host.commands)  # a busy machine is late with so much text
     (command,) = host.commands()
     assert command.name == "c" and len(command.description) == 2_000
     assert "at most 64 characters" in kit.fault("name") and len(kit.fault("name")) < 1_000

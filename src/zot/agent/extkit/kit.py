@@ -33,6 +33,13 @@ from zot.agent.extkit.verdicts import Report, Verdicts
 from zot.errors import ExtensionError, UsageError
 from zot.system.opening import read_beginning
 
+_BEFORE_ALL = (
+    "manifest",
+    "exec",
+    "start",
+    "handshake",
+)  # what fails there leaves nothing to look at, whatever was asked
+
 
 async def check_extension(
     directory: Path, scratch: Path, *, timeout: float = 60.0, only: Collection[str] = ()
@@ -45,11 +52,13 @@ async def check_extension(
     verdicts = Verdicts(ALL)
     declared = manifest.check_manifest(directory, verdicts)
     if declared is None:
-        verdicts.skip_rest("the manifest cannot be used")
+        there = any(check.group == "exec" and verdicts.has_failed(check.id) for check in ALL)
+        verdicts.skip_rest("the program cannot be started" if there else "the manifest cannot be used")
     elif not declared.has_process:
         verdicts.skip_rest("it has no process: nothing to talk to")
     elif any(check.group not in ("manifest", "exec") for check in ALL if check.id in wanted):
         await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
+    wanted |= {check.id for check in ALL if check.group in _BEFORE_ALL and verdicts.has_failed(check.id)}
     results = tuple(result for result in verdicts.results() if result.id in wanted)
     return Report(declared.name if declared else directory.name, directory, results, _log(scratch))
 

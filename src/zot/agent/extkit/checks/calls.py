@@ -38,7 +38,8 @@ CHECKS = (
         "8.1",
         (63,),
         "each tool answers within 60 s when it is called with arguments its schema allows",
-        "send a tool_result for every tool_call; failures are results with is_error true",
+        "send a tool_result for every tool_call; failures are results with is_error true; what takes longer goes on in "
+        "the background and is asked for by another call, and what waits for a person is interactive",
     ),
     Check(
         "tools-empty-args",

@@ -31,7 +31,8 @@ CHECKS = (
         "10.2",
         (79,),
         "each event_intercept is answered within 5 s",
-        "send an event_intercept_response for every event_intercept, for tools you do not care about too",
+        "send an event_intercept_response for every event_intercept, for tools you do not care about too; do slow work "
+        "elsewhere: after 5 s zot goes on without the answer, and a guard has refused",
     ),
     Check(
         "interception-odd-input",
