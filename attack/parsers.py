@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -208,7 +209,12 @@ def hostile_tree(project: Path, ignore: str) -> None:
 
 for name, ignore in IGNORES.items():
 
-    @attack("parsers", f"`@` where the ignore file has {name}", expect="keys are heard meanwhile", quick=False)
+    @attack(
+        "parsers",
+        f"`@` where the ignore file has {name}",
+        expect="keys are heard meanwhile",
+        quick=name == "lines of braces",
+    )
     def mentioned(scratch: Path, ignore: str = ignore) -> str:
         zot = zot_in(scratch)
         hostile_tree(zot.project, ignore)
@@ -218,6 +224,28 @@ for name, ignore in IGNORES.items():
             terminal.type("wan")
             terminal.wait_for("@wan")
             return in_time(began, "the keys after @")
+
+
+@attack("parsers", "`@` in a tree 1,500 directories deep", expect="files are found", quick=False)
+def deep_tree(scratch: Path) -> str:
+    zot = zot_in(scratch)
+    (zot.project / "z").mkdir()
+    (zot.project / "z" / "wanted.txt").write_text("")
+    os.chdir(zot.project)
+    for _ in range(1_500):
+        os.mkdir("a")
+        os.chdir("a")
+    Path("deep.txt").write_text("")
+    os.chdir(scratch)
+    try:
+        with on_screen(scratch) as terminal:
+            terminal.type("@wanted")
+            terminal.wait_for("z/wanted.txt")
+            return "an internal error was reported" if "internal error" in terminal.everything else ""
+    finally:
+        subprocess.run(
+            ["rm", "-rf", zot.project / "a"], check=True
+        )  # the runner cannot: it calls itself for each level
 
 
 def matched(scratch: Path, tool: str, arguments: Callable[[Path], dict[str, str]]) -> str:
@@ -257,7 +285,7 @@ PATTERNS = {
 }
 for name, pattern in PATTERNS.items():
 
-    @attack("parsers", f"a glob pattern of {name}", expect="`ping` is answered meanwhile", quick=False)
+    @attack("parsers", f"a glob pattern of {name}", expect="`ping` is answered meanwhile", quick="900" in name)
     def globbed(scratch: Path, pattern: str = pattern) -> str:
         return matched(scratch, "glob", lambda project: {"pattern": pattern})
 

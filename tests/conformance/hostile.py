@@ -845,8 +845,7 @@ def captured(data: bytes) -> None:
     for at in range(0, len(data), 512):
         capture.feed(data[at : at + 512])
     if capture.spool is not None:
-        capture.spool.close()
-        capture.spool.path.unlink()
+        capture.spool.close()  # without a name it leaves nothing behind
     capture.text()
 
 

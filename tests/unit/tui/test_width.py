@@ -121,3 +121,24 @@ def test_they_need_no_tables() -> None:
 
 def test_a_mark_on_a_wide_character_joins_it() -> None:
     assert cells("か\u3099漢") == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a🏽" * 30,
+        "👩\u200d" * 30,
+        "🇩🇪🇫🇷🇮" * 20,
+        "1\ufe0f\u20e3" * 30,
+        "❤\ufe0f" * 40,
+        "x\u094b" * 40,
+        "\u0600👨\u200d👩" * 20,
+    ],
+    ids=["tones", "joiners", "flags", "keycaps", "hearts", "vowel signs", "prefixes"],
+)
+def test_no_emoji_makes_a_row_wider_than_the_screen(text: str) -> None:
+    """The attack: clusters whose parts are wider together, or alone, than they were measured."""
+    for columns in (2, 3, 7, 10, 40):
+        for indent in ("", "  "):
+            assert all(cells(row) <= columns for row in wrap(text * 30, columns, indent))
+        assert cells(cut(text * 30, columns)) <= columns

@@ -161,20 +161,29 @@ def walk(root: str, only: str = "") -> Iterator[str]:
     yield from _walk(root, len(root.rstrip("/")) + 1, _of_parents(root), wanted)
 
 
-def _walk(directory: str, start: int, above: Ignores | None, wanted: Rules | None) -> Iterator[str]:
-    ignores = Ignores(directory, above)
-    try:
-        entries = sorted(os.scandir(directory), key=lambda entry: os.fsencode(entry.name))
-    except OSError:
-        return
-    for entry in entries:
+def _walk(root: str, start: int, above: Ignores | None, wanted: Rules | None) -> Iterator[str]:
+    """Depth first, without a call inside a call: a tree may be deeper than those can be."""
+    open_ones = [(_sorted_entries(root), Ignores(root, above))]
+    while open_ones:
+        entries, ignores = open_ones[-1]
+        entry = next(entries, None)
+        if entry is None:
+            open_ones.pop()
+            continue
         is_directory = entry.is_dir(follow_symlinks=False)
         if entry.name == ".git" or not _is_kept(entry.path, is_directory, ignores, wanted):
             continue
         if is_directory:
-            yield from _walk(entry.path, start, ignores, wanted)
+            open_ones.append((_sorted_entries(entry.path), Ignores(entry.path, ignores)))
         elif entry.is_file(follow_symlinks=False):
             yield entry.path[start:]
+
+
+def _sorted_entries(directory: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        return iter(sorted(os.scandir(directory), key=lambda entry: os.fsencode(entry.name)))
+    except OSError:
+        return iter(())
 
 
 def _is_kept(path: str, is_directory: bool, ignores: Ignores, wanted: Rules | None) -> bool:

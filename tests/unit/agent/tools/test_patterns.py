@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zot.agent.modes.interactive.editor.file_index import _Listing  # pyright: ignore[reportPrivateUsage]
 from zot.agent.tools import ignore
-from zot.agent.tools.ignore import Rules, regex_of
+from zot.agent.tools.ignore import Rules, regex_of, walk
 
 PIECES = ["*", "**", "/", "a", "b", "?", "[ab]", "[!a]", "**/"]
 
@@ -73,3 +77,31 @@ def test_a_range_turned_round_is_told_in_our_words(pattern: str) -> None:
 def test_braces_stand_for_their_alternatives() -> None:
     assert all(matches("{a,b/{c,d}}/*.{py,pyi}", path) for path in ("a/x.py", "b/c/x.pyi", "b/d/.py"))
     assert not matches("{a,b}", "ab") and matches("{a", "{a") and matches("[{]a,b}", "{a,b}")
+
+
+def deep(root: Path, levels: int = 1_500) -> None:
+    """A file so many directories deep; the path to it is longer than a call may name at once."""
+    here = os.getcwd()
+    os.chdir(root)
+    try:
+        for _ in range(levels):
+            os.mkdir("a")
+            os.chdir("a")
+        Path("deep.txt").touch()
+    finally:
+        os.chdir(here)
+
+
+def test_a_tree_deeper_than_calls_can_be_is_walked(tmp_path: Path) -> None:
+    """The attack: a clone of 1,500 directories, each in the other, of which no file was listed."""
+    deep(tmp_path)
+    (tmp_path / "top.txt").touch()
+    found = list(walk(str(tmp_path)))
+    assert found == ["a/" * 1_500 + "deep.txt", "top.txt"]
+    subprocess.run(["rm", "-rf", tmp_path / "a"], check=True)  # what cleans up here calls itself for each level
+
+
+def test_the_directories_of_a_deep_path_are_listed_before_it() -> None:
+    listing = _Listing()
+    listing.add(b"a/" * 1_500 + b"deep.txt\0")
+    assert len(listing.paths) == 1_501 and listing.paths[0] == "a/" and listing.paths[-1].endswith("deep.txt")

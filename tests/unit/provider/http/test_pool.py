@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import tracemalloc
 from collections.abc import AsyncIterator
 from itertools import pairwise
 
@@ -219,6 +220,19 @@ def test_property_chunks_cut_anywhere_give_the_same_body(payloads: list[bytes], 
 
 
 # Connections
+
+
+def test_chunk_headers_of_any_size_are_not_remembered() -> None:
+    """The attack: a thousand headers of 16 KB each, all different, were kept for good: 60 MB of them."""
+    tracemalloc.start()
+    try:
+        body = ChunkedBody()
+        for number in range(4_000):
+            body.feed(b"1;%d" % number + b"x" * 15_000 + b"\r\na\r\n")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 2 << 20
 
 
 async def test_a_connection_is_kept_for_the_next_request(pool: HttpPool) -> None:

@@ -124,10 +124,14 @@ class _Listing:
         self.lower.append(path.lower())
 
     def _add_directories(self, directory: str) -> None:
-        if directory not in self._directories:
-            self._add_directories(directory.rpartition("/")[0])
-            self._directories.add(directory)
-            self._append(f"{directory}/")
+        """Those above it too, the outermost first; a tree may be a thousand deep."""
+        missing: list[str] = []
+        while directory not in self._directories:
+            missing.append(directory)
+            directory = directory.rpartition("/")[0]
+        for path in reversed(missing):
+            self._directories.add(path)
+            self._append(f"{path}/")
 
 
 class PathMatcher:
