@@ -243,9 +243,7 @@ def deep_tree(scratch: Path) -> str:
             terminal.wait_for("z/wanted.txt")
             return "an internal error was reported" if "internal error" in terminal.everything else ""
     finally:
-        subprocess.run(
-            ["rm", "-rf", zot.project / "a"], check=True
-        )  # the runner cannot: it calls itself for each level
+        subprocess.run(["rm", "-rf", zot.project / "a"], check=True)  # the runner would call itself for each
 
 
 def matched(scratch: Path, tool: str, arguments: Callable[[Path], dict[str, str]]) -> str:

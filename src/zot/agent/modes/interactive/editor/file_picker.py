@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _SHOWN = 1000
-_MOMENT_S = 0.03  # what a key may wait for; hardly any directory takes as long
+_MOMENT_S = 0.15  # what a key may wait for; hardly any directory takes as long
 
 
 class PickerActions(msgspec.Struct, frozen=True):

@@ -11,6 +11,12 @@ from tests.unit.agent.modes.interactive.editor.keyboard import Desk, Keyboard
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a small directory may take longer than a key waits; what comes late has its own test."""
+    monkeypatch.setattr("zot.agent.modes.interactive.editor.file_picker._MOMENT_S", 20.0)
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for name in ("b.txt", "A.md", "src/main.py", "src/deep/editor.py", "build/out.o", ".git/config", "Zoo/x"):
@@ -37,6 +43,17 @@ async def test_an_at_sign_after_nothing_or_a_space_opens_and_in_an_address_does_
 async def test_directories_come_first_then_names_ignoring_case_without_what_is_ignored(tree: Path) -> None:
     """iface-149: directories come first, names are sorted without regard to case, ignored files are missing."""
     assert rows(Keyboard(Desk(tree)).type("@")) == ["src/", "Zoo/", ".gitignore", "A.md", "b.txt"]
+
+
+async def test_what_takes_longer_than_a_moment_is_shown_when_it_is_known(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack: an ignore file that takes seconds to read held the keys for as long."""
+    monkeypatch.setattr("zot.agent.modes.interactive.editor.file_picker._MOMENT_S", 0.0)
+    desk = Desk(tree)
+    board = Keyboard(desk).type("@a.M")
+    await desk.settle()
+    assert rows(board) == ["A.md"]
 
 
 async def test_the_filter_is_a_part_of_the_name_ignoring_case(tree: Path) -> None:
