@@ -139,8 +139,9 @@ def judge(stage: Stage, ended: Ended) -> Iterator[str]:
     """What is wrong, whatever was asked for."""
     if ended.code is None:
         yield "it hangs"
+    own = [line for line in ended.err.splitlines() if not line.startswith("extension load: ")]  # which quotes its log
     for text in NOT_IN_WORDS:
-        if text in ended.err or text in ended.out:
+        if text in ended.out or any(text in line for line in own):
             yield f"{text!r} is shown"
     hung_up = ended.code == 129 and stage.plan.where in ("stdin", "stdout")  # the terminal is gone
     unsaid = hung_up or stage.plan.where == "stderr" or (stage.plan.where, stage.plan.error) == ("stdout", "EPIPE")
@@ -169,11 +170,11 @@ def _left(stage: Stage) -> Iterator[str]:
 
 def left_behind(root: Path) -> list[Path]:
     """Temporary files; not the outputs of commands, which are kept because the model was told where they are."""
-    own = root / "tmp" / f"zot-{os.geteuid()}"
+    outputs = (f"zot-{os.geteuid()}", "zot-bash-")  # the second where the first cannot be made
     return [
         path
         for path in root.rglob("*")
-        if path.name.endswith((".tmp", SUFFIX)) or (path.parent == root / "tmp" and path != own)
+        if path.name.endswith((".tmp", SUFFIX)) or (path.parent == root / "tmp" and not path.name.startswith(outputs))
     ]
 
 

@@ -84,6 +84,7 @@ def test_every_kind_of_call_fails_somewhere(tmp_path: Path) -> None:
             by_scene[scene.name] += 1
         if wrong:
             failures.append(f"{scene.name}, {plan}: {wrong}\n  {ended.code} {ended.err[-400:]!r}")
+            print(failures[-1], flush=True)
         shutil.rmtree(root, ignore_errors=True)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
