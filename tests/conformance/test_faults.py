@@ -45,6 +45,8 @@ SLICE = [
     ("extensions", Plan("stat", "home/zot/extensions", 0, 1, "EIO")),
     ("extensions", Plan("open", "home/zot/extensions/watch/extension.json", 0, FOREVER, "EIO")),
     ("extensions", Plan("socketpair", "-", 2, 1, "EMFILE")),
+    ("extensions", Plan("open", "home/zot/data", 0, 1, "EMFILE")),
+    ("extensions", Plan("stat", "home/zot/data", 7, 1, "EACCES")),
     ("rpc", Plan("read", "stdin", 1, 1, "EIO")),
     ("rpc", Plan("write", "stdout", 3, 1, "EIO")),
     ("rpc", Plan("write", "stdout", 5, 1, "EAGAIN")),

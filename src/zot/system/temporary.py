@@ -195,12 +195,14 @@ def remove_older(directory: Path, seconds: float) -> None:
 def held_directory(path: Path) -> Generator[Path]:
     """A new private directory for the time of the block, locked for ``remove_if_dead``; it may move elsewhere."""
     path.mkdir(mode=0o700, parents=True)
-    fd = open_directory(path)
-    _lock(fd)
+    fd = -1
     try:
+        fd = open_directory(path)
+        _lock(fd)
         yield path
     finally:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
         _remove_tree(os.fspath(path))
 
 

@@ -270,7 +270,9 @@ class ExtensionHost:
             model=self.present().model,
             cwd=str(self.cwd),
             extension_dir=str(place),
-            data_dir=str(entry.data_dir if entry.data_dir.is_dir() else place),  # a home that cannot be written to
+            data_dir=str(
+                entry.data_dir if os.path.isdir(entry.data_dir) else place
+            ),  # a home that cannot be written to
         )
 
     def guard_declared(self, child: Child) -> None:
