@@ -18,7 +18,9 @@ from tests.e2e.conftest import Zot
 from tests.fakes import faults
 from tests.fakes.faults import Plan
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Turn
+from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
+from zot.errors import SessionLocked
 from zot.system.temporary import SUFFIX
 
 LONGEST_S = 60
@@ -109,10 +111,21 @@ class Stage:
         found: list[tuple[str, str]] = []
         for path in sorted(self.home.glob("sessions/*/*.jsonl")):
             if b"\n" in path.read_bytes():  # without a whole row it is no session yet
-                session = SessionStore(self.home, self.project, "1").open(path)
+                session = self._opened(path)
                 found += [(message.role, message.text()) for message in session.messages]
                 session.close()
         return found
+
+    def _opened(self, path: Path) -> Session:
+        """A process that is being started beside us holds our lock until it has become its program."""
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                return SessionStore(self.home, self.project, "1").open(path)
+            except SessionLocked:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
 
 
 ROOMS = ("home", "project", "tmp")
