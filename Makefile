@@ -75,6 +75,7 @@ peers: $(STAMP)-venv ## install codex, pi and llm into .cache/peers, for `make b
 pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from this build
 	@$(BIN)/python docs/make_pictures.py
 	@$(BIN)/python docs/make_cast.py
+	@$(BIN)/python docs/make_film.py
 
 attack: $(STAMP)-dev ## try everything that must not work, and write docs/concepts/attacks.md
 	@$(BIN)/python -m attack --write

@@ -3,8 +3,8 @@
 P is the wall time of ``python -c pass`` in the same venv, S that of ``sh -c true``; both are measured again before
 each group, because a machine is not equally fast all the time. For the same reason a group that missed a budget is
 measured again, twice at most, and what was seen in the quietest minute counts, the one with the smallest P; of what
-must never happen (a budget of 0), the worst. Name groups to run only those; ``--write`` puts the table of a whole run
-into the README.
+must never happen (a budget of 0), the worst. Name groups to run only those; ``--write`` puts the tables of a whole run
+into the README: the budgets between its ``bench`` marks, zot beside its peers between the ``peers`` marks.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import command_line, embedding, extensions, peers, rpc, sessions, size, terminal  # noqa: E402
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
-from benchmarks.tables import markdown  # noqa: E402
+from benchmarks.tables import comparison, markdown  # noqa: E402
 
 ATTEMPTS = 3
-START, END = "<!-- bench -->", "<!-- /bench -->"
 
 GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "command-line": command_line.rows,
@@ -45,7 +44,10 @@ def main() -> int:
     compileall.compile_dir(ROOT / "src", quiet=1)  # what was just edited is not to be compiled at each start
     rows = [row for name in wanted or GROUPS for row in measured(name)]
     if "--write" in sys.argv and not wanted:
-        write_readme(markdown(rows, python_pass(), shell_true()))
+        readme = ROOT / "README.md"
+        write_between(readme, "bench", markdown(rows, python_pass(), shell_true()))
+        if peers_table := comparison(rows):  # those of the last run that had peers stay otherwise
+            write_between(readme, "peers", peers_table)
     budgets = [row for row in rows if row.budget is not None]
     missed = [row for row in budgets if not row.holds]
     print(f"\n{len(budgets) - len(missed)} of {len(budgets)} budgets hold")
@@ -85,12 +87,14 @@ def once(name: str) -> Attempt:
     return Attempt(p, rows)
 
 
-def write_readme(table: str) -> None:
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{START}\n{table}\n{END}{after}", encoding="utf-8")
+def write_between(page: Path, mark: str, table: str) -> None:
+    """Replace what stands between ``<!-- mark -->`` and ``<!-- /mark -->``; a page without them is left alone."""
+    text = page.read_text(encoding="utf-8")
+    before, start, rest = text.partition(f"<!-- {mark} -->")
+    _, end, after = rest.partition(f"<!-- /{mark} -->")
+    if not (start and end):
+        sys.exit(f"bench: {page.name} has no place for the table: <!-- {mark} --> … <!-- /{mark} -->")
+    page.write_text(f"{before}{start}\n{table}\n{end}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,13 @@ from benchmarks.row import Row
 
 
 def markdown(rows: Sequence[Row], p: float, s: float) -> str:
-    lines = [f"P = {p * 1000:.1f} ms, S = {s * 1000:.2f} ms, 2 cores.", "", *budgets(rows)]
-    if compared := [row for row in rows if row.budget is None]:
-        lines += ["", "For comparison, measured in the same run:", "", *side_by_side(compared)]
-    return "\n".join(lines)
+    return "\n".join([f"P = {p * 1000:.1f} ms, S = {s * 1000:.2f} ms, 2 cores.", "", *budgets(rows)])
+
+
+def comparison(rows: Sequence[Row]) -> str:
+    """Empty when no peer was measured."""
+    compared = [row for row in rows if row.budget is None]
+    return "\n".join(side_by_side(compared)) if len({row.whose for row in compared}) > 1 else ""
 
 
 def budgets(rows: Iterable[Row]) -> list[str]:

@@ -66,14 +66,14 @@ def svg(terminal: FakeTerminal, ground: str) -> str:
         f'<rect width="100%" height="100%" rx="8" fill="{back}"/>',
     ]
     for y in range(screen.lines):
-        parts += _row([screen.buffer[y][x] for x in range(screen.columns)], y, back, front)
+        parts += row_parts([screen.buffer[y][x] for x in range(screen.columns)], y, back, front)
     if not screen.cursor.hidden:
         x, y = PAD + screen.cursor.x * CELL_W, PAD + screen.cursor.y * CELL_H
         parts.append(f'<rect x="{x:.1f}" y="{y}" width="{CELL_W}" height="{CELL_H}" fill="{front}" opacity="0.5"/>')
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _row(cells: list[Any], y: int, back: str, front: str) -> list[str]:
+def row_parts(cells: list[Any], y: int, back: str, front: str) -> list[str]:
     parts: list[str] = []
     x = 0
     for look, run in groupby(cells, key=lambda cell: (cell.fg, cell.bg, cell.bold, cell.italics, cell.reverse)):

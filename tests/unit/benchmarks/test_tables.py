@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from benchmarks.row import Row
-from benchmarks.tables import markdown
+from benchmarks.run import write_between
+from benchmarks.tables import comparison, markdown
+
+ROOT = Path(__file__).parents[3]
 
 BUDGET = Row("start", 2.5, 3, "P")
 ROWS = [
@@ -30,12 +37,29 @@ def test_without_peers_there_is_one_table() -> None:
 
 
 def test_peers_stand_side_by_side_in_a_table_of_their_own() -> None:
-    assert markdown(ROWS, 0.012, 0.0007).splitlines()[5:] == [
-        "",
-        "For comparison, measured in the same run:",
-        "",
+    assert len(markdown(ROWS, 0.012, 0.0007).splitlines()) == 5
+    assert comparison(ROWS).splitlines() == [
         "|  | zot | other 1.0 |",
         "| --- | --- | --- |",
         "| first byte | 110 ms | 1,234 ms |",
         "| tool step | 4 ms | – |",
     ]
+    assert comparison([BUDGET, ROWS[1]]) == ""  # zot beside nobody is no comparison
+
+
+def test_the_readme_has_a_place_for_both_and_only_that_place_changes(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text((ROOT / "README.md").read_text())
+    for mark in ("bench", "peers"):
+        before, _, rest = page.read_text().partition(f"<!-- {mark} -->\n")
+        _, _, after = rest.partition(f"<!-- /{mark} -->")
+        write_between(page, mark, f"| new {mark} |")
+        assert page.read_text() == f"{before}<!-- {mark} -->\n| new {mark} |\n<!-- /{mark} -->{after}"
+
+
+def test_a_page_without_a_place_is_told_and_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("no marks")
+    with pytest.raises(SystemExit, match="no place"):
+        write_between(page, "bench", "x")
+    assert page.read_text() == "no marks"

@@ -1,0 +1,27 @@
+"""The film of the README is the recording, drawn: neither can change without the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from docs.make_film import film, looks
+
+PICTURES = Path(__file__).parents[2] / "docs/pictures"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_film_shows_the_recording() -> None:
+    seen = list(looks(PICTURES / "zot.cast"))
+    assert film(seen, 90) == (PICTURES / "zot.svg").read_text("utf-8"), "run `python docs/make_film.py`"
+
+
+def test_it_is_sound_stands_still_on_a_whole_screen_and_moves_within_its_length() -> None:
+    root = ElementTree.parse(PICTURES / "zot.svg").getroot()
+    rows = root.findall(f"{SVG}use")
+    still = [row.get("y") for row in rows if row.get("display") != "none"]
+    assert len(still) == len(set(still)) > 5, "one text in each row where nothing moves"
+    for move in root.iter(f"{SVG}animate"):
+        times = [float(time) for time in (move.get("keyTimes") or "").split(";")]
+        assert times[0] == 0 and times == sorted(times) and times[-1] <= 1
+        assert len(times) == len((move.get("values") or "").split(";"))
