@@ -39,7 +39,6 @@ def test_the_examples_hold() -> None:
 WRONG: list[dict[str, Any]] = [
     {"provider": "anthropic", "environ": {}},
     {"provider": "nonsense"},
-    {"provider": "script"},
     {"provider": "anthropic", "script": "x.json"},
     {"provider": "anthropic", "api_key": "k", "model": "gpt-5"},
     {"provider": "anthropic", "api_key": "k", "model": "nonsense-1"},
