@@ -82,3 +82,14 @@ def test_a_program_that_came_with_the_extension_is_not_run_at_install(zot: Zot, 
     (directory / "evil").chmod(0o755)
     assert zot("ext", "install", "words").code == 0
     assert not (zot.project / "ran").exists()
+
+
+def test_a_script_is_compiled_by_the_interpreter_its_first_line_names(zot: Zot, serve) -> None:
+    directory = starter(zot)
+    manifest = json.loads((directory / "extension.json").read_text())
+    (directory / "extension.json").write_text(json.dumps({**manifest, "exec": "./main.py", "args": []}))
+    script = (directory / "main.py").read_text()
+    (directory / "main.py").write_text(f"#!{sys.executable}\n{script}")
+    (directory / "main.py").chmod(0o755)
+    assert zot("ext", "install", "words", model=False).code == 0
+    assert {"server", "extension"} <= loaded(zot, serve)

@@ -247,3 +247,17 @@ def test_a_link_out_of_the_repository_stays_a_link(zot: Zot) -> None:
     assert (copy / "shared.py").read_text() == "ours" and not (copy / "shared.py").is_symlink()
     assert os.readlink(copy / "stolen") == str(secret)
     assert os.readlink(copy / "around") == str(zot.project / "repository")
+
+
+def test_a_repository_that_names_programs_for_git_has_none_of_them_run(zot: Zot) -> None:
+    """Nothing of what is installed is run, not by asking git what it ignores either."""
+    source = repository(zot.project / "x")
+    (source / ".gitignore").write_text("*.txt\n")
+    (source / "notes.txt").write_text("mine")
+    program = zot.project / "program"
+    program.write_text(f"#!/bin/sh\ntouch {zot.project}/ran\n")
+    program.chmod(0o755)
+    git("config", "core.fsmonitor", str(program), cwd=source)
+    ran = zot("ext", "install", "x")
+    assert (ran.code, "git ignores it: notes.txt" in ran.err) == (0, True)
+    assert not (zot.project / "ran").exists()

@@ -17,7 +17,7 @@ from pathlib import Path
 from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extensions.process.log import log_path
 from zot.errors import ExtensionError
-from zot.system.files import make_private_dir
+from zot.system.files import find_program, make_private_dir
 from zot.system.opening import open_to_append, reading
 
 VARIABLE = "ZOT_BYTECODE"
@@ -33,7 +33,7 @@ def bytecode_dir(home: Path) -> Path:
 def compile_ahead(manifest: Manifest, home: Path) -> None:
     """Compile what lies in the manifest's directory, where it is going to run."""
     forget_bytecode(manifest.directory, home)
-    python = interpreter(manifest, os.environ.get("PATH", ""))
+    python = interpreter(manifest)
     if not python:
         return
     with suppress(OSError, subprocess.SubprocessError):
@@ -57,19 +57,19 @@ def forget_bytecode(directory: Path, home: Path) -> None:
     shutil.rmtree(f"{bytecode_dir(home)}{os.path.abspath(directory)}", ignore_errors=True)
 
 
-def interpreter(manifest: Manifest, path_variable: str) -> str:
+def interpreter(manifest: Manifest) -> str:
     """The Python that runs it; empty for other programs, and for one that came with it: that would be running it."""
     try:
-        program = Path(manifest.argv(path_variable)[0]) if manifest.has_process else Path()
+        program = Path(manifest.argv(os.environ.get("PATH", ""))[0]) if manifest.has_process else Path()
     except ExtensionError:
         return ""
     if _lies_in(program, manifest.directory):
-        program = Path(_of_first_line(program, path_variable))
+        program = Path(_of_first_line(program))
     is_python = _PYTHON.fullmatch(program.name) and os.access(program, os.X_OK)
     return str(program) if is_python and not _lies_in(program, manifest.directory) else ""
 
 
-def _of_first_line(script: Path, path_variable: str) -> str:
+def _of_first_line(script: Path) -> str:
     """``#!/usr/bin/env python3``, ``#!/usr/bin/python3``."""
     try:
         with reading(script) as file:
@@ -78,7 +78,7 @@ def _of_first_line(script: Path, path_variable: str) -> str:
         return ""
     words = line.removeprefix("#!").split() if line.startswith("#!") else []
     if len(words) == 2 and os.path.basename(words[0]) == "env":
-        return shutil.which(words[1], path=path_variable) or ""
+        return find_program(words[1]) or ""
     return words[0] if words and os.path.isabs(words[0]) else ""
 
 

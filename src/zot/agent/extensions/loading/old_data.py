@@ -32,6 +32,7 @@ _NAMES = {
     *("poetry.lock", "makefile", "dockerfile", "justfile", "skill.md", ".gitignore", ".gitattributes", ".gitmodules"),
     *(".editorconfig", ".npmrc", ".ds_store", ".python-version"),
 }
+_RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")  # a repository may name programs
 _BEGINNINGS = ("readme", "license", "licence", "copying", "notice", "changelog", "requirements", "contributing")
 
 
@@ -80,7 +81,7 @@ def git_lines(directory: Path, *words: str) -> list[str] | None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            [git, "-C", str(directory), *words],
+            [git, *_RUN_NOTHING, "-C", str(directory), *words],
             env=environment,
             capture_output=True,
             stdin=subprocess.DEVNULL,
