@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import extension, in_project, installed, left
-from tests.e2e.test_ext_install import git
+from tests.e2e.test_ext_install import git, git_words
 
 
 def commit(repository: Path, message: str = "next") -> str:
@@ -249,3 +249,27 @@ def test_force_replaces_and_keeps_the_name_of_the_data(zot: Zot) -> None:
     assert "already exists" in zot("ext", "install", "tool").err
     assert zot("ext", "install", "--force", "tool").code == 0
     assert (data / "after" / "x").exists() and not (data / "before").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "branch", "url"),
+    [
+        ("https://host/a/tool@v1", "v1", "https://host/a/tool"),
+        ("https://host/a/tool.git@feature/x", "feature/x", "https://host/a/tool.git"),
+        ("https://user@host/a/tool", "", "https://user@host/a/tool"),
+        ("https://user:word@host/a/tool@v1#part", "v1", "https://user:word@host/a/tool"),
+        ("git@host:a/tool.git", "", "git@host:a/tool.git"),
+        ("git@host:tool.git@v1", "v1", "git@host:tool.git"),
+        ("git@host:tool@v1", "v1", "git@host:tool"),
+        ("ssh://git@host/tool.git#subdirectory=part", "", "ssh://git@host/tool.git"),
+        ("https://host/a/tool/tree/main/parts/one", "main", "https://host/a/tool"),
+        ("https://host/a/tool/-/tree/v1/", "v1", "https://host/a/tool"),
+        ("https://host/a/tool@--upload-pack=evil", "--upload-pack=evil", "https://host/a/tool"),
+    ],
+)
+def test_every_way_to_say_a_branch_reaches_git(zot: Zot, tmp_path: Path, typed: str, branch: str, url: str) -> None:
+    """What is a user of a host stays one, and nothing typed becomes an option of git."""
+    words = git_words(zot, tmp_path, typed)
+    assert words[words.index("--") + 1] == url
+    assert [word for word in words if word.startswith("--branch")] == ([f"--branch={branch}"] if branch else [])
+    assert left(zot) == []
