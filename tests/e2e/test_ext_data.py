@@ -169,3 +169,16 @@ def test_where_no_data_directory_can_be_made_the_extension_keeps_its_state_besid
     assert start(zot, serve) == ""
     acknowledged = json.loads((own(zot) / "seen.jsonl").read_text().splitlines()[0])
     assert acknowledged["data_dir"] == acknowledged["extension_dir"] == str(own(zot))
+
+
+def test_among_an_authors_sources_only_what_git_ignores_is_taken_for_data(zot: Zot, serve, source: Path) -> None:
+    for name in ("count.txt", "words.txt"):
+        (source / name).write_text("41")
+    assert start(zot, serve, "--ext", "x") == ""
+    subprocess.run(["git", "init", "-q"], cwd=source, check=True)
+    (source / ".gitignore").write_text("count.txt\n*.jsonl\n")
+    (source / "count.txt").write_text("41")
+    zot.environment["ZOT_HOME"] = str(zot.home / "another")
+    assert start(zot, serve, "--ext", "x").endswith(f"copied there from {source}: count.txt, seen.jsonl\n")
+    (place,) = (zot.home / "another" / "data").glob("*/x/count.txt")
+    assert place.read_text() == "42"

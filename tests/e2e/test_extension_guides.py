@@ -54,7 +54,9 @@ def test_the_first_extension_works_step_by_step(reader: Zot, language: str) -> N
     (notes / MAIN[language]).write_text(page[f"{language}/{MAIN[language]}"])
     ran = reader(*script, "remember.json", "--ext", ".", "-p", "Remember how tests are run")
     assert (ran.code, ran.out) == (0, "Noted.\n")
-    assert (notes / "notes.txt").read_text() == "tests are run with make test\n"
+    named = next(line.split()[1] for line in reader("ext", "doctor", ".").out.splitlines() if "data  " in line)
+    assert (Path(named) / "notes.txt").read_text() == "tests are run with make test\n"
+    assert not list(notes.rglob("notes.txt"))
     assert "remembered tests are run with make test" in reader("ext", "logs", "notes").out
 
     checked = reader("ext", "check", ".")

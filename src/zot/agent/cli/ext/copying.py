@@ -17,7 +17,7 @@ from pathlib import Path
 from zot.agent.cli.lines import tell
 from zot.agent.extensions.loading.data_place import RECORD
 from zot.agent.extensions.loading.manifest import Manifest
-from zot.agent.extensions.loading.old_data import git_lines, looks_like_data
+from zot.agent.extensions.loading.old_data import ignored_names, is_among, looks_like_data
 from zot.system.opening import create, reading
 
 _PROGRESS_STEP = 200  # files
@@ -29,14 +29,14 @@ Skip = Callable[[Path], bool]
 def copy_extension(manifest: Manifest, destination: Path) -> None:
     """``destination`` must not exist. OSError leaves a part behind; the caller removes it."""
     source = manifest.directory
-    ignored = _ignored(source)
+    ignored = ignored_names(source)
     left_out: list[str] = []
 
     def skip(path: Path) -> bool:
         name = str(path.relative_to(source))
         if path.name in _LEFT_BEHIND:
             return True
-        if any(name == entry or name.startswith(f"{entry}/") for entry in ignored) and looks_like_data(path, manifest):
+        if is_among(name, ignored) and looks_like_data(path, manifest):
             left_out.append(name)
             return True
         return False
@@ -57,11 +57,6 @@ def repository_of(directory: Path) -> Path:
     """The top of the git repository it lies in; the directory itself when it is in none."""
     real = Path(os.path.realpath(directory))
     return next((place for place in (real, *real.parents) if (place / ".git").exists()), real)
-
-
-def _ignored(source: Path) -> list[str]:
-    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    return [name.rstrip("/") for name in git_lines(source, *words) or ()]
 
 
 class _Copying:

@@ -38,10 +38,10 @@ def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
     if scope == "project" or (manifest.directory / RECORD).exists():
         make_private_dir(place)
         return ""
-    from zot.agent.extensions.loading.old_data import copy_files, old_data  # once in the life of an extension
+    from zot.agent.extensions.loading.old_data import copy_files, old_data, own_data  # once in the life of an extension
     from zot.system.temporary import held_directory, temporary_name
 
-    old = old_data(manifest)
+    old = own_data(manifest) if scope == "explicit" else old_data(manifest)
     if len(old) > MOST_FILES or sum((manifest.directory / name).lstat().st_size for name in old) > MOST_BYTES:
         make_private_dir(place)
         return f"the data directory of {manifest.name} is {place} now; copy there what it needs of {manifest.directory}"

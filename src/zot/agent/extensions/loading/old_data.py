@@ -92,6 +92,23 @@ def git_lines(directory: Path, *words: str) -> list[str] | None:
     return [os.fsdecode(line) for line in done.stdout.split(b"\0") if line] if done.returncode == 0 else None
 
 
+def own_data(manifest: Manifest) -> list[str]:
+    """The same among an author's sources, where only git can tell: what it ignores."""
+    ignored = ignored_names(manifest.directory)
+    found = ((path, str(path.relative_to(manifest.directory))) for path in files_below(manifest.directory))
+    return [name for path, name in found if is_among(name, ignored) and looks_like_data(path, manifest)]
+
+
+def ignored_names(directory: Path) -> list[str]:
+    """What git ignores there, a whole directory as one name; nothing outside of a repository."""
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    return [name.rstrip("/") for name in git_lines(directory, *words) or ()]
+
+
+def is_among(name: str, names: list[str]) -> bool:
+    return any(name == entry or name.startswith(f"{entry}/") for entry in names)
+
+
 def old_data(manifest: Manifest) -> list[str]:
     """Names of what lies beside the program and may be its data."""
     directory = manifest.directory
