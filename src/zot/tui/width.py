@@ -31,7 +31,7 @@ _CLOSING = frozenset("。、，．）」』】！？：；〉》〕〗〙")
 _RESETS = frozenset({RESET, "\x1b[m"})
 _LONG_CLUSTER = 16  # longer ones are not worth remembering
 _CUT_FROM = 4096  # characters beside the width's own: what a row is cut from, were the text endless
-_LONGEST_STYLE, _LONGEST_LINK = 256, 4096  # what is longer is closed at the end of its row and not opened again
+_LONGEST_STYLE, _LONGEST_LINK = 256, 512  # what is longer is closed at the end of its row and not opened again
 _MOST_OPEN = 32  # styles that a row may open again; of a text that never closes any, the oldest are forgotten
 
 
