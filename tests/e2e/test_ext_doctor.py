@@ -109,3 +109,5 @@ def test_one_that_never_says_hello_is_a_problem_too(zot: Zot) -> None:
     ran = zot("ext", "doctor")
     assert ran.code == 1
     assert "has not said hello in time" in ran.out.split("problems:")[1]
+    extension(zot.project / "mine")
+    assert zot("ext", "doctor", "./mine").code == 0  # asked about another one

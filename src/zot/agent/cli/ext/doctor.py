@@ -98,6 +98,7 @@ def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:
         return any(place in line for place in places) or any(name in words for name in wanted)
 
     findings.discovery.entries = entries
+    findings.statuses = [status for status in findings.statuses if status.name in wanted]
     findings.discovery.notes = [line for line in findings.discovery.notes if concerns(line)]
     findings.discovery.quiet = [line for line in findings.discovery.quiet if concerns(line)]
     findings.load_errors = [line for line in findings.load_errors if concerns(line)]
