@@ -308,7 +308,7 @@ CASES: dict[str, Case] = {
         warns=True,
     ),
     "too-late-hello": Case(
-        "handshake-hello-in-time", "hello came 6.", bent("def start(self):\n    time.sleep(6.3); super().start()")
+        "handshake-hello-in-time", "hello came ", bent("def start(self):\n    time.sleep(6.3); super().start()")
     ),
     "never-hello": Case("handshake-hello-in-time", "no hello within 6 s", python("import time\ntime.sleep(60)\n")),
     "hello-in-a-buffer": Case(
