@@ -40,7 +40,9 @@ and on its fields instead of matching text::
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+TYPE_CHECKING = False  # importing anything for it would cost `--version` and `--help` more than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ZotError(Exception):

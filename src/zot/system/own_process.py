@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection
-from contextlib import suppress
+
+TYPE_CHECKING = False  # every start passes here, `--version` too
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 ours = False
 helpers: set[int] = set()  # children started apart from ``processes``, in sessions of their own
@@ -42,13 +44,14 @@ def adopt_orphans() -> bool:
 def children() -> list[int]:
     """Whose parent we are, adopted ones and zombies included; empty where the kernel does not tell."""
     pid = os.getpid()
-    with suppress(OSError, ValueError):
+    try:
         fd = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
         try:
             return [int(word) for word in os.read(fd, 65536).split()]
         finally:
             os.close(fd)
-    return []
+    except (OSError, ValueError):
+        return []
 
 
 def hide_environment(seen: Collection[str]) -> None:
@@ -61,7 +64,7 @@ def hide_environment(seen: Collection[str]) -> None:
     hidden = [name for name in _shown if name not in seen]
     if not hidden:
         return
-    with suppress(OSError):
+    try:
         memory = os.open("/proc/self/mem", os.O_WRONLY | os.O_CLOEXEC)
         try:
             for name in hidden:
@@ -69,6 +72,8 @@ def hide_environment(seen: Collection[str]) -> None:
                 os.pwrite(memory, b"\0" * size, address)
         finally:
             os.close(memory)
+    except OSError:
+        return
 
 
 def _values() -> dict[str, tuple[int, int]]:

@@ -49,6 +49,7 @@ class Workspace:
         self.left_running: list[ProcessTree] = []
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
+        self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by what a model wrote: relative to the session's directory, ``~`` expanded."""
@@ -73,11 +74,13 @@ class Workspace:
 
     def _is_withheld(self, variable: str) -> bool:
         """A credential zot knows or takes for one by its name, unless the user lets it through."""
-        from zot.provider.providers import looks_like_credential
+        withheld = self._judged.get(variable)
+        if withheld is None:
+            from zot.provider.providers import looks_like_credential
 
-        if variable in self._passthrough:
-            return False
-        return variable in self._credentials or looks_like_credential(variable)
+            known = variable in self._credentials or looks_like_credential(variable)
+            withheld = self._judged[variable] = known and variable not in self._passthrough
+        return withheld
 
     def child_environment(self) -> dict[str, str]:
         """What a command started by a tool gets."""
