@@ -1,4 +1,4 @@
-"""The ``zot`` command. ``--version`` is answered here; everything else is dispatched by ``zot.agent.cli.main``."""
+"""The ``zot`` command. ``--version`` and ``--help`` are answered here, all else by ``zot.agent.cli.main``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,30 @@ def main() -> int:
         sys.stderr.write("zot: Windows is not supported yet; zot runs there inside WSL\n")
         return 1
     argv = sys.argv[1:]
-    if argv in (["--version"], ["-v"]):
+    can_print = sys.stdout is not None  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
+    if can_print and argv in (["--version"], ["-v"]):
         from zot import __version__
 
         sys.stdout.write(f"zot {__version__}\n")
         return 0
     _look_for_modules_where_they_are()
+    if can_print and argv in (["--help"], ["-h"]) and _helped():
+        return 0
     from zot.agent.cli.main import run
 
     return run(argv)
+
+
+def _helped() -> bool:
+    """Show the page without loading what runs things; where it cannot be written, ``run`` knows how to say so."""
+    from zot.agent.cli.help import write_help
+
+    try:
+        write_help(sys.stdout)
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 def _look_for_modules_where_they_are() -> None:

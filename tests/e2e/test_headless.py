@@ -244,6 +244,15 @@ def test_a_closed_stdout_is_an_error_and_no_other_file_gets_the_answer(zot: Zot,
     assert all(json.loads(line) for line in session.read_text().splitlines())
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["docs"], ["--list-models"]])
+def test_pages_and_lists_say_that_stdout_is_closed(zot: Zot, words: list[str]) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *zot.argv(words)],
+        **{"stdin": subprocess.DEVNULL, "capture_output": True, "cwd": zot.project, "env": zot.env(), "timeout": 60},
+    )
+    assert (done.returncode, done.stderr) == (1, b"zot: cannot write to stdout: Bad file descriptor\n")
+
+
 def test_a_signal_ends_a_run_whose_reader_is_stuck(zot: Zot, serve) -> None:
     server = serve([Say("word " * 100_000)])
     running = zot.start("--json", "go")

@@ -37,8 +37,10 @@ RESERVED = (
 def run(argv: list[str]) -> int:
     """The exit code of one command line."""
     try:
+        if sys.stdout is None and argv[:1] != ["rpc"]:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-`
+            _fail_to_write()
         code = _dispatch(argv)
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot rpc >&-` has none
             sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
         return code
     except NotThere as error:
@@ -56,6 +58,16 @@ def run(argv: list[str]) -> int:
         return _refused_by_the_system(error)
     except ExceptionGroup as group:
         return _refused_by_the_system(_only_os_error(group))
+
+
+def _fail_to_write() -> None:
+    """A stream that cannot be written, in place of none: printing to it is an error like any other."""
+    import os
+
+    from zot.agent.console import open_missing_streams
+
+    open_missing_streams(os.O_RDONLY)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
 
 
 def _dispatch(argv: list[str]) -> int:
