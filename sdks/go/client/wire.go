@@ -155,6 +155,37 @@ type TextDeltaEvent struct {
 // EventType is "text_delta".
 func (TextDeltaEvent) EventType() string { return "text_delta" }
 
+// ThinkingDeltaEvent: A piece of what the model thinks before it answers. `merged` as in `text_delta`.
+type ThinkingDeltaEvent struct {
+	Type   string `json:"type"`
+	Delta  string `json:"delta"`
+	Merged int    `json:"merged,omitempty"`
+}
+
+// EventType is "thinking_delta".
+func (ThinkingDeltaEvent) EventType() string { return "thinking_delta" }
+
+// ThinkingEndEvent: The model stops thinking, `seconds` after its first thought.
+type ThinkingEndEvent struct {
+	Type    string  `json:"type"`
+	Seconds float64 `json:"seconds"`
+}
+
+// EventType is "thinking_end".
+func (ThinkingEndEvent) EventType() string { return "thinking_end" }
+
+// RetryWaitEvent: An attempt to reach the model failed for `reason`; `attempt` of `attempts` begins in `wait_s` seconds.
+type RetryWaitEvent struct {
+	Type     string  `json:"type"`
+	Attempt  int     `json:"attempt"`
+	Attempts int     `json:"attempts"`
+	WaitS    float64 `json:"wait_s"`
+	Reason   string  `json:"reason"`
+}
+
+// EventType is "retry_wait".
+func (RetryWaitEvent) EventType() string { return "retry_wait" }
+
 // ToolUseStartEvent: The model begins to write a tool call.
 type ToolUseStartEvent struct {
 	Type string `json:"type"`
@@ -481,6 +512,12 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[AssistantStartEvent](line)
 	case "text_delta":
 		return decodeAs[TextDeltaEvent](line)
+	case "thinking_delta":
+		return decodeAs[ThinkingDeltaEvent](line)
+	case "thinking_end":
+		return decodeAs[ThinkingEndEvent](line)
+	case "retry_wait":
+		return decodeAs[RetryWaitEvent](line)
 	case "tool_use_start":
 		return decodeAs[ToolUseStartEvent](line)
 	case "tool_use_args":

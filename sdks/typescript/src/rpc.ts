@@ -291,6 +291,28 @@ export interface TextDeltaEvent {
   merged?: number;
 }
 
+/** A piece of what the model thinks before it answers. `merged` as in `text_delta`. */
+export interface ThinkingDeltaEvent {
+  type: "thinking_delta";
+  delta: string;
+  merged?: number;
+}
+
+/** The model stops thinking, `seconds` after its first thought. */
+export interface ThinkingEndEvent {
+  type: "thinking_end";
+  seconds: number;
+}
+
+/** An attempt to reach the model failed for `reason`; `attempt` of `attempts` begins in `wait_s` seconds. */
+export interface RetryWaitEvent {
+  type: "retry_wait";
+  attempt: number;
+  attempts: number;
+  wait_s: number;
+  reason: string;
+}
+
 /** The model begins to write a tool call. */
 export interface ToolUseStartEvent {
   type: "tool_use_start";
@@ -442,6 +464,9 @@ export type Event =
   | TurnStartEvent
   | AssistantStartEvent
   | TextDeltaEvent
+  | ThinkingDeltaEvent
+  | ThinkingEndEvent
+  | RetryWaitEvent
   | ToolUseStartEvent
   | ToolUseArgsEvent
   | ToolUseEndEvent

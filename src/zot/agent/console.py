@@ -68,16 +68,6 @@ def print_line(text: str) -> None:
         pass  # nobody reads stderr: there is nobody to tell
 
 
-def open_missing_streams(flags: int = os.O_RDWR) -> None:
-    """Put the null device where stdin, stdout or stderr is closed, before another file gets that number and what is
-    meant for people is written into it. Opened for reading only, a write to it fails and is told."""
-    for fd in (0, 1, 2):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, flags)
-
-
 # --- the event loop
 
 

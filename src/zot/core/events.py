@@ -5,7 +5,7 @@ Most readers want what is *shown*. Its order within a prompt::
     UserMessage
       TurnStart(step)
         AssistantStart
-        (TextDelta | ToolUseStart | ToolUseArgs | ToolUseEnd)*
+        (TextDelta | ThinkingDelta* ThinkingEnd | ToolUseStart | ToolUseArgs | ToolUseEnd)*
         UsageEvent
         AssistantMessage            absent when suppressed, empty or dropped on abort
         ToolCall*                   all calls of the message, before any tool runs
@@ -15,8 +15,9 @@ Most readers want what is *shown*. Its order within a prompt::
     Done                            always, exactly once, last
 
 A turn that failed before anything was kept may be followed by another TurnStart with the same step, which a second
-model takes. ``Notice``, ``Diagnostic`` and ``SessionFault`` may stand anywhere, also while nothing runs. A failure
-before the model answered has no AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of them.
+model takes. ``RetryWait`` stands where an attempt failed and another follows. ``Notice``, ``Diagnostic`` and
+``SessionFault`` may stand anywhere, also while nothing runs. A failure before the model answered has no
+AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of them.
 
 What is *recorded* is for the session alone, which is the first reader: ``MessageAppended`` comes before the event that
 shows the message, so whatever a reader has seen is on disk. What *happened* (``LifecycleEvent``) is for those who watch
@@ -53,6 +54,27 @@ class AssistantStart(msgspec.Struct, frozen=True, tag="assistant_start"):
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False, tag="text_delta"):
     delta: str
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True, gc=False, tag="thinking_delta"):
+    """What the model thinks before it answers, as far as its provider tells."""
+
+    delta: str
+
+
+class ThinkingEnd(msgspec.Struct, frozen=True, gc=False, tag="thinking_end"):
+    """The model stops thinking, for now; ``seconds`` since its first thought."""
+
+    seconds: float
+
+
+class RetryWait(msgspec.Struct, frozen=True, gc=False, tag="retry_wait"):
+    """An attempt failed, and ``attempt`` of ``attempts`` begins in ``wait_s`` seconds. ``reason`` is fit to show."""
+
+    attempt: int
+    attempts: int
+    wait_s: float
+    reason: str
 
 
 class ToolUseStart(msgspec.Struct, frozen=True, gc=False, tag="tool_use_start"):
@@ -154,6 +176,9 @@ ShownEvent = (
     | TurnStart
     | AssistantStart
     | TextDelta
+    | ThinkingDelta
+    | ThinkingEnd
+    | RetryWait
     | ToolUseStart
     | ToolUseArgs
     | ToolUseEnd

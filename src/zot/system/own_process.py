@@ -22,6 +22,16 @@ _ENV_START, _ENV_END = 47, 48  # fields of /proc/<pid>/stat, counted from the st
 _shown: dict[str, tuple[int, int]] | None = None
 
 
+def open_missing_streams(flags: int = os.O_RDWR) -> None:
+    """Put the null device where stdin, stdout or stderr is closed, before another file gets that number and what is
+    meant for people is written into it. Opened for reading only, a write to it fails and is told."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, flags)
+
+
 def claim() -> None:
     """This process is the ``zot`` command."""
     global ours

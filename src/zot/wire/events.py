@@ -105,6 +105,28 @@ class TextDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     merged: int = 0
 
 
+class ThinkingDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="thinking_delta"):
+    """A piece of what the model thinks before it answers. ``merged`` as in ``text_delta``."""
+
+    delta: str
+    merged: int = 0
+
+
+class ThinkingEnd(msgspec.Struct, frozen=True, kw_only=True, tag="thinking_end"):
+    """The model stops thinking, ``seconds`` after its first thought."""
+
+    seconds: float
+
+
+class RetryWait(msgspec.Struct, frozen=True, kw_only=True, tag="retry_wait"):
+    """An attempt to reach the model failed for ``reason``; ``attempt`` of ``attempts`` begins in ``wait_s`` seconds."""
+
+    attempt: int
+    attempts: int
+    wait_s: float
+    reason: str
+
+
 class ToolUseStart(msgspec.Struct, frozen=True, kw_only=True, tag="tool_use_start"):
     """The model begins to write a tool call."""
 
@@ -207,6 +229,9 @@ WireEvent = (
     | TurnStart
     | AssistantStart
     | TextDelta
+    | ThinkingDelta
+    | ThinkingEnd
+    | RetryWait
     | ToolUseStart
     | ToolUseArgs
     | ToolUseEnd
@@ -230,6 +255,9 @@ _encode = msgspec.json.Encoder().encode
 # The core's fields are the wire's own here, so these are encoded as they are: the hot path of a streaming answer.
 _SAME: dict[type[ev.AgentEvent], type[WireEvent]] = {
     ev.TextDelta: TextDelta,
+    ev.ThinkingDelta: ThinkingDelta,
+    ev.ThinkingEnd: ThinkingEnd,
+    ev.RetryWait: RetryWait,
     ev.ToolUseArgs: ToolUseArgs,
     ev.ToolProgress: ToolProgress,
     ev.TurnStart: TurnStart,

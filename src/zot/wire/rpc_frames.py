@@ -20,9 +20,12 @@ from zot.wire.events import Done as Done
 from zot.wire.events import Error as Error
 from zot.wire.events import ImageContent as ImageContent
 from zot.wire.events import Message as Message
+from zot.wire.events import RetryWait as RetryWait
 from zot.wire.events import SessionFault as SessionFault
 from zot.wire.events import TextContent as TextContent
 from zot.wire.events import TextDelta as TextDelta
+from zot.wire.events import ThinkingDelta as ThinkingDelta
+from zot.wire.events import ThinkingEnd as ThinkingEnd
 from zot.wire.events import ToolCall as ToolCall
 from zot.wire.events import ToolCallContent as ToolCallContent
 from zot.wire.events import ToolProgress as ToolProgress

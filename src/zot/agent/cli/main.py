@@ -11,7 +11,7 @@ import sys
 from zot.agent.cli.flags import Flags, parse
 from zot.errors import NotThere, UsageError, ZotError, in_words
 from zot.system.collector import rest
-from zot.system.own_process import claim
+from zot.system.own_process import claim, open_missing_streams
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
@@ -63,8 +63,6 @@ def run(argv: list[str]) -> int:
 def _fail_to_write() -> None:
     """A stream that cannot be written, in place of none: printing to it is an error like any other."""
     import os
-
-    from zot.agent.console import open_missing_streams
 
     open_missing_streams(os.O_RDONLY)
     sys.stdout = os.fdopen(1, "w", closefd=False)
@@ -131,7 +129,7 @@ def _mode(flags: Flags) -> int:
         return _rpc(flags)
     import os
 
-    from zot.agent.console import is_piped, open_missing_streams
+    from zot.agent.console import is_piped
 
     open_missing_streams(os.O_RDONLY)
     mode = flags.mode or ("print" if is_piped() else "")
@@ -147,7 +145,6 @@ def _mode(flags: Flags) -> int:
 
 
 def _rpc(flags: Flags) -> int:
-    from zot.agent.console import open_missing_streams
     from zot.agent.modes.rpc.early import EarlyDoor, heed_signals
 
     open_missing_streams()

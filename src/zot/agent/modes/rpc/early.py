@@ -9,8 +9,13 @@ from __future__ import annotations
 import _thread
 import os
 import select
-import signal
-from types import FrameType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from types import FrameType
+else:
+    import _signal as signal  # `signal` itself imports `enum`, which takes longer than the first answer
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 _MAX_PING = 1024  # so that an answer fits into what a writable pipe takes without blocking

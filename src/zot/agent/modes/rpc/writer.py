@@ -39,8 +39,9 @@ def _encode(value: msgspec.Struct) -> bytes:
         return _encode_plain(well_formed(msgspec.to_builtins(value)))
 
 
-_Delta = ev.TextDelta | ev.ToolUseArgs | ev.ToolProgress
-_DELTAS = (ev.TextDelta, ev.ToolUseArgs, ev.ToolProgress)
+_Text = ev.TextDelta | ev.ThinkingDelta
+_Delta = _Text | ev.ToolUseArgs | ev.ToolProgress
+_DELTAS = (ev.TextDelta, ev.ThinkingDelta, ev.ToolUseArgs, ev.ToolProgress)
 
 
 class Writer:
@@ -223,12 +224,12 @@ class _Joined:
 
     def __init__(self, first: _Delta) -> None:
         self._kind = type(first)
-        self._id = "" if isinstance(first, ev.TextDelta) else first.id
+        self._id = "" if isinstance(first, _Text) else first.id
         self._texts: list[str] = []
         self._size = self._count = self._dropped = 0
 
     def takes(self, event: _Delta) -> bool:
-        return type(event) is self._kind and (isinstance(event, ev.TextDelta) or event.id == self._id)
+        return type(event) is self._kind and (isinstance(event, _Text) or event.id == self._id)
 
     def add(self, event: _Delta) -> None:
         text = event.text if isinstance(event, ev.ToolProgress) else event.delta
@@ -247,6 +248,8 @@ class _Joined:
         text, merged = "".join(self._texts), self._count if self._count > 1 else 0
         if self._kind is ev.TextDelta:
             return _encode(wire.TextDelta(delta=text, merged=merged))
+        if self._kind is ev.ThinkingDelta:
+            return _encode(wire.ThinkingDelta(delta=text, merged=merged))
         if self._kind is ev.ToolUseArgs:
             return _encode(wire.ToolUseArgs(id=self._id, delta=text, merged=merged))
         return _encode(wire.ToolProgress(id=self._id, text=text, merged=merged, dropped=self._dropped))
