@@ -16,7 +16,7 @@ def rows() -> Iterator[Row]:
     pinned = (ROOT / "requirements" / "core.txt").read_text().split()
     total = sum(_installed(line.split("==")[0]) for line in pinned)
     total += sum(f.stat().st_size for f in (ROOT / "src").rglob("*") if f.is_file() and "__pycache__" not in f.parts)
-    total += sum(f.stat().st_size for f in (ROOT / "docs").rglob("*") if f.is_file())
+    total += sum(f.stat().st_size for f in (ROOT / "docs").rglob("*") if f.suffix in (".md", ".json", ".jsonl"))
     yield Row("installed size of the core", total / 1e6, 30, "MB", note=f"{len(pinned) + 1} distributions")
 
 

@@ -90,6 +90,15 @@ def test_the_sdist_holds_what_packagers_look_for(built: dict[str, Path]) -> None
     assert not [name for name in names if name.startswith(("tests/", "examples/", ".cache/", ".venv/"))]
 
 
+def test_the_wheel_holds_every_page_and_no_picture(built: dict[str, Path]) -> None:
+    pages = {
+        str(path.relative_to(ROOT)) for end in ("md", "json", "jsonl") for path in (ROOT / "docs").rglob(f"*.{end}")
+    }
+    with zipfile.ZipFile(built["wheel"]) as wheel:
+        inside = {name.removeprefix("zot/") for name in wheel.namelist() if name.startswith("zot/docs/")}
+    assert inside == pages
+
+
 def test_the_metadata_names_us_and_nobody_else(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))

@@ -40,6 +40,12 @@ _LINES: list[tuple[ev.AgentEvent, str | None]] = [
     (ev.TurnStart(2), '{"type":"turn_start","step":2}'),
     (ev.AssistantStart(), '{"type":"assistant_start"}'),
     (ev.TextDelta("a\n"), r'{"type":"text_delta","delta":"a\n"}'),
+    (ev.ThinkingDelta("hm"), '{"type":"thinking_delta","delta":"hm"}'),
+    (ev.ThinkingEnd(1.5), '{"type":"thinking_end","seconds":1.5}'),
+    (
+        ev.RetryWait(2, 10, 0.5, "overloaded"),
+        '{"type":"retry_wait","attempt":2,"attempts":10,"wait_s":0.5,"reason":"overloaded"}',
+    ),
     (ev.ToolUseStart("c1", "read"), '{"type":"tool_use_start","id":"c1","name":"read"}'),
     (ev.ToolUseArgs("c1", "{"), '{"type":"tool_use_args","id":"c1","delta":"{"}'),
     (ev.ToolUseEnd("c1"), '{"type":"tool_use_end","id":"c1"}'),
