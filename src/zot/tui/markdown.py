@@ -239,6 +239,14 @@ def _code(block: Block, painter: Painter, width: int) -> list[str]:
     return code_rows(lines, opening["language"], len(opening["indent"]), painter, width)
 
 
+def code_of(block: Block) -> tuple[str, str]:
+    """Language and text of a code block, without its fence and indentation."""
+    opening = _FENCE.fullmatch(block.lines[0])
+    assert opening is not None
+    lines = block.lines[1:-1] if block.closed else block.lines[1:]
+    return opening["language"], "\n".join(_dedent(line, len(opening["indent"])) for line in lines)
+
+
 def code_rows(
     lines: Sequence[str], language: str, indent: int, painter: Painter, width: int, *, skip: int = 0
 ) -> list[str]:

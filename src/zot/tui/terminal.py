@@ -12,6 +12,7 @@ import re
 import select
 import termios
 import time
+from base64 import b64encode
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ ASK_BACKGROUND = "\x1b]11;?\x1b\\"
 
 _LARGEST = (1000, 500)
 _FLUSH_S = 1.0
+_LARGEST_COPY = 1_000_000  # characters of base64
 
 
 class Size(NamedTuple):
@@ -96,6 +98,16 @@ class Terminal:
     def alert(self, text: str) -> None:
         """Ring, and tell the desktop where the terminal can."""
         self.write((f"\x1b]9;{one_line(text)}\x07" if self._notifies else "") + "\x07")
+
+    def copy(self, text: str) -> bool:
+        """Ask the terminal to put a text into its clipboard (OSC 52); False where it is known to be dropped.
+
+        Nobody answers: whether it was taken is not known."""
+        data = b64encode(text.encode("utf-8", "replace")).decode()
+        if self.term in ("linux", "dumb", "") or len(data) > _LARGEST_COPY:
+            return False
+        self.write(f"\x1b]52;c;{data}\x07")
+        return True
 
     # --- reading
 
