@@ -270,6 +270,27 @@ def test_stream_mode_puts_text_on_stdout_and_tools_on_stderr(zot: Zot, serve) ->
     assert "[bash] echo hi" in ran.err
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_thoughts_are_events_of_their_own(zot: Zot, serve, dialect: str) -> None:
+    serve([Say("Done.", reasoning="First this, then that.")])
+    ran = zot("--json", "go", *DIALECTS[dialect])
+    lines = [json.loads(line) for line in ran.out.splitlines()]
+    thoughts = [line["delta"] for line in lines if line["type"] == "thinking_delta"]
+    assert "".join(thoughts) == "First this, then that."
+    kinds = [kind for kind in ran.types if kind.startswith(("thinking", "text"))]
+    assert kinds == ["thinking_delta"] * len(thoughts) + ["thinking_end", "text_delta"]
+
+
+def test_stream_mode_puts_thoughts_on_stderr_unless_they_are_off(zot: Zot, serve) -> None:
+    serve([Say("Done.", reasoning="First this, \x1b[31mthen that.")], repeat=True)
+    ran = zot("--stream", "go")
+    assert (ran.out, ran.err) == ("Done.\n", "First this, then that.\n")
+    (zot.home / "config.json").write_text('{"show_thinking": "off"}')
+    ran = zot("--stream", "go")
+    assert (ran.out, ran.err) == ("Done.\n", "")
+    assert zot("-p", "go").err == ""
+
+
 def test_stats_are_written_after_a_successful_print_run(zot: Zot, serve) -> None:
     serve([Say("ok", usage=(12, 5))])
     assert zot("-p", "x", "--stats", "stats.json").code == 0

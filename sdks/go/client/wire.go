@@ -155,7 +155,7 @@ type TextDeltaEvent struct {
 // EventType is "text_delta".
 func (TextDeltaEvent) EventType() string { return "text_delta" }
 
-// ThinkingDeltaEvent: A piece of what the model thinks before it answers. `merged` as in `text_delta`.
+// ThinkingDeltaEvent: A piece of what the model thinks before it answers, empty when only that is known. `merged` as in `text_delta`.
 type ThinkingDeltaEvent struct {
 	Type   string `json:"type"`
 	Delta  string `json:"delta"`

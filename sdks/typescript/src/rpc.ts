@@ -291,7 +291,7 @@ export interface TextDeltaEvent {
   merged?: number;
 }
 
-/** A piece of what the model thinks before it answers. `merged` as in `text_delta`. */
+/** A piece of what the model thinks before it answers, empty when only that is known. `merged` as in `text_delta`. */
 export interface ThinkingDeltaEvent {
   type: "thinking_delta";
   delta: string;

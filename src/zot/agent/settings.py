@@ -32,6 +32,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         Reasoning,
         Meta(description="How hard the model thinks: `off`, `minimum`, `low`, `medium`, `high`, `xhigh`, `max`."),
     ] = ""
+    show_thinking: Annotated[
+        Literal["folded", "open", "off"],
+        Meta(
+            description="What is shown of a model's thoughts: `folded` shows them while it thinks and then one line "
+            "(ctrl+o opens them), `open` keeps them, `off` shows none, in `--stream` too."
+        ),
+    ] = "folded"
     temperature: Annotated[
         float | None, Meta(description="Sampling temperature, 0 to 2; if absent, the provider chooses.")
     ] = None

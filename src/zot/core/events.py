@@ -57,7 +57,8 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False, tag="text_delta"):
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, gc=False, tag="thinking_delta"):
-    """What the model thinks before it answers, as far as its provider tells."""
+    """What the model thinks before it answers, as far as its provider tells. An empty one says that it thinks: the
+    provider keeps the words to itself, or an interceptor watches text and was not asked about them."""
 
     delta: str
 

@@ -1,12 +1,14 @@
 """One model call: the stream becomes events, and what may be kept of it becomes a message.
 
 From TurnStart to TurnEnd, whatever happens: a failure is an answer too, and a cancellation closes the turn
-before it passes on. While an interceptor watches text, nothing of it reaches an event before the verdict.
+before it passes on. While an interceptor watches text, nothing of it reaches an event before the verdict, and nothing
+of what the model thinks reaches one at all.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -49,6 +51,7 @@ class Turn:
         self._texts: list[str] = []
         self._called = False
         self._started = False
+        self._thinking_since: float | None = None
         self._usage: events.UsageEvent | None = None
         self._usage_emitted = False
 
@@ -107,6 +110,8 @@ class Turn:
     def _forward(self, event: stream.StreamEvent) -> None:
         match event:
             case stream.TextDelta(text):
+                if self._thinking_since is not None:
+                    self._end_thought()
                 self._texts.append(text)
                 if not self._watchers:
                     self._run.emit(events.TextDelta(text))
@@ -114,17 +119,38 @@ class Turn:
                 self._run.emit(events.ToolUseArgs(id, delta))
             case stream.ToolStarted(id, name):
                 self._called = True
+                self._end_thought()
                 self._run.emit(events.ToolUseStart(id, name))
             case stream.ToolEnded(id):
                 self._run.emit(events.ToolUseEnd(id))
+            case stream.ThinkingDelta(text):
+                self._think(text)
             case stream.UsageReported(usage):
+                self._end_thought()
                 self._spend(usage)
             case stream.Started():
                 self._start()
             case stream.Retrying(text):
+                self._end_thought()
                 self._run.emit(events.Notice(text, "warn"))
             case stream.Finished():
                 raise AssertionError("the end of a stream is not forwarded")
+
+    def _think(self, text: str) -> None:
+        """Whoever watches text was not asked about thoughts, so these are not told: only that there are some."""
+        first = self._thinking_since is None
+        if first:
+            self._thinking_since = time.monotonic()
+        if not self._watchers:
+            self._run.emit(events.ThinkingDelta(text))
+        elif first:
+            self._run.emit(events.ThinkingDelta(""))
+
+    def _end_thought(self) -> None:
+        if self._thinking_since is not None:
+            seconds = time.monotonic() - self._thinking_since
+            self._thinking_since = None
+            self._run.emit(events.ThinkingEnd(round(seconds, 3)))
 
     @property
     def _heard(self) -> bool:
@@ -166,6 +192,7 @@ class Turn:
     def _conclude(
         self, message: Message | None, shown: Message | None, stop: StopReason, error: Exception | None
     ) -> TurnOutcome:
+        self._end_thought()
         if message is not None:
             self._state.append(message)
         if self._watchers and shown is not None and shown.text():

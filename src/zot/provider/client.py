@@ -1,8 +1,8 @@
 """One model call over HTTP: dialect and transport joined, with retries before the first content and none after.
 
-Nothing a consumer has seen is ever retried. Silence is measured between events that say something, not between bytes,
-and only while we wait for the server. Cancelling the consumer closes the connection at once. No error shows the key,
-whatever the server makes of it.
+Nothing of an answer a consumer has seen is ever retried; what the model thought before it is no part of it. Silence is
+measured between events that say something, not between bytes, and only while we wait for the server. Cancelling the
+consumer closes the connection at once. No error shows the key, whatever the server makes of it.
 """
 
 from __future__ import annotations
@@ -47,19 +47,28 @@ class HttpClient:
             await self._pool.aclose()
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
-        """As ``Client.stream``. ``Started`` is held back until an attempt can no longer be retried."""
+        """As ``Client.stream``. ``Started`` is held back until the model thinks or answers."""
         outgoing = self._dialect.request(request, self._endpoint)
         failed = 0
         while True:
             decoder = self._dialect.decoder(request, self._endpoint)
             async with aclosing(self._batches(outgoing, decoder)) as batches:
                 first, error = await self._first(batches, decoder)
+                started = False
+                while error is None and not decoder.has_content and not isinstance(first[-1], Finished):
+                    if not started:
+                        started = True
+                        yield Started(request.model.id, self._endpoint.provider)
+                    for event in first:
+                        yield event
+                    first, error = await self._first(batches, decoder)
                 failed += 1
                 wait = _pause(error, failed) if error is not None else None
                 if wait is None:
                     if error is not None and not first:
                         raise _final(error, self._endpoint.base_url)
-                    yield Started(request.model.id, self._endpoint.provider)
+                    if not started:
+                        yield Started(request.model.id, self._endpoint.provider)
                     for event in first:
                         yield event
                     async for batch in batches:

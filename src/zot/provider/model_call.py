@@ -1,7 +1,8 @@
 """What a model call is, seen from above: a Request goes in, StreamEvents come out.
 
-Order: ``Retrying``*, then ``Started``, then any mixture of ``TextDelta`` and ``ToolStarted``/``ToolArgs``/
-``ToolEnded``, then exactly one ``UsageReported``, then exactly one ``Finished``; nothing follows it. A failure
+Order: ``Retrying``*, then ``Started``, then any mixture of ``TextDelta``, ``ThinkingDelta`` and ``ToolStarted``/
+``ToolArgs``/``ToolEnded``, then exactly one ``UsageReported``, then exactly one ``Finished``; nothing follows it.
+An attempt that had only begun to think when it was cut is followed by ``Retrying`` and another ``Started``. A failure
 before the answer's status is known is raised as a ProviderError and produces no ``Started``; a failure after
 it arrives inside ``Finished``. Cancelling the consumer cancels the call.
 """
@@ -56,6 +57,12 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False):
     text: str
 
 
+class ThinkingDelta(msgspec.Struct, frozen=True, gc=False):
+    """What the model thinks, as far as its provider tells; empty when it is only known that it thinks."""
+
+    text: str
+
+
 class ToolStarted(msgspec.Struct, frozen=True, gc=False):
     id: str
     name: str
@@ -82,7 +89,9 @@ class Finished(msgspec.Struct, frozen=True):
     error: ProviderError | None = None
 
 
-StreamEvent = Retrying | Started | TextDelta | ToolStarted | ToolArgs | ToolEnded | UsageReported | Finished
+StreamEvent = (
+    Retrying | Started | TextDelta | ThinkingDelta | ToolStarted | ToolArgs | ToolEnded | UsageReported | Finished
+)
 
 
 class Client(Protocol):

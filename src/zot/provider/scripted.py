@@ -15,13 +15,23 @@ import msgspec
 
 from zot.errors import BadRequest, ConfigError
 from zot.provider.failures import failure
-from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage, utc_now
+from zot.provider.messages import (
+    Block,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+    utc_now,
+)
 from zot.provider.model_call import (
     Finished,
     Request,
     Started,
     StreamEvent,
     TextDelta,
+    ThinkingDelta,
     ToolArgs,
     ToolEnded,
     ToolStarted,
@@ -44,8 +54,9 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Text, calls, or both; or an error in their place."""
+    """Thoughts, text, calls, or some of them; or an error in their place."""
 
+    thinking: str = ""
     text: str = ""
     tool_calls: list[ScriptedCall] = []
     error: ScriptedError | None = None
@@ -106,6 +117,9 @@ class ScriptedClient:
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         turn, number = self._take(), self._next
         yield Started(request.model.id, self.name)
+        for word in _WORDS.findall(turn.thinking):
+            await asyncio.sleep(self._script.delay_ms / 1000)
+            yield ThinkingDelta(word)
         for word in _WORDS.findall(turn.text):
             await asyncio.sleep(self._script.delay_ms / 1000)
             yield TextDelta(word)
@@ -114,8 +128,10 @@ class ScriptedClient:
             yield ToolStarted(call.id, call.name)
             yield ToolArgs(call.id, call.arguments)
             yield ToolEnded(call.id)
-        text: tuple[Block, ...] = (TextBlock(turn.text),) if turn.text else ()
-        message = Message("assistant", (*text, *calls), utc_now())
+        said: list[Block] = [TextBlock(turn.text)] if turn.text else []
+        if turn.thinking:
+            said.insert(0, ReasoningBlock(summary=turn.thinking, provider=self.name, model=request.model.id))
+        message = Message("assistant", (*said, *calls), utc_now())
         yield UsageReported(Usage(input_tokens=_prompt_tokens(request), output_tokens=_tokens([message])))
         yield Finished("tool_use" if calls else "end", message)
 
@@ -152,6 +168,8 @@ def _size(block: Block) -> int:
             return len(block.text)
         case ToolCallBlock():
             return len(block.name) + len(block.arguments)
+        case ReasoningBlock():
+            return len(block.summary)
         case ToolResultBlock():
             return sum(len(part.text) for part in block.content if isinstance(part, TextBlock))
         case _:

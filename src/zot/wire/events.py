@@ -106,7 +106,8 @@ class TextDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="thinking_delta"):
-    """A piece of what the model thinks before it answers. ``merged`` as in ``text_delta``."""
+    """A piece of what the model thinks before it answers, empty when only that is known. ``merged`` as in
+    ``text_delta``."""
 
     delta: str
     merged: int = 0

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tests.fakes.client import answer, calls, says
+from tests.fakes.client import answer, calls, falls_silent, says
 from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
-from tests.unit.core.harness import heard, make_agent, of, words
+from tests.unit.core.harness import heard, make_agent, of, running, words
 from zot.core import events
-from zot.core.interceptors import TurnVerdict
+from zot.core.interceptors import TextVerdict, TurnVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import AuthFailed, TransportFailed
 from zot.provider.messages import TextBlock
-from zot.provider.model_call import Retrying, ToolSpec
+from zot.provider.model_call import Retrying, ThinkingDelta, ToolSpec
 
 
 async def talkative(args: dict[str, object], context: ToolContext) -> ToolResult:
@@ -64,6 +64,49 @@ async def test_a_natural_end_stops_with_end() -> None:
     outcome, said = await heard(agent)
     assert of(said, events.TurnEnd) == [events.TurnEnd("end")]
     assert outcome.stop == "end"
+
+
+async def test_thoughts_are_told_and_end_before_what_they_led_to() -> None:
+    thoughts = (ThinkingDelta("hm"), ThinkingDelta(" so"))
+    first, *rest = says("hi")
+    agent, _ = make_agent([first, *thoughts, *rest])
+    _, said = await heard(agent)
+    assert words(said)[2:] == [
+        *("assistant_start", "thinking_delta", "thinking_delta", "thinking_end", "text_delta"),
+        *("usage", "assistant_message", "turn_end", "done"),
+    ]
+    assert [e.delta for e in of(said, events.ThinkingDelta)] == ["hm", " so"]
+    assert of(said, events.ThinkingEnd)[0].seconds >= 0
+
+
+async def test_thoughts_end_before_a_call_and_before_another_attempt() -> None:
+    first, *rest = calls(("bash", {}))
+    again = [first, ThinkingDelta("a"), Retrying("cut; trying again in 1 s", 1), first, ThinkingDelta("b"), *rest]
+    agent, _ = make_agent(again, says("done"), tools=[FakeTool("bash", talkative)])
+    _, said = await heard(agent)
+    assert words(said)[2:9] == [
+        *("assistant_start", "thinking_delta", "thinking_end", "notice"),
+        *("thinking_delta", "thinking_end", "tool_use_start"),
+    ]
+
+
+async def test_thoughts_that_an_abort_cuts_off_end() -> None:
+    pause, answer = falls_silent(ThinkingDelta("hm"))
+    agent, _ = make_agent(answer)
+    async with running(agent) as prompt:
+        await pause.reached.wait()
+        agent.abort()
+    assert words(prompt.said)[2:] == ["assistant_start", "thinking_delta", "thinking_end", "usage", "turn_end", "done"]
+
+
+async def test_while_text_is_watched_only_the_fact_of_thinking_is_told() -> None:
+    """Nobody who watches text was asked about thoughts, so not a word of them is shown."""
+    first, *rest = says("hi")
+    guard = FakeInterceptor(text=TextVerdict())
+    agent, _ = make_agent([first, ThinkingDelta("se"), ThinkingDelta("cret"), *rest], interceptors=[guard])
+    _, said = await heard(agent)
+    assert of(said, events.ThinkingDelta) == [events.ThinkingDelta("")]
+    assert words(said)[3:6] == ["thinking_delta", "thinking_end", "text_delta"]
 
 
 async def test_a_refused_turn_calls_no_model_and_emits_no_error() -> None:

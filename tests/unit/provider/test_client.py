@@ -26,6 +26,7 @@ from tests.fakes.model_server import (
     StreamError,
     Turn,
 )
+from tests.fakes.model_wire import dialect_of
 from tests.fakes.model_wire import events as events_on_the_wire
 from zot.errors import (
     AuthFailed,
@@ -44,7 +45,16 @@ from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import Usage, user_message
 from zot.provider.model import Model
-from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent, TextDelta, UsageReported
+from zot.provider.model_call import (
+    Finished,
+    Request,
+    Retrying,
+    Started,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    UsageReported,
+)
 
 REQUEST = Request(model=Model(id="m", provider="fake", max_output=100), messages=(user_message("hi"),))
 DIALECTS: list[tuple[Dialect, str]] = [
@@ -96,6 +106,10 @@ def finished(events: list[StreamEvent]) -> Finished:
 
 def text_of(events: list[StreamEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def thoughts_of(events: list[StreamEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, ThinkingDelta))
 
 
 @every_dialect
@@ -216,6 +230,26 @@ async def test_nothing_is_retried_after_content_was_shown(pool: HttpPool, dialec
     assert text_of(events).startswith("shown ")
     assert last.stop == "error" and last.message.text() == text_of(events)
     assert isinstance(last.error, TransportFailed) and last.error.provider == "fake"
+
+
+@every_dialect
+async def test_thoughts_are_told_as_they_come_and_a_stream_cut_in_the_middle_of_them_is_retried(
+    pool: HttpPool, dialect: Dialect, path: str
+) -> None:
+    thinking = Say("never", reasoning="first a thought, then another")
+    spoken = dialect_of(dialect.request(REQUEST, Endpoint(provider="fake", base_url="http://x")).url)
+    assert spoken is not None
+    wire = events_on_the_wire(spoken, thinking, "m")
+    half = next(n for n, event in enumerate(wire) if b"first" in event) + 1
+    cut = Cut(thinking, sum(map(len, wire[:half])))
+    with FakeModelServer([cut, Say("ok", reasoning="again")]) as server:
+        events = await events_of(client(server.url + path, pool, dialect))
+        assert len(server.requests) == 2
+    again = next(n for n, event in enumerate(events) if isinstance(event, Retrying))
+    assert isinstance(events[0], Started)
+    assert thoughts_of(events[:again]) == "first a though"
+    assert (thoughts_of(events[again:]), text_of(events)) == ("again", "ok")
+    assert finished(events[again:]).stop == "end"
 
 
 async def test_an_overload_inside_the_stream_before_content_is_retried(pool: HttpPool) -> None:

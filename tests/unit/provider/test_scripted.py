@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zot.errors import BadRequest, ConfigError, Overloaded
-from zot.provider.messages import TextBlock, user_message
+from zot.provider.messages import ReasoningBlock, TextBlock, user_message
 from zot.provider.model import Model
 from zot.provider.model_call import (
     Finished,
@@ -15,6 +15,7 @@ from zot.provider.model_call import (
     Started,
     StreamEvent,
     TextDelta,
+    ThinkingDelta,
     ToolArgs,
     ToolEnded,
     ToolStarted,
@@ -43,6 +44,15 @@ async def test_text_streams_in_words_that_add_up(tmp_path: Path) -> None:
     last = events[-1]
     assert isinstance(last, Finished)
     assert (last.stop, last.message.content) == ("end", (TextBlock(" Hello,  wide\nworld \n"),))
+
+
+async def test_thoughts_stream_before_the_text_and_stay_in_the_message(tmp_path: Path) -> None:
+    events = await play(script(tmp_path, '{"turns":[{"thinking":"first this","text":"hi"}]}'))
+    assert events[1:-2] == [ThinkingDelta("first"), ThinkingDelta(" this"), TextDelta("hi")]
+    last = events[-1]
+    assert isinstance(last, Finished)
+    thought = ReasoningBlock(summary="first this", provider="script", model="script")
+    assert last.message.content == (thought, TextBlock("hi"))
 
 
 async def test_tool_calls_stream_with_their_arguments(tmp_path: Path) -> None:

@@ -184,7 +184,9 @@ MODES, MODEL, PROMPT, WORK, EXT, MISC = (
 FLAGS: tuple[Flag, ...] = (
     Flag(("-p", "--print"), "mode", MODES, "answer one prompt, print the final text, exit", store="print"),
     Flag(("--json",), "mode", MODES, "answer one prompt, print every event as a JSON line", store="json"),
-    Flag(("--stream",), "mode", MODES, "print text as it arrives, tool activity on stderr", store="stream"),
+    Flag(
+        ("--stream",), "mode", MODES, "print text as it arrives, thoughts and tool activity on stderr", store="stream"
+    ),
     Flag(("--rpc",), "mode", MODES, "let another program drive zot over stdin and stdout", store="rpc"),
     Flag(("--provider",), "provider", MODEL, "provider to use (see --list-models)", "ID", _text, kind="provider"),
     Flag(("--model",), "model", MODEL, "which model", "ID", _text, kind="model"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from zot import __version__
 from zot.agent.build import build, working_directory
@@ -106,6 +106,9 @@ class _Run:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
         async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
             wake()
+            if self._name == "stream":
+                shown = conversation.settings.values.show_thinking != "off"
+                cast("StreamMode", self._mode).shows_thinking = shown
             loop = asyncio.get_running_loop()
             self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
             if self._signals.exit_code:

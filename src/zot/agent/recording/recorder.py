@@ -21,12 +21,12 @@ from zot import __version__
 from zot.agent.recording.frame_trace import Direction, FrameLog
 from zot.agent.recording.journal_file import JournalFile
 from zot.core.agent import Agent
-from zot.core.events import SHOWN, AgentEvent, TextDelta, ToolUseArgs
+from zot.core.events import SHOWN, AgentEvent, TextDelta, ThinkingDelta, ToolUseArgs
 from zot.errors import ProviderError
 from zot.provider.model_call import Client, Request, StreamEvent
 
 FORMAT = 1
-_TOLD = tuple(kind for kind in SHOWN if kind not in (TextDelta, ToolUseArgs))
+_TOLD = tuple(kind for kind in SHOWN if kind not in (TextDelta, ThinkingDelta, ToolUseArgs))
 _SECRET_FLAGS = ("--api-key",)
 _USER_INFO = re.compile(r"//[^/@\s]+@")
 

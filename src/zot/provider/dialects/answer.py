@@ -23,7 +23,7 @@ from zot.provider.messages import (
     Usage,
     utc_now,
 )
-from zot.provider.model_call import Finished, Request, StreamEvent, ToolEnded, UsageReported
+from zot.provider.model_call import Finished, Request, StreamEvent, ThinkingDelta, ToolEnded, UsageReported
 
 # What a JSON decoder raises on bytes a server should not have sent.
 BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -117,6 +117,13 @@ class Answer:
             return []
         self.finished = True
         return [UsageReported(self.model.priced(self.usage)), Finished(stop, self.partial(), error)]
+
+    def think(self, part: ReasoningPart, text: str) -> list[StreamEvent]:
+        """More of a thought; one that follows another begins a paragraph."""
+        before = self.parts[-2] if len(self.parts) > 1 and part is self.parts[-1] else None
+        apart = text and isinstance(before, ReasoningPart) and any(before.pieces) and not any(part.pieces)
+        part.pieces.append(text)
+        return [ThinkingDelta(f"\n\n{text}" if apart else text)]
 
     def fail(self, text: str, code: str) -> list[StreamEvent]:
         """The end of an answer the provider broke off; ``code`` is its own word or number for what happened."""

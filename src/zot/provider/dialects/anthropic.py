@@ -345,9 +345,9 @@ class AnthropicDecoder(Answer):
             part.pieces.append(delta.partial_json)
             return [ToolArgs(part.id, delta.partial_json)]
         if isinstance(part, ReasoningPart):
-            part.pieces.append(delta.thinking)
             if delta.signature:
                 part.encrypted.append(delta.signature)
+            return self.think(part, delta.thinking) if delta.thinking else []
         return []
 
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:
@@ -370,9 +370,9 @@ class AnthropicDecoder(Answer):
                 return [ToolStarted(block.id, block.name)]
             case "thinking" | "redacted_thinking":
                 part = ReasoningPart(self, block.type)
-                part.pieces.append(block.thinking)
                 part.encrypted = [block.signature or block.data]
                 self._add(index, part)
+                return self.think(part, block.thinking)
             case _:
                 self._open.pop(index, None)
         return []

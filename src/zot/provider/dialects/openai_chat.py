@@ -42,7 +42,7 @@ from zot.provider.messages import (
     Usage,
 )
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
 from zot.provider.repair import repaired
 
 # Every reasoning model has these three; more must be named by its catalogue row.
@@ -315,10 +315,11 @@ class OpenAIChatDecoder(Answer):
         delta = choice.delta
         if delta is not None:
             content = delta.content if isinstance(delta.content, str) else _spelled(delta.content)
-            if text := content or delta.refusal:
-                self._say(text, out)
             if thought := delta.reasoning_content or delta.reasoning:
                 self._reasoning.pieces.append(thought)
+                out.append(ThinkingDelta(thought))
+            if text := content or delta.refusal:
+                self._say(text, out)
             for call in delta.tool_calls or ():
                 self._call(call, out)
         if choice.usage is not None:

@@ -31,7 +31,7 @@ from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
 from zot.provider.repair import repaired
 
 Item = dict[str, Any]
@@ -261,6 +261,7 @@ class OpenAIResponsesDecoder(Answer):
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
+        self._overheard = 0  # characters of thoughts that are not kept
         self._who = "codex" if endpoint.oauth else endpoint.provider
 
     def feed(self, event: SseEvent) -> list[StreamEvent]:
@@ -275,7 +276,7 @@ class OpenAIResponsesDecoder(Answer):
         if got.item is not None:
             return self._item(got.type, got.output_index, got.item)
         if got.type == "response.reasoning_summary_part.added":
-            self._next_paragraph(self._open.get(got.output_index))
+            return self._next_paragraph(self._open.get(got.output_index))
         return self._ending(got)
 
     def _delta(self, type: str, part: Part | None, delta: str) -> list[StreamEvent]:
@@ -286,7 +287,10 @@ class OpenAIResponsesDecoder(Answer):
                 part.pieces.append(delta)
                 return [ToolArgs(part.id, delta)] if delta else []
             case "response.reasoning_summary_text.delta" if isinstance(part, ReasoningPart):
-                part.pieces.append(delta)
+                return self.think(part, delta) if delta else []
+            case "response.reasoning_text.delta":  # open models; it is shown and does not go back
+                self._overheard += len(delta)
+                return [ThinkingDelta(delta)] if delta else []
             case _:
                 pass
         return []
@@ -298,9 +302,12 @@ class OpenAIResponsesDecoder(Answer):
         self.has_content = True
         return [TextDelta(text)]
 
-    def _next_paragraph(self, part: Part | None) -> None:
-        if isinstance(part, ReasoningPart) and part.pieces:
-            part.pieces.append("\n\n")
+    def _next_paragraph(self, part: Part | None) -> list[StreamEvent]:
+        return self.think(part, "\n\n") if isinstance(part, ReasoningPart) and any(part.pieces) else []
+
+    @property
+    def progress(self) -> int:
+        return super().progress + self._overheard
 
     def _item(self, type: str, index: int, item: _Item) -> list[StreamEvent]:
         out = [] if index in self._open else self._added(index, item)
@@ -321,6 +328,7 @@ class OpenAIResponsesDecoder(Answer):
             case "reasoning":
                 part = ReasoningPart(self)
                 part.id, part.encrypted = item.id or "", [item.encrypted_content or ""]
+                out = [ThinkingDelta("")]
             case _:
                 return []
         self._open[index] = part
@@ -341,8 +349,8 @@ class OpenAIResponsesDecoder(Answer):
             case ReasoningPart():
                 part.id = part.id or item.id or ""
                 part.encrypted = [item.encrypted_content] if item.encrypted_content else part.encrypted
-                if not part.pieces:
-                    part.pieces.append("\n\n".join(s.text or "" for s in item.summary or ()))
+                if not any(part.pieces) and (summary := "\n\n".join(s.text or "" for s in item.summary or ())):
+                    return self.think(part, summary)
             case _:
                 pass
         return []

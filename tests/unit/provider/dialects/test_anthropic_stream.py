@@ -14,7 +14,7 @@ from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
 from zot.provider.model import Model
-from zot.provider.model_call import Request, TextDelta, ToolArgs, ToolEnded, ToolStarted
+from zot.provider.model_call import Request, TextDelta, ThinkingDelta, ToolArgs, ToolEnded, ToolStarted
 
 DIALECT = AnthropicDialect()
 START = {
@@ -222,7 +222,8 @@ def test_thinking_is_kept_with_signature_and_maker() -> None:
         *tool(2, "c1", "{}"),
     ]
     decoder = decoder_of(DIALECT)
-    assert fed(decoder, *payloads[:6]) == []
+    said = fed(decoder, *payloads[:6])
+    assert said == [ThinkingDelta(""), ThinkingDelta("hm "), ThinkingDelta("so"), ThinkingDelta("")]
     assert not decoder.has_content
     end = finished(fed(decoder, *payloads[6:], ending("tool_use"), STOP))
     assert end.message.content == (
@@ -230,6 +231,13 @@ def test_thinking_is_kept_with_signature_and_maker() -> None:
         ReasoningBlock("", "", "blob", "redacted_thinking", "acme", "m-1"),
         ToolCallBlock("c1", "bash", "{}"),
     )
+
+
+def test_a_thought_that_follows_another_begins_a_paragraph() -> None:
+    first = [opened(0, "thinking", thinking=""), delta(0, "thinking_delta", thinking="a"), closed(0)]
+    second = [opened(1, "thinking", thinking=""), delta(1, "thinking_delta", thinking="b")]
+    said = fed(decoder_of(DIALECT), *first, *second, delta(1, "thinking_delta", thinking="c"))
+    assert "".join(event.text for event in said if isinstance(event, ThinkingDelta)) == "a\n\nbc"
 
 
 def test_blocks_nobody_asked_for_are_read_over() -> None:

@@ -10,7 +10,7 @@ from tests.unit.provider.samples import decoder_of, fed, finished, usage_of
 from zot.errors import BadRequest, ContextTooLong, ProviderError, RateLimited, TransportFailed
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
-from zot.provider.model_call import TextDelta, ToolArgs, ToolEnded, ToolStarted
+from zot.provider.model_call import TextDelta, ThinkingDelta, ToolArgs, ToolEnded, ToolStarted
 
 DIALECT = OpenAIChatDialect()
 DONE = b"[DONE]"
@@ -191,9 +191,9 @@ def test_arguments_that_come_as_an_object_are_text_for_us() -> None:
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_is_collected_silently_and_stands_last(field: str) -> None:
+def test_reasoning_is_told_as_it_comes_and_stands_last(field: str) -> None:
     decoder = decoder_of(DIALECT)
-    assert fed(decoder, chunk(**{field: "h"}), chunk(**{field: "m"})) == []
+    assert fed(decoder, chunk(**{field: "h"}), chunk(**{field: "m"})) == [ThinkingDelta("h"), ThinkingDelta("m")]
     assert not decoder.has_content
     end = finished(fed(decoder, chunk(content="x"), chunk("stop"), DONE))
     assert end.message.content == (TextBlock("x"), ReasoningBlock("", "hm", "", "reasoning", "acme", "m-1"))

@@ -11,7 +11,7 @@ from zot.errors import BadRequest, ContextTooLong, ProviderError, RateLimited, T
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
-from zot.provider.model_call import TextDelta, ToolArgs, ToolEnded, ToolStarted
+from zot.provider.model_call import TextDelta, ThinkingDelta, ToolArgs, ToolEnded, ToolStarted
 
 DIALECT = OpenAIResponsesDialect()
 CODEX = Endpoint(provider="openai", base_url="http://host", oauth=True)
@@ -93,12 +93,21 @@ def test_a_summary_told_twice_is_kept_once() -> None:
     assert finished(events).message.content == (
         ReasoningBlock("rs_1", "first\n\nsecond", "seal", "reasoning", "acme", "m-1"),
     )
+    assert events[:-2] == [ThinkingDelta(text) for text in ("", "first", "\n\n", "second")]
 
 
 def test_a_summary_without_deltas_comes_from_the_whole_item() -> None:
     whole = done(0, "reasoning", id="rs_1", summary=[{"text": "a"}, {"text": "b"}])
-    (block,) = finished(fed(decoder_of(DIALECT), added(0, "reasoning"), whole, ended())).message.content
+    events = fed(decoder_of(DIALECT), added(0, "reasoning"), whole, ended())
+    (block,) = finished(events).message.content
+    assert events[:-2] == [ThinkingDelta(""), ThinkingDelta("a\n\nb")]
     assert block == ReasoningBlock("rs_1", "a\n\nb", "", "reasoning", "acme", "m-1")
+
+
+def test_the_thoughts_of_an_open_model_are_told_and_do_not_go_back() -> None:
+    events = fed(decoder_of(DIALECT), added(0, "reasoning", id="rs_1"), piece("reasoning_text", "hm"), ended())
+    assert events[:-2] == [ThinkingDelta(""), ThinkingDelta("hm")]
+    assert finished(events).message.content == (ReasoningBlock("rs_1", "", "", "reasoning", "acme", "m-1"),)
 
 
 def test_reasoning_stands_before_the_call_it_led_to() -> None:

@@ -77,6 +77,8 @@ class _Reader:
         match event:
             case events.TextDelta(delta):
                 self._write(visible(self._sanitizer.feed(delta)))
+            case events.ThinkingEnd(seconds) if seconds >= 1:
+                self._write(f"(thought for {seconds:.0f} s)\n")
             case events.AssistantMessage():
                 self._write("\n")
             case events.ToolCall(call):
