@@ -285,7 +285,7 @@ def test_stream_mode_puts_thoughts_on_stderr_unless_they_are_off(zot: Zot, serve
     serve([Say("Done.", reasoning="First this, \x1b[31mthen that.")], repeat=True)
     ran = zot("--stream", "go")
     assert (ran.out, ran.err) == ("Done.\n", "First this, then that.\n")
-    (zot.home / "config.json").write_text('{"show_thinking": "off"}')
+    (zot.home / "zot" / "config.json").write_text('{"show_thinking": "off"}')
     ran = zot("--stream", "go")
     assert (ran.out, ran.err) == ("Done.\n", "")
     assert zot("-p", "go").err == ""
