@@ -17,6 +17,7 @@ import msgspec
 
 from zot.agent.resolve import Launch, Query, Resolved, require_credential
 from zot.agent.resources import Resources
+from zot.agent.system_prompt import SystemPrompt
 from zot.core.agent import Agent, FirstCall, Outcome
 from zot.core.events import (
     RECORDED,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.commands import CommandAnswer
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
+    from zot.agent.window_use import WindowUse
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
     from zot.wire.rpc_frames import ModelInfo, State
@@ -109,6 +111,15 @@ class Conversation:
     def context_tokens(self) -> int:
         """How much of the model's window the last prompt took; 0 when it is unknown."""
         return self._agent.last_context_tokens
+
+    def window_use(self) -> WindowUse:
+        """What fills the model's window now, by part."""
+        from zot.agent.window_use import window_use  # people ask now and then
+
+        agent = self._agent
+        sections = agent.system.sections(agent.specs) if isinstance(agent.system, SystemPrompt) else []
+        compact_at = self.settings.values.auto_compact_percent
+        return window_use(agent.request(), sections, self.extension_of, self.context_tokens, compact_at)
 
     def extension_of(self, tool: str) -> str:
         """The extension a tool belongs to; empty for zot's own."""

@@ -64,7 +64,9 @@ class SystemPrompt:
         date: str = "",
     ) -> None:
         self._first = _IDENTITY.format(index=docs_index) if custom is None else custom.strip()
-        self._middle = [*(text.strip() for text in appends), *(part.section() for part in context)]
+        self._appends = [text.strip() for text in appends]
+        self._context = context
+        self._middle = [*self._appends, *(part.section() for part in context)]
         self._skills = skills
         self._footer = f"Current date: {date or time.strftime('%Y-%m-%d')}\nCurrent working directory: {cwd or '.'}\n"
         self._specs: tuple[ToolSpec, ...] = ()
@@ -74,6 +76,17 @@ class SystemPrompt:
         if specs is not self._specs and specs != self._specs:
             self._specs, self._text = specs, self._build(specs)
         return self._text
+
+    def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
+        """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""
+        skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
+        own = [self._first, *self._appends, self._footer]
+        return [
+            ("prompt", "", "\n\n".join(own)),
+            ("tools", "", tool_summary(specs)),
+            *(("file", str(part.path), part.section()) for part in self._context),
+            ("skills", "", skills),
+        ]
 
     def _build(self, specs: tuple[ToolSpec, ...]) -> str:
         # Without the tool that loads them a list of skills would only mislead.

@@ -21,7 +21,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, ``apply`` (the command ends the turn itself
     when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` of
     a row is how help shows them. A command typed before the agent is there waits for it, unless it is ``early``. What
-    ``widens`` the agent's rights is a person's to type: no extension can run it.
+    ``widens`` the agent's rights is a person's to type: no extension can run it. ``kept_in`` names the module where
+    something else has the command's name.
     """
 
     name: str
@@ -32,10 +33,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     hidden: bool = False
     early: bool = False
     widens: bool = False
+    kept_in: str = ""
 
     @property
     def module(self) -> str:
-        return f"{__package__}.{self.name.replace('-', '_')}"
+        return f"{__package__}.{self.kept_in or self.name.replace('-', '_')}"
 
 
 COMMANDS: list[Command] = [
@@ -63,6 +65,7 @@ COMMANDS: list[Command] = [
     Command(name="settings", summary="change settings, choose a theme"),
     Command(name="doctor", summary="check this installation"),
     Command(name="cost", summary="what was spent, by model and by turn"),
+    Command(name="context", summary="what fills the model's window, by part", kept_in="window"),
     Command(name="clear", summary="forget the conversation, begin a new one", when_busy="cancel"),
     Command(name="exit", summary="leave zot", aliases=("quit",), early=True),
 ]

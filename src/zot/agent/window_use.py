@@ -1,0 +1,146 @@
+"""What fills a model's window, by part. Only the provider can count tokens, and it counts the prompt as a whole: the
+parts are estimated from their length and fitted to that figure, where there is one.
+
+Four bytes of UTF-8 count as a token, which is near the truth for English and code, and not far from it elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.provider.model_call import Request, ToolSpec
+
+_BYTES = 4  # of a token
+_IMAGE = 1_500  # tokens of one that fills a screen
+_MESSAGE = 4  # tokens around each message
+_FIT = (0.4, 2.5)  # a factor beyond these tells of another way to count, not of a bad estimate
+
+
+class Part(msgspec.Struct, frozen=True):
+    """``group`` is ``system``, ``tools``, ``files``, ``skills`` or ``messages``; ``count`` tells how many there are."""
+
+    group: str
+    name: str
+    tokens: int
+    count: int = 0
+
+
+class WindowUse(msgspec.Struct, frozen=True):
+    """``window`` is 0 where it is unknown, ``counted`` (by the provider, with the last prompt) before the first one.
+    ``compact_at`` is in percent, 0 for never."""
+
+    model: str
+    window: int
+    counted: int
+    compact_at: int
+    parts: tuple[Part, ...]
+
+    @property
+    def used(self) -> int:
+        return sum(part.tokens for part in self.parts)
+
+    @property
+    def free(self) -> int:
+        return max(self.window - self.used, 0)
+
+    def of(self, group: str) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.group == group)
+
+
+def window_use(
+    request: Request,
+    sections: Sequence[tuple[str, str, str]],
+    extension_of: Callable[[str], str],
+    counted: int,
+    compact_at: int,
+) -> WindowUse:
+    """``request`` is the next model call, ``sections`` what its system prompt was made of."""
+    fixed = [*_system(request.system, sections), *_tools(request.tools, extension_of)]
+    estimated = (*fixed, *_messages(request.messages))
+    factor = 1.0
+    if counted:
+        sent = sum(part.tokens for part in (*fixed, *_messages(_sent(request.messages))))
+        factor = min(max(counted / max(sent, 1), _FIT[0]), _FIT[1])
+    parts = tuple(msgspec.structs.replace(part, tokens=round(part.tokens * factor)) for part in estimated)
+    return WindowUse(request.model.id, request.model.context_window, counted, compact_at, parts)
+
+
+def _sent(messages: Sequence[Message]) -> Sequence[Message]:
+    """What the last model call carried: all before its answer."""
+    last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=len(messages))
+    return messages[:last]
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES)
+
+
+def _system(whole: str, sections: Sequence[tuple[str, str, str]]) -> Iterator[Part]:
+    """``whole`` may have been edited by an extension: what it added is no section."""
+    known = {
+        "prompt": ("system", "system prompt"),
+        "tools": ("tools", "list in the system prompt"),
+        "file": ("files", ""),
+        "skills": ("skills", "list of skills"),
+    }
+    parts = [Part(known[kind][0], known[kind][1] or name, _tokens(text)) for kind, name, text in sections if text]
+    yield from parts
+    added = _tokens(whole) - sum(part.tokens for part in parts)
+    if added > len(parts) or not parts:  # less is what stands between the sections
+        yield Part("system", "added by extensions" if parts else "system prompt", added)
+
+
+def _tools(specs: Iterable[ToolSpec], extension_of: Callable[[str], str]) -> Iterator[Part]:
+    sizes: dict[str, list[int]] = {}
+    for spec in specs:
+        schema = msgspec.json.encode(spec.schema).decode()
+        sizes.setdefault(extension_of(spec.name), []).append(_tokens(spec.name + spec.description + schema))
+    for owner, tokens in sizes.items():
+        yield Part("tools", f"tools of {owner}" if owner else "built-in tools", sum(tokens), len(tokens))
+
+
+def _messages(messages: Iterable[Message]) -> list[Part]:
+    """By kind, the largest first."""
+    sizes: dict[str, list[int]] = {}
+    tools: dict[str, str] = {}
+    for message in messages:
+        for name, tokens in _kinds(message, tools):
+            sizes.setdefault(name, []).append(tokens)
+    found = [Part("messages", name, sum(tokens), len(tokens)) for name, tokens in sizes.items()]
+    return sorted(found, key=lambda part: -part.tokens)
+
+
+def _kinds(message: Message, tools: dict[str, str]) -> Iterator[tuple[str, int]]:
+    for block in message.content:
+        match block:
+            case TextBlock(text):
+                yield _said_by(message), _tokens(text) + _MESSAGE
+            case ImageBlock():
+                yield "images", _IMAGE
+            case ToolCallBlock(id, name, arguments):
+                tools[id] = name
+                yield "tool calls", _tokens(name + arguments) + _MESSAGE
+            case ReasoningBlock():
+                yield "thinking that is kept", _tokens(block.summary or block.encrypted_content)
+            case ToolResultBlock(call_id, content):
+                yield from _results(tools.get(call_id, "tools"), content)
+
+
+def _results(tool: str, content: Sequence[TextBlock | ImageBlock]) -> Iterator[tuple[str, int]]:
+    """One entry for the text of a result, however many pieces it has."""
+    text = sum(_tokens(block.text) for block in content if isinstance(block, TextBlock))
+    yield f"results of {tool}", text + _MESSAGE
+    for block in content:
+        if isinstance(block, ImageBlock):
+            yield "images", _IMAGE
+
+
+def _said_by(message: Message) -> str:
+    if message.role == "assistant":
+        return "answers"
+    if "compaction" in message.meta:
+        return "summary of what was compacted"
+    return "commands you ran with !" if "shell" in message.meta else "your prompts"

@@ -1,0 +1,46 @@
+"""/context: what fills the window, by part, on a wide and on a narrow screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.model_server import CallTools, Say
+from tests.terminal.conftest import OpenZot
+
+
+@pytest.mark.parametrize("columns", [110, 44])
+def test_the_parts_of_the_window_are_shown_with_what_is_free(
+    serve: Any, open_zot: OpenZot, project: Path, columns: int
+) -> None:
+    (project / "AGENTS.md").write_text("keep it simple\n" * 400)
+    (project / "big.txt").write_text("word " * 3000)
+    serve([CallTools([("read", {"path": "big.txt"})], usage=(4000, 20)), Say("read it", usage=(9000, 50))])
+    terminal = open_zot(columns=columns, rows=45)
+    terminal.submit("read big.txt")
+    terminal.wait_for("read it")
+    terminal.submit("/context")
+    terminal.wait_for("── context")
+    shown = terminal.screen
+    parts = ("system prompt", "tools", "built-in tools (", "context files", "messages", "results of read (1)")
+    for part in (*parts, "your prompts (1)", "free"):
+        assert part in shown
+    assert "/context" not in shown  # the editor gave way
+    assert "of 200k tokens" in " ".join(shown.split())
+    assert "░" in shown
+    assert "9.0k the provider counted" in " ".join(shown.split())
+    assert "compacted automatically at 85% (170k)" in " ".join(shown.split())
+    assert all(len(row) <= columns for row in shown.splitlines())
+    terminal.press("esc")
+    terminal.wait_gone("── context")
+
+
+def test_before_the_first_prompt_it_is_an_estimate(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot(rows=40)
+    terminal.submit("/context")
+    terminal.wait_for("estimated from lengths")
+    assert "counted" not in terminal.screen
+    assert "messages" not in terminal.screen
