@@ -19,7 +19,6 @@ from typing import NamedTuple
 from attack.table import attack
 from tests.fakes.http_server import FakeHttpServer, FakeProxy, read_request
 from zot.errors import ProviderError
-from zot.provider import retry
 from zot.provider.client import HttpClient
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Endpoint
@@ -60,9 +59,16 @@ class Told(NamedTuple):
 
 async def asked(url: str, *, silence_s: float = SILENCE_S, insecure: bool = True, proxy: str = "") -> Told:
     """One call of the model."""
-    retry.WAITS_S = (0.001, 0.002)
     pool = HttpPool(environ={}, proxy=proxy)
-    endpoint = Endpoint(provider="p", base_url=url, api_key=KEY, silence_s=silence_s, insecure=insecure)
+    endpoint = Endpoint(
+        provider="p",
+        base_url=url,
+        api_key=KEY,
+        silence_s=silence_s,
+        insecure=insecure,
+        retries=2,
+        retry_wait_s=0.001,
+    )
     said: list[str] = []
     shown: list[str] = []
     error: BaseException | None = None

@@ -33,7 +33,8 @@ class Ran:
 
 @dataclass
 class Zot:
-    """Runs ``zot``; ``url`` points it at a scripted server, as anthropic unless said otherwise."""
+    """Runs ``zot``; ``url`` points it at a scripted server, as anthropic unless said otherwise, and with two retries:
+    a test that waits for a failure does not wait for three minutes."""
 
     home: Path
     project: Path
@@ -65,8 +66,12 @@ class Zot:
             self.argv([*args, *self.endpoint(True)]), cwd=self.project, env=self.env(), **(defaults | options)
         )
 
+    def patiently(self, *args: str) -> Ran:
+        """With as many retries as its settings say."""
+        return self(*args, "--base-url", self.url, "--api-key", "test-key", model=False)
+
     def endpoint(self, model: bool) -> list[str]:
-        return ["--base-url", self.url, "--api-key", "test-key"] if self.url and model else []
+        return ["--base-url", self.url, "--api-key", "test-key", "--retries", "2"] if self.url and model else []
 
     @property
     def sessions(self) -> list[Path]:

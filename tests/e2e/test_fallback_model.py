@@ -8,10 +8,9 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Cut, FakeModelServer, Refuse, Say, StreamError
-from tests.terminal.scripts import rows, two_providers
+from tests.terminal.scripts import configure, rows, two_providers
 
 WRONG_KEY = Refuse(401, {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}})
-NOW = {"retry-after": "0"}
 
 
 def models(server: FakeModelServer) -> list[str]:
@@ -52,7 +51,8 @@ def test_the_session_remembers_who_answered(zot: Zot, serve: Any) -> None:
 def test_another_providers_model_goes_there_without_the_first_ones_key(zot: Zot, serve: Any) -> None:
     with FakeModelServer([Say("from beta")]) as good:
         two_providers(zot, good.url)
-        serve([Refuse(503, "down", NOW)], repeat=True)
+        configure(zot, retry_wait_s=0.01)
+        serve([Refuse(503, "down")], repeat=True)
         ran = zot("-p", "--provider", "alpha", "--model", "alpha-one", "--fallback-model", "beta-one", "hi")
         assert ran.out == "from beta\n" and "alpha/alpha-one failed" in ran.err and "beta/beta-one" in ran.err
         assert "test-key" not in str(good.requests[0].headers)

@@ -159,7 +159,14 @@ def test_abort_during_a_wait_for_a_retry_ends_it(rpc, serve) -> None:
     serve([Refuse(529, "{}", headers={"retry-after": "30"})], repeat=True)
     client = rpc()
     client.send("prompt", message="hi")
-    client.wait_until_stderr_says("529")
+    client.until("retry_wait")
+    assert client.events[-1] == {
+        "type": "retry_wait",
+        "attempt": 2,
+        "attempts": 3,
+        "wait_s": 30.0,
+        "reason": "overloaded",
+    }
     started = time.monotonic()
     client.send("abort")
     client.until("done")

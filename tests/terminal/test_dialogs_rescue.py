@@ -9,16 +9,19 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import FakeModelServer, Refuse, Say
 from tests.terminal.conftest import OpenZot
-from tests.terminal.scripts import rows, said, two_providers, user_texts
+from tests.terminal.scripts import configure, rows, said, two_providers, user_texts
 
-NOW = {"retry-after": "0"}
+
+@pytest.fixture(autouse=True)
+def little_patience(zot: Zot) -> None:
+    configure(zot, retries=2, retry_wait_s=0.01)
 
 
 def test_what_outlasts_its_retries_opens_the_picker_without_the_failed_model(
     serve: Any, open_zot: OpenZot, zot: Zot
 ) -> None:
     """iface-196: an overload that outlasts its retries offers other models, without the one that failed."""
-    server = serve([Refuse(429, "slow down", NOW)], repeat=True)
+    server = serve([Refuse(429, "slow down")], repeat=True)
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("my prompt")
@@ -44,7 +47,7 @@ def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, op
     """iface-197: the same prompt goes to the chosen model once, without `--api-key` and `--base-url`."""
     with FakeModelServer([Say("from beta")]) as good:
         two_providers(zot, good.url)
-        bad = serve([Refuse(503, "down", NOW)], repeat=True)
+        bad = serve([Refuse(503, "down")], repeat=True)
         terminal = open_zot("--provider", "alpha", "--model", "alpha-one")
         terminal.submit("my prompt")
         terminal.wait_for("continue with another model?")
@@ -146,20 +149,21 @@ def test_the_reason_is_the_provider_s_message_and_not_its_json(serve: Any, open_
     assert "{" not in terminal.everything
 
 
-def test_a_retry_is_not_told_any_more_when_it_has_worked(serve: Any, open_zot: OpenZot) -> None:
-    overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-    serve([Refuse(529, overloaded, {"retry-after": "1"}), Say("recovered")])
+def test_esc_gives_up_in_a_wait_at_once(serve: Any, open_zot: OpenZot) -> None:
+    """The first esc: nothing else has to be dismissed before."""
+    server = serve([Refuse(529, "Overloaded", {"retry-after": "120"})], repeat=True)
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("http 529: Overloaded; trying again in 1 s")
-    terminal.wait_for("recovered")
-    terminal.wait_gone("trying again in")
+    terminal.wait_until(lambda: len(server.requests) == 1)
+    terminal.press("esc")
+    terminal.wait_for("cancelled")
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])
 def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: OpenZot, status: int) -> None:
     """iface-196: other failures that another model may not have open the picker too."""
-    serve([Refuse(status, "no", NOW)], repeat=True)
+    serve([Refuse(status, "no")], repeat=True)
     terminal = open_zot()
     terminal.submit("my prompt")
     terminal.wait_for("continue with another model?")

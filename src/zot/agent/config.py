@@ -35,6 +35,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str = ""
     temperature: float | None = None
     fallback_model: str = ""  # asked once when the first model fails
+    retries: int | None = None  # of a model call that failed for a reason that may pass; None is the setting
     max_steps: int = 0
     max_cost: float = 0.0
     # where it works

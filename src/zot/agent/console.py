@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn, TypeVar
 
+    from zot.core.events import RetryWait
     from zot.tui.sanitize import Sanitizer
 
     T = TypeVar("T")
@@ -55,6 +56,12 @@ class Interrupted(BaseException):
 def say(text: str) -> None:
     """One line on stderr, prefixed with our name."""
     print_line(f"zot: {text}")
+
+
+def retry_line(wait: RetryWait) -> str:
+    """``overloaded, try 4 of 10 in 8 s``."""
+    seconds = f"{wait.wait_s:.0f}" if wait.wait_s >= 1 else f"{wait.wait_s:.1g}"
+    return f"{wait.reason}, try {wait.attempt} of {wait.attempts} in {seconds} s"
 
 
 def print_line(text: str) -> None:

@@ -41,6 +41,8 @@ def endpoint_for(
         headers=provider.headers,
         silence_s=values.silence_for(provider.id) or silence,
         insecure=(insecure or values.insecure) and not is_built_in(url),
+        retries=values.retries,
+        retry_wait_s=values.retry_wait_s,
     )
 
 

@@ -90,7 +90,10 @@ class Resources:
             return ScriptedClient.load(resolved.script)
         if resolved.endpoint is None:
             return LoggedOut(resolved.provider.id, resolved.missing)
-        return connect(resolved.endpoint, resolved.api, self.pool)
+        endpoint = resolved.endpoint
+        if self.config.retries is not None:
+            endpoint = msgspec.structs.replace(endpoint, retries=self.config.retries)
+        return connect(endpoint, resolved.api, self.pool)
 
     def tools(self) -> list[Tool]:
         """The tools of this run as they are at this moment."""

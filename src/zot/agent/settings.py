@@ -76,6 +76,21 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
             "provider id. If absent: 300, and 900 for servers on this machine."
         ),
     ] = None
+    retries: Annotated[
+        Annotated[int, Meta(ge=0, le=10_000)],
+        Meta(
+            description="How often a model call is tried again when the provider is overloaded, limits the rate or "
+            "cannot be reached, or the answer breaks off before its first word; 0 for never. The default makes ten "
+            "tries within about three minutes."
+        ),
+    ] = 9
+    retry_wait_s: Annotated[
+        _Seconds,
+        Meta(
+            description="Seconds before the first retry. Each later wait is twice as long, up to a minute; a longer "
+            "`Retry-After` of the provider is kept to, up to three minutes."
+        ),
+    ] = 0.5
     http_proxy: Annotated[
         str, Meta(description="Proxy for all requests; the environment's proxy variables come first.")
     ] = ""

@@ -127,8 +127,8 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
                         texts.append(text)
                     case stream.UsageReported(usage):
                         state.spend(usage)
-                    case stream.Retrying(text):
-                        run.emit(events.Notice(text, "warn"))
+                    case stream.Retrying(attempt, attempts, wait_s, reason):
+                        run.emit(events.RetryWait(attempt, attempts, wait_s, reason))
                     case stream.Finished():
                         finished = event
                     case _:

@@ -130,9 +130,9 @@ class Turn:
                 self._spend(usage)
             case stream.Started():
                 self._start()
-            case stream.Retrying(text):
+            case stream.Retrying(attempt, attempts, wait_s, reason):
                 self._end_thought()
-                self._run.emit(events.Notice(text, "warn"))
+                self._run.emit(events.RetryWait(attempt, attempts, wait_s, reason))
             case stream.Finished():
                 raise AssertionError("the end of a stream is not forwarded")
 

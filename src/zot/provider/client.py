@@ -8,7 +8,7 @@ consumer closes the connection at once. No error shows the key, whatever the ser
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from zot.errors import BadRequest, ProviderError, TransportFailed
@@ -29,14 +29,24 @@ def connect(endpoint: Endpoint, api: str, pool: HttpPool | None = None) -> HttpC
 
 
 class HttpClient:
-    """A ``Client`` for one endpoint. A pool that was passed in is shared and stays open on ``aclose``."""
+    """A ``Client`` for one endpoint. A pool that was passed in is shared and stays open on ``aclose``; ``sleep`` is
+    how it waits between attempts."""
 
-    def __init__(self, name: str, dialect: Dialect, endpoint: Endpoint, pool: HttpPool | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        dialect: Dialect,
+        endpoint: Endpoint,
+        pool: HttpPool | None = None,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         self._name = name
         self._dialect = dialect
         self._endpoint = endpoint
         self._owns_pool = pool is None
         self._pool = pool or HttpPool()
+        self._sleep = sleep
 
     @property
     def name(self) -> str:
@@ -52,45 +62,60 @@ class HttpClient:
         failed = 0
         while True:
             decoder = self._dialect.decoder(request, self._endpoint)
+            started, retrying = False, None
             async with aclosing(self._batches(outgoing, decoder)) as batches:
-                first, error = await self._first(batches, decoder)
-                started = False
-                while error is None and not decoder.has_content and not isinstance(first[-1], Finished):
+                while not decoder.has_content:
+                    batch, error = await self._without_content(batches, decoder)
+                    failed += error is not None
+                    retrying = self._retrying(error, failed) if error is not None else None
+                    if retrying is not None:
+                        break
+                    if error is not None and not batch:
+                        raise _final(error, self._is_here)
                     if not started:
                         started = True
                         yield Started(request.model.id, self._endpoint.provider)
-                    for event in first:
+                    for event in batch:
                         yield event
-                    first, error = await self._first(batches, decoder)
-                failed += 1
-                wait = _pause(error, failed) if error is not None else None
-                if wait is None:
-                    if error is not None and not first:
-                        raise _final(error, self._endpoint.base_url)
-                    if not started:
-                        yield Started(request.model.id, self._endpoint.provider)
-                    for event in first:
-                        yield event
+                    if type(batch[-1]) is Finished:
+                        return
+                else:
                     async for batch in batches:
                         for event in batch:
                             yield event
                     return
-            assert error is not None
-            yield Retrying(_notice(error, wait), wait)
-            await asyncio.sleep(wait)
+            assert retrying is not None
+            yield retrying
+            await self._sleep(retrying.wait_s)
 
-    async def _first(
+    async def _without_content(
         self, batches: AsyncGenerator[list[StreamEvent]], decoder: Decoder
     ) -> tuple[list[StreamEvent], ProviderError | None]:
-        """The first events of an attempt, or the error that came before any content, or both."""
+        """The next events of an attempt of which nothing is shown yet, or the error that came before any content, or
+        both."""
         try:
-            first = await anext(batches)
+            batch = await anext(batches)
         except ProviderError as error:
             return [], error
-        last = first[-1]
+        last = batch[-1]
         if decoder.has_content or not isinstance(last, Finished):
-            return first, None
-        return first, last.error
+            return batch, None
+        return batch, last.error
+
+    def _retrying(self, error: ProviderError, failed: int) -> Retrying | None:
+        """The wait before the next attempt; None when the error is final."""
+        from zot.provider.retry import NOBODY_THERE, next_wait, reason  # most calls go well
+
+        retries = self._endpoint.retries
+        if self._is_here and _refused(error):
+            retries = min(retries, NOBODY_THERE)
+        wait = next_wait(error, failed, retries=retries, first_s=self._endpoint.retry_wait_s)
+        return Retrying(failed + 1, retries + 1, wait, reason(error)) if wait is not None else None
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether requests go to this very machine."""
+        return self._endpoint.base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
 
     async def _batches(self, outgoing: HttpRequest, decoder: Decoder) -> AsyncGenerator[list[StreamEvent]]:
         """One attempt: what each arrival of bytes means, never empty, the last ending in ``Finished``.
@@ -240,26 +265,14 @@ def _may_stream(response: HttpResponse) -> bool:
     return plain and not kind.startswith(("text/html", "application/json"))
 
 
-# What knows failures is imported when there is one: most calls go well.
+def _refused(error: ProviderError) -> bool:
+    return str(error).endswith("connection refused")
 
 
-def _pause(error: ProviderError, failed: int) -> float | None:
-    from zot.provider.retry import next_wait
-
-    return next_wait(error, failed)
-
-
-def _final(error: ProviderError, base_url: str) -> ProviderError:
+def _final(error: ProviderError, here: bool) -> ProviderError:
     """The error as the caller sees it. One refused on this very machine usually means that no server is running."""
     from zot.provider.retry import final
 
-    here = base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
-    if here and str(error).endswith("connection refused"):
+    if here and _refused(error):
         error.args = (f"{error}; start the server, or name its address with --base-url",)
     return final(error)
-
-
-def _notice(error: ProviderError, wait: float) -> str:
-    reason = " ".join(str(error).split())
-    reason = reason if len(reason) <= 200 else reason[:200] + "…"
-    return f"{reason}; trying again in {wait:g} s"

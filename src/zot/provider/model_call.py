@@ -42,10 +42,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retrying(msgspec.Struct, frozen=True):
-    """A wait before another attempt; ``text`` is fit to show."""
+    """An attempt failed, and ``attempt`` of ``attempts`` begins in ``wait_s`` seconds. ``reason`` is fit to show."""
 
-    text: str
+    attempt: int
+    attempts: int
     wait_s: float
+    reason: str
 
 
 class Started(msgspec.Struct, frozen=True):

@@ -1,20 +1,26 @@
 """Which failures are worth another attempt, and after how long. Pure: no clock but the one passed in, no waiting.
 
-Three attempts in all. A provider that asks for a pause gets it, up to a minute; a longer one ends the
-attempts, and the error says so.
+Ten attempts within about three minutes unless the endpoint says otherwise: each wait is twice the one before, up to a
+minute, a little more or less by chance, so that many who failed together do not come back together. A provider that
+asks for a longer pause gets it, up to three minutes; a longer one ends the attempts, and the error says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
+from random import random
 
-from zot.errors import ProviderError
+from zot.errors import Overloaded, ProviderError, RateLimited
 
-WAITS_S = (0.25, 0.75)
 LONGEST_WAIT_S = 60.0
+LONGEST_ASKED_S = 180.0
+NOBODY_THERE = 2  # retries of a connection this very machine refuses: no server is running, and few start by themselves
+_SPREAD = 0.2  # of a wait, in both directions
+_DOUBLINGS = 40  # more of them are longer than any wait
 _YEAR_S = 365 * 86400.0
 _LONGEST_DATE = 64  # characters; a longer one is none
+_LONGEST_REASON = 100
 
 
 def is_retried(status: int) -> bool:
@@ -22,21 +28,39 @@ def is_retried(status: int) -> bool:
     return status in (408, 409, 429) or (500 <= status < 600 and status != 501)
 
 
-def next_wait(error: ProviderError, failed: int) -> float | None:
+def next_wait(
+    error: ProviderError, failed: int, *, retries: int, first_s: float, chance: Callable[[], float] = random
+) -> float | None:
     """Seconds before the next attempt after ``failed`` attempts that failed; None when the error is final."""
-    if not error.retryable or failed > len(WAITS_S):
+    if not error.retryable or failed > retries:
         return None
-    if error.retry_after is None:
-        return WAITS_S[failed - 1]
-    return error.retry_after if error.retry_after <= LONGEST_WAIT_S else None
+    usual = min(first_s * 2 ** min(failed - 1, _DOUBLINGS), LONGEST_WAIT_S)
+    wait = round(usual * (1 + _SPREAD * (2 * chance() - 1)), 3)
+    asked = error.retry_after or 0.0
+    # One who asks for less than the usual wait is asked no sooner: ten attempts within a second outlast nothing.
+    return max(wait, asked) if asked <= LONGEST_ASKED_S else None
 
 
 def final(error: ProviderError) -> ProviderError:
     """The error as the caller sees it: names a pause that was too long to wait for."""
-    if error.retryable and error.retry_after is not None and error.retry_after > LONGEST_WAIT_S:
+    if error.retryable and error.retry_after is not None and error.retry_after > LONGEST_ASKED_S:
         asked = f"{error.retry_after:.0f} s" if error.retry_after < _YEAR_S else "for years"
-        error.args = (f"{error} (asked to wait {asked}, longer than {LONGEST_WAIT_S:.0f} s; try later)",)
+        error.args = (f"{error} (asked to wait {asked}, longer than {LONGEST_ASKED_S:.0f} s; try later)",)
     return error
+
+
+def reason(error: ProviderError) -> str:
+    """Why there is a wait, in the few words a status row has room for."""
+    match error:
+        case RateLimited():
+            return "rate limited"
+        case Overloaded() if error.status in (0, 503, 529):
+            return "overloaded"
+        case Overloaded():
+            return f"server error (http {error.status})"
+        case _:
+            text = " ".join(str(error).removeprefix(f"{error.provider}: ").split())
+            return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + "…"
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     reasoning: Reasoning  # how hard the model thinks; the model's own way when left out
     temperature: float  # 0 to 2
     fallback_model: str  # takes over once when the first model fails; an id, or provider/id
+    retries: int  # of a model call that failed for a reason that may pass; as the settings say (9) when left out
     # where it works
     cwd: PathLike  # the process's own directory when left out
     home: PathLike  # instead of $ZOT_HOME: settings, credentials, skills
@@ -73,6 +74,8 @@ def check(options: Options) -> None:
             raise TypeError(f"Runtime() got an unexpected keyword argument {name!r}")
     if options.get("max_steps", 0) < 0:
         raise UsageError("max_steps: expected a whole number, 0 for the default")
+    if options.get("retries", 0) < 0:
+        raise UsageError("retries: expected a whole number, 0 for none")
     if (level := options.get("reasoning", "")) not in get_args(Reasoning):
         raise UsageError(f'reasoning "{level}": expected one of {", ".join(filter(None, get_args(Reasoning)))}')
 
@@ -92,6 +95,7 @@ def config_of(options: Options) -> RunConfig:
         reasoning=options.get("reasoning", ""),
         temperature=options.get("temperature"),
         fallback_model=options.get("fallback_model", ""),
+        retries=options.get("retries"),
         max_steps=options.get("max_steps", 0) or MAX_STEPS,
         max_cost=options.get("max_cost_usd", 0.0),
         cwd=os.fspath(options.get("cwd", "")),

@@ -13,6 +13,7 @@ OPTIONS = {
     "--reasoning": "reasoning=",
     "--temperature": "temperature=",
     "--fallback-model": "fallback_model=",
+    "--retries": "retries=",
     "--max-cost": "max_cost_usd=",
     "--max-steps": "max_steps=",
     "--insecure": "insecure=True",

@@ -81,11 +81,11 @@ async def test_thoughts_are_told_and_end_before_what_they_led_to() -> None:
 
 async def test_thoughts_end_before_a_call_and_before_another_attempt() -> None:
     first, *rest = calls(("bash", {}))
-    again = [first, ThinkingDelta("a"), Retrying("cut; trying again in 1 s", 1), first, ThinkingDelta("b"), *rest]
+    again = [first, ThinkingDelta("a"), Retrying(2, 10, 1.0, "cut"), first, ThinkingDelta("b"), *rest]
     agent, _ = make_agent(again, says("done"), tools=[FakeTool("bash", talkative)])
     _, said = await heard(agent)
     assert words(said)[2:9] == [
-        *("assistant_start", "thinking_delta", "thinking_end", "notice"),
+        *("assistant_start", "thinking_delta", "thinking_end", "retry_wait"),
         *("thinking_delta", "thinking_end", "tool_use_start"),
     ]
 
@@ -127,10 +127,11 @@ async def test_a_refusal_without_a_reason_gets_a_default_one() -> None:
     assert outcome.refused
 
 
-async def test_a_retry_is_a_notice() -> None:
-    agent, _ = make_agent([Retrying("fake: http 503, again in 1 s", 1.0), *says("hi")])
+async def test_a_retry_is_told_before_its_wait() -> None:
+    agent, _ = make_agent([Retrying(2, 10, 1.0, "overloaded"), *says("hi")])
     _, said = await heard(agent)
-    assert of(said, events.Notice) == [events.Notice("fake: http 503, again in 1 s", "warn")]
+    assert of(said, events.RetryWait) == [events.RetryWait(2, 10, 1.0, "overloaded")]
+    assert words(said)[:4] == ["user_message", "turn_start", "retry_wait", "assistant_start"]
 
 
 async def test_proceed_runs_on_the_transcript_without_a_new_user_message() -> None:

@@ -65,12 +65,6 @@ DIALECTS: list[tuple[Dialect, str]] = [
 every_dialect = pytest.mark.parametrize(("dialect", "path"), DIALECTS, ids=["anthropic", "chat", "responses"])
 
 
-@pytest.fixture(autouse=True)
-def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real waits have their own test; elsewhere they would only be slept through."""
-    monkeypatch.setattr("zot.provider.retry.WAITS_S", (0.001, 0.002))
-
-
 @pytest.fixture
 async def pool() -> AsyncIterator[HttpPool]:
     pool = HttpPool(environ={})
@@ -79,7 +73,9 @@ async def pool() -> AsyncIterator[HttpPool]:
 
 
 def client(url: str, pool: HttpPool, dialect: Dialect | None = None, **fields: Any) -> HttpClient:
-    endpoint = Endpoint(provider="fake", base_url=url, api_key="sk-secret-key", **fields)
+    """With two retries and short waits, unless a test says otherwise."""
+    patience = {"retries": 2, "retry_wait_s": 0.001}
+    endpoint = Endpoint(provider="fake", base_url=url, api_key="sk-secret-key", **(patience | fields))
     return HttpClient("fake", dialect or AnthropicDialect(), endpoint, pool)
 
 
@@ -263,30 +259,60 @@ async def test_an_error_inside_the_stream_after_content_is_final(pool: HttpPool)
     assert (text_of(events), finished(events).stop, len(server.requests)) == ("half", "error", 1)
 
 
-async def test_the_waits_are_real(pool: HttpPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """engine-013: the client really waits about 250 ms and then 750 ms between its requests."""
-    monkeypatch.setattr("zot.provider.retry.WAITS_S", (0.25, 0.75))
-    events, server = await outcome([Refuse(503), Refuse(503), Say("ok")], pool)
-    assert [event.wait_s for event in events if isinstance(event, Retrying)] == [0.25, 0.75]
+async def test_the_waits_are_real(pool: HttpPool) -> None:
+    """engine-013: the client really waits between its requests, and twice as long the second time."""
+    events, server = await outcome([Refuse(503), Refuse(503), Say("ok")], pool, retry_wait_s=0.2)
+    waits = [event.wait_s for event in events if isinstance(event, Retrying)]
+    assert 0.16 <= waits[0] <= 0.24 and 0.32 <= waits[1] <= 0.48
     arrivals = [timing.first_byte for timing in server.timings]
     gaps = [later - earlier for earlier, later in pairwise(arrivals)]
-    assert gaps[0] >= 0.25 and gaps[1] >= 0.75
+    assert gaps[0] >= 0.16 and gaps[1] >= 0.32
+
+
+async def test_a_storm_of_two_minutes_is_outlasted(pool: HttpPool) -> None:
+    """The defaults, with a clock that moves when somebody waits: 529 for 120 s, then an answer."""
+    now = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        if now >= 120:
+            server.add(Say("ok"))
+        else:
+            server.add(Refuse(529, "Overloaded"))
+
+    with FakeModelServer([Refuse(529, "Overloaded")]) as server:
+        endpoint = Endpoint(provider="fake", base_url=server.url)
+        patient = HttpClient("fake", AnthropicDialect(), endpoint, pool, sleep=sleep)
+        events = await events_of(patient)
+    waits = [event for event in events if isinstance(event, Retrying)]
+    assert text_of(events) == "ok" and finished(events).stop == "end"
+    assert [event.attempt for event in waits] == list(range(2, 2 + len(waits))) and len(waits) in (8, 9)
+    assert {(event.attempts, event.reason) for event in waits} == {(10, "overloaded")}
+    assert 120 <= now <= 225
 
 
 async def test_retry_after_replaces_the_wait_and_is_announced(pool: HttpPool) -> None:
     """engine-013: a `Retry-After` header replaces the wait, and the event names that wait."""
     events, server = await outcome([Refuse(429, "slow down", {"retry-after": "0.05"}), Say("ok")], pool)
-    assert events[0] == Retrying("fake: http 429: slow down; trying again in 0.05 s", 0.05)
+    assert events[0] == Retrying(2, 3, 0.05, "rate limited")
     assert len(server.requests) == 2
 
 
-async def test_a_retry_after_of_over_a_minute_ends_the_retries(pool: HttpPool) -> None:
-    """engine-013: a `Retry-After` of more than a minute ends the retries with an error that names it."""
+async def test_a_retry_after_of_over_three_minutes_ends_the_retries(pool: HttpPool) -> None:
+    """engine-013: a `Retry-After` that is too long ends the retries with an error that names it."""
     with FakeModelServer([Refuse(429, "quota", {"retry-after": "3600"})], repeat=True) as server:
         with pytest.raises(RateLimited, match="asked to wait 3600 s") as caught:
             await events_of(client(server.url, pool))
         assert len(server.requests) == 1
     assert caught.value.retry_after == 3600
+
+
+async def test_without_retries_a_failure_is_final_at_once(pool: HttpPool) -> None:
+    with FakeModelServer([Refuse(529, "Overloaded")], repeat=True) as server:
+        with pytest.raises(Overloaded):
+            await events_of(client(server.url, pool, retries=0))
+        assert len(server.requests) == 1
 
 
 async def test_cancelling_during_a_wait_returns_promptly(pool: HttpPool) -> None:
@@ -318,9 +344,9 @@ async def test_connection_refused_is_retried_and_named(pool: HttpPool) -> None:
     notices: list[StreamEvent] = []
     named = r"^fake: connect to 127\.0\.0\.1:\d+: connection refused; start the server, or name its address with --base"
     with pytest.raises(TransportFailed, match=named):
-        async for event in client(gone.url, pool).stream(REQUEST):
+        async for event in client(gone.url, pool, retries=9).stream(REQUEST):
             notices.append(event)
-    assert [type(notice) for notice in notices] == [Retrying, Retrying]
+    assert [type(notice) for notice in notices] == [Retrying, Retrying], "no server is running: no ten attempts"
 
 
 @every_dialect

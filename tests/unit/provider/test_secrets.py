@@ -28,11 +28,6 @@ REQUEST = Request(model=Model(id="m", provider="fake", max_output=100), messages
 STREAM = {"content-type": "text/event-stream"}
 
 
-@pytest.fixture(autouse=True)
-def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zot.provider.retry.WAITS_S", (0.001, 0.002))
-
-
 @pytest.fixture
 async def pool() -> AsyncIterator[HttpPool]:
     pool = HttpPool(environ={})
@@ -42,7 +37,7 @@ async def pool() -> AsyncIterator[HttpPool]:
 
 async def told(url: str, pool: HttpPool, dialect: Dialect | None = None) -> str:
     """Everything an attempt says: notices, the error, what it came from."""
-    endpoint = Endpoint(provider="fake", base_url=url, api_key=KEY, silence_s=5)
+    endpoint = Endpoint(provider="fake", base_url=url, api_key=KEY, silence_s=5, retries=2, retry_wait_s=0.001)
     client = HttpClient("fake", dialect or AnthropicDialect(), endpoint, pool)
     said: list[str] = []
     error: BaseException | None = None

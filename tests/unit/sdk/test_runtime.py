@@ -13,12 +13,13 @@ import msgspec
 import pytest
 
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Slow
-from zot.errors import AgentBusy, BadRequest, CompactionFailed, NotLoggedIn, RuntimeClosed, UsageError
+from zot.errors import AgentBusy, BadRequest, CompactionFailed, NotLoggedIn, Overloaded, RuntimeClosed, UsageError
 from zot.sdk import (
     AssistantMessage,
     Done,
     Error,
     Event,
+    RetryWait,
     Runtime,
     TextDelta,
     ToolResult,
@@ -362,3 +363,16 @@ async def test_a_fallback_model_that_cannot_answer_is_an_error_of_entering(serve
     with pytest.raises(NotLoggedIn, match="fallback_model='openai/gpt-5': no credential"):
         async with embed(serve(), fallback_model="openai/gpt-5"):
             pass
+
+
+async def test_retries_are_events_and_an_option(serve: Serve, embed: Embed) -> None:
+    server = serve(Refuse(529, "busy", {"retry-after": "0.6"}), Say("ok"), Refuse(529, "busy"))
+    async with embed(server, retries=1) as zot:
+        seen = [event async for event in zot.prompt("hi")]
+    [wait] = [event for event in seen if isinstance(event, RetryWait)]
+    assert (wait.attempt, wait.attempts, wait.wait_s, wait.reason) == (2, 2, 0.6, "overloaded")
+    async with embed(server, retries=0) as zot:
+        with pytest.raises(Overloaded):
+            await zot.ask("hi")
+    with pytest.raises(UsageError, match="retries: expected a whole number"):
+        embed(server, retries=-1)

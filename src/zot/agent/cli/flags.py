@@ -37,6 +37,7 @@ class Flags:
     provider: str = ""
     model: str = ""
     fallback_model: str = ""
+    retries: int | None = None
     api_key: str = ""
     base_url: str = ""
     system_prompt: str | None = None
@@ -86,6 +87,7 @@ class Flags:
             "reasoning": self.reasoning,
             "temperature": self.temperature,
             "fallback_model": self.fallback_model,
+            "retries": self.retries,
             "max_steps": self.max_steps,
             "max_cost": self.max_cost,
             "cwd": self.cwd,
@@ -154,6 +156,12 @@ def _positive(flag: str, value: str) -> int:
     return int(value)
 
 
+def _count(flag: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or len(value) > 4:
+        raise UsageError(f'{flag} "{value}": expected a whole number, 0 for none')
+    return int(value)
+
+
 def _number(low: float, high: float) -> Callable[[str, str], float]:
     def read(flag: str, value: str) -> float:
         try:
@@ -210,6 +218,14 @@ FLAGS: tuple[Flag, ...] = (
         "ID",
         _text,
         kind="model",
+    ),
+    Flag(
+        ("--retries",),
+        "retries",
+        MODEL,
+        "try a failed model call again this often (default: 9, in about three minutes)",
+        "N",
+        _count,
     ),
     Flag(
         ("--max-cost",),

@@ -24,12 +24,13 @@ from zot.agent.console import (
     join_prompt,
     print_line,
     read_piped,
+    retry_line,
     run_loop,
     say,
 )
 from zot.agent.conversation import Conversation
 from zot.core.agent import Outcome
-from zot.core.events import AgentEvent, Diagnostic, Notice, SessionFault
+from zot.core.events import AgentEvent, Diagnostic, Notice, RetryWait, SessionFault
 from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
 from zot.system.collector import wake
 
@@ -129,6 +130,9 @@ class _Run:
                 say(text)
             case Diagnostic(text, of_extension):
                 print_line(text) if of_extension else say(text)
+            case RetryWait():
+                say(retry_line(event))
+                self._mode.emit(event)
             case SessionFault(message, lost):
                 self._unsaved = self._unsaved or lost
                 say(message)

@@ -31,6 +31,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}  # a custom provider's own; they come last and win
     silence_s: float = 300.0
     insecure: bool = False
+    retries: int = 9  # of a call that failed for a reason that may pass
+    retry_wait_s: float = 0.5  # before the first of them; each later wait is twice as long
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider}, {self.base_url})"  # a traceback must not show the key

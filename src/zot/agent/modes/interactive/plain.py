@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from zot import __version__
-from zot.agent.console import Stdout, run_loop, say
+from zot.agent.console import Stdout, retry_line, run_loop, say
 from zot.agent.modes.interactive.screen.failure_text import in_words
 from zot.core import events
 from zot.system.collector import wake
@@ -91,6 +91,8 @@ class _Reader:
                 say(in_words(text))
             case events.Notice(text):
                 self._write(f"{one_line(in_words(text))}\n")
+            case events.RetryWait():
+                self._write(f"{retry_line(event)}\n")
             case _:
                 pass
 
