@@ -20,6 +20,7 @@ from zot.core.session.resume import replay, window
 from zot.core.session.row_file import read_lines
 from zot.core.summary_text import serialise
 from zot.tui import theme_file
+from zot.tui.fuzzy import Pattern
 from zot.tui.theme import built_in
 
 SESSIONS = (
@@ -114,6 +115,10 @@ def _pattern(data: bytes, rng: random.Random) -> None:
         rules.verdict(f"/p/{path}", rng.random() < 0.5)
         holds(not matcher.holds(path.lower()) or matcher.in_order(path.lower()), "what holds it has its letters", path)
         matcher.loose_score(path.lower())
+        pattern = Pattern(text[:100])
+        found = pattern.rank(path)
+        holds(found is not None or not pattern.stands_in(path), "what stands there is found", path)
+        holds(all(0 <= place < len(path) for place in pattern.places(path)), "places are in the text", path)
 
 
 @reader("plain patterns against a slow reader", PATTERNS, "* ** ? / a b c **/")

@@ -51,6 +51,7 @@ from zot.system import strict_json
 from zot.system.spelled import has_hidden, spelled_lines, spelled_start
 from zot.tui import diff, inline, markdown, theme_file
 from zot.tui.decide import decision_rows
+from zot.tui.fuzzy import Pattern
 from zot.tui.image import dimensions
 from zot.tui.keys import KeyDecoder
 from zot.tui.markdown import MarkdownStream, Painter
@@ -786,6 +787,18 @@ rows(
     lambda given: [PathMatcher(given[0]).in_order(given[1]), PathMatcher(given[0]).loose_score(given[1])],
     letters=lambda n: ("a" * 50 + "b", "a" * n),
     slashes=lambda n: ("a/" * 25, "a/" * (n // 2)),
+)
+rows(
+    "a filter of a list",
+    lambda given: [Pattern(given[0]).rank(given[1], given[1]), Pattern(given[0]).places(given[1])],
+    letters=lambda n: ("a" * 50 + "b", "a" * n),
+    one_after_another=lambda n: ("ab" * 40 + "c", "ab" * (n // 2)),
+    beginnings=lambda n: ("aab" * 20, "a " * (n // 2)),
+    punctuation=lambda n: ("ab", "a" + "-" * n),
+    backwards=lambda n: ("aaaab", "a" * n + "b"),
+    digits=lambda n: ("1" * 40 + "2", "1-" * (n // 2)),
+    words=lambda n: ("a b " * (n // 4), "a " * (n // 2)),
+    a_long_word=lambda n: ("a" * n, "a" * n + "b"),
 )
 
 # --- what tools say

@@ -138,6 +138,18 @@ def test_the_content_of_a_file_is_attached(serve: Any, open_zot: OpenZot, projec
     assert user_texts(server.requests[0]) == [f'read {path} \n\n<file path="{path}">\nwater is wet\n</file>']
 
 
+def test_letters_of_a_command_find_it_and_a_guess_is_written_out_before_it_is_run(open_zot: OpenZot) -> None:
+    terminal = open_zot()
+    terminal.type("/dctr")
+    terminal.wait_for("/doctor")
+    assert terminal.cell("/doctor", 1).bold or terminal.cell("/doctor", 1).bg != "default"
+    terminal.press("enter")
+    terminal.wait_until(lambda: any(row.endswith("/doctor") for row in terminal.screen.split("\n")), "it in the editor")
+    assert "zot home" not in terminal.screen
+    terminal.press("enter")
+    terminal.wait_gone("▌ /doctor")
+
+
 def test_a_slash_lists_commands_and_enter_runs_the_highlighted_one(open_zot: OpenZot) -> None:
     """iface-153, iface-155: `/` lists the commands, and enter runs the highlighted one."""
     terminal = open_zot(rows=40)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 
 import msgspec
 
 from zot.tui.excerpt import beginning
+from zot.tui.fuzzy import SCATTERED, Pattern, best
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.width import cells, cut, pad
@@ -16,30 +18,37 @@ class Choice(msgspec.Struct, frozen=True):
     """One row. ``detail`` stands muted in a second column; a ``divider`` cannot be chosen.
 
     ``shorter`` are other wordings of the detail, the best first: a detail that has some is said in one that fits or
-    not at all, where others are cut."""
+    not at all, where others are cut. A filter looks in ``searched``, else in label and detail."""
 
     value: str
     label: str
     detail: str = ""
     divider: bool = False
     shorter: tuple[str, ...] = ()
+    searched: str = ""
 
 
 _LONGEST = 500  # characters of a label or a detail: no row shows more
 
 
-# How well a row fits what was typed, lower is better; None hides it.
-Match = Callable[[str, Choice], float | None]
-
-
 class SelectList:
-    """``key`` says whether it used the key; ``chosen`` is the selected row, None when nothing matches."""
+    """``key`` says whether it used the key; ``chosen`` is the selected row, None when nothing matches.
+
+    The best match comes first; in an ``ordered`` list, as one by time, matches keep their order. Who filters the rows
+    himself says what ``found`` them."""
 
     def __init__(
-        self, choices: Sequence[Choice], *, filterable: bool = True, selected: str = "", match: Match | None = None
+        self,
+        choices: Sequence[Choice],
+        *,
+        filterable: bool = True,
+        selected: str = "",
+        ordered: bool = False,
+        found: Pattern | None = None,
     ) -> None:
         self.filter = ""
-        self._match = match or by_letters
+        self._pattern = found or Pattern("")
+        self._ordered = ordered
         self._all = _short(choices)
         self._filterable = filterable
         self._shown = self._all
@@ -96,13 +105,12 @@ class SelectList:
 
     def _refilter(self) -> None:
         """The best match is selected; without a filter, what was selected before there was one."""
+        self._pattern = Pattern(self.filter)
         if not self.filter:
             self._shown = self._all
             self.select(self._before)
             return
-        scored = [(self._match(self.filter, c), c) for c in self._all if not c.divider]
-        ranked = sorted((pair for pair in scored if pair[0] is not None), key=lambda pair: pair[0] or 0)
-        self._shown = [choice for _, choice in ranked]
+        self._shown = filtered(self._pattern, self._all, ordered=self._ordered)
         self._position = self._first()
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -126,7 +134,8 @@ class SelectList:
         if number == self._position:
             return theme.selected(cut(f"  {label}  {detail}".rstrip(), width), width)
         detail = cut(detail, width - column - 4)
-        return f"  {theme.paint('fg', label)}" + (f"  {theme.paint('muted', detail)}" if detail else "")
+        shown = _pointed_out(theme, label, self._pattern)
+        return f"  {shown}" + (f"  {theme.paint('muted', detail)}" if detail else "")
 
 
 def _short(choices: Sequence[Choice]) -> list[Choice]:
@@ -165,24 +174,24 @@ def window(count: int, position: int, height: int) -> tuple[int, int]:
     return first, first + height
 
 
-def by_letters(query: str, choice: Choice) -> float | None:
-    return fuzzy(query, f"{choice.label} {choice.detail}")
+def filtered(pattern: Pattern, choices: Sequence[Choice], *, ordered: bool = False) -> list[Choice]:
+    """Those that match, best first; ``ordered``: as they come."""
+    ranked: list[tuple[int, Choice]] = []
+    for choice in choices:
+        if choice.divider:
+            continue
+        text, aside = (choice.searched, "") if choice.searched else (choice.label, choice.detail)
+        rank = pattern.rank(text, aside)
+        if rank is not None:
+            ranked.append((rank // SCATTERED * SCATTERED if ordered else rank, choice))
+    return [choice for _, choice in best(ranked)]
 
 
-def fuzzy(query: str, text: str) -> float | None:
-    """How well the letters of the query occur in order in the text, lower is better; None when they do not.
-
-    Punctuation in the query counts for nothing: ``opus46`` finds ``opus-4-6``."""
-    wanted = [c for c in query.lower() if c.isalnum()] or list(query.lower())
-    haystack = text.lower()
-    position, gaps, first = -1, 0, -1
-    for character in wanted:
-        found = haystack.find(character, position + 1)
-        if found < 0:
-            return None
-        if first < 0:
-            first = found
-        elif found > position + 1:
-            gaps += 1 if not haystack[found - 1].isalnum() else 3
-        position = found
-    return gaps * 10 + first + len(text) / 1000
+def _pointed_out(theme: Theme, label: str, pattern: Pattern) -> str:
+    """The label, with what the filter found in it standing out."""
+    places = pattern.places(label)
+    if not places:
+        return theme.paint("fg", label)
+    runs = groupby(range(len(label)), key=places.__contains__)
+    texts = ((found, "".join(label[at] for at in run)) for found, run in runs)
+    return "".join(theme.paint("accent" if found else "fg", text, bold=found) for found, text in texts)

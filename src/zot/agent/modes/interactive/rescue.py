@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.commands.model import use_model
-from zot.agent.modes.interactive.dialogs.model_picker import by_text, model_row, usable_models, value_of
+from zot.agent.modes.interactive.dialogs.model_picker import model_row, usable_models, value_of
 from zot.agent.modes.interactive.dialogs.picker import Picker
 from zot.agent.modes.interactive.screen.failure_text import in_words
 from zot.core.agent import Outcome
@@ -64,4 +64,4 @@ class RescuePicker(Picker):
             above.append("no other model can be reached: /login adds a provider")
         rows = [Choice(AGAIN, f"  try {one_line(failed.id)} again"), *others]
         hint = "type to filter · enter sends the prompt again · esc gives it back to edit"
-        super().__init__("continue with another model?", rows, above=above, hint=hint, most=_ROWS, match=by_text)
+        super().__init__("continue with another model?", rows, above=above, hint=hint, most=_ROWS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from zot.agent.conversation import Conversation
 from zot.agent.modes.interactive.dialogs.picker import Picker
@@ -13,8 +12,6 @@ from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 from zot.tui.widgets.status_bar import tokens
 
-_PUNCTUATION = re.compile(r"[^0-9a-z]+")
-
 
 class ModelPicker(Picker):
     """Ends with ``provider`` and ``id`` joined by a newline. ``update`` after the catalogue has grown."""
@@ -22,7 +19,7 @@ class ModelPicker(Picker):
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         selected = value_of(conversation.model)
-        super().__init__("model", self._choices(), selected=selected, match=by_text, empty=_NONE)
+        super().__init__("model", self._choices(), selected=selected, empty=_NONE)
 
     def update(self) -> None:
         self.list.set_choices(self._choices())
@@ -81,14 +78,3 @@ def _about(model: Model) -> str:
     name = one_line(model.name) if model.name != model.id else ""
     columns = f"{'✦' if model.reasoning else ' '} {window:>5}  {price:<9}"
     return "  ".join(part for part in (columns, tag, name) if part)
-
-
-def by_text(query: str, choice: Choice) -> float | None:
-    """Every word of the query stands in provider, id or name, punctuation aside: ``opus46`` finds ``opus-4-6``."""
-    text = _plain(f"{choice.label} {choice.detail}")
-    places = [text.find(_plain(word)) for word in query.split()]
-    return None if any(place < 0 for place in places) else float(sum(places))
-
-
-def _plain(text: str) -> str:
-    return _PUNCTUATION.sub("", text.lower())

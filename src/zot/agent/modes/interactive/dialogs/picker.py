@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, Match, SelectList
+from zot.tui.widgets.select_list import Choice, SelectList
 from zot.tui.width import cut, wrap
 
 FILTERED = "type to filter · enter picks · esc closes"
@@ -31,12 +31,11 @@ class Picker(Dialog[str]):
         most: int = 14,
         empty: str = "there is nothing to choose",
         moved: Callable[[str], None] | None = None,
-        match: Match | None = None,
     ) -> None:
         super().__init__()
         self.title = title
         self.hint = hint or (FILTERED if filterable else PLAIN)
-        self.list = SelectList(choices, filterable=filterable, selected=selected, match=match)
+        self.list = SelectList(choices, filterable=filterable, selected=selected)
         self._above = tuple(above)
         self._most = most
         self._empty = "" if choices else empty

@@ -28,7 +28,7 @@ class TurnPicker(Dialog[int]):
         self.title = title
         rows = [Choice(str(i), _label(i, turn)) for i, turn in enumerate(turns)]
         selected = str(len(turns) - 1) if newest else ""
-        self._list = SelectList(rows, selected=selected, match=contains)
+        self._list = SelectList(rows, selected=selected, ordered=True)
         for letter in filter:
             self._list.key(Key(letter, letter))
 
@@ -49,8 +49,3 @@ def _label(number: int, turn: Turn) -> str:
     badge = "99+t" if turn.tools > 99 else f"{turn.tools}t" if turn.tools else ""
     text = turn.prompt.text().strip()
     return f"#{number + 1:<4} {badge:>4}  {one_line(text.partition(chr(10))[0][:_LABEL]) or '(no text)'}"
-
-
-def contains(query: str, choice: Choice) -> float | None:
-    """The words as they stand, in any case; the order of the turns stays."""
-    return 0.0 if query.lower() in choice.label.lower() else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import time
 from bisect import insort
 from collections.abc import Callable
@@ -17,13 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from zot.errors import ToolError
+from zot.tui.fuzzy import BEGINS, EACH, INSIDE, SCATTERED, Pattern
 
 LIMIT = 300_000
 FOUND = 100
 FRESH_S = 10.0
 _SLICE_S = 0.002
 _STEP = 200
-_PATH = 1_000  # what a match outside the name costs
+_PATH = 5 * EACH  # what a match outside the name costs
 
 
 class FileIndex:
@@ -77,14 +77,14 @@ class FileIndex:
         best = await _best(lower, matcher.holds, matcher.score, abandoned)
         if best is not None and len(best) < FOUND:
             more = await _best(lower, matcher.in_order, matcher.loose_score, abandoned)
-            best = None if more is None else list(dict.fromkeys([*best, *more]))
-        return None if best is None else [paths[index] for index in best[:FOUND]]
+            best = None if more is None else sorted([*best, *more])
+        return None if best is None else list(dict.fromkeys(paths[index] for _, _, index in best))[:FOUND]
 
 
 async def _best(
     lower: list[str], matches: Callable[[str], bool], score: Callable[[str], int], abandoned: Callable[[], bool]
-) -> list[int] | None:
-    """Where the best paths are, by score."""
+) -> list[tuple[int, str, int]] | None:
+    """The best by score: that, the path, and where it is."""
     best: list[tuple[int, str, int]] = []  # in order and short: most are refused at once
     until = time.monotonic() + _SLICE_S
     for start in range(0, len(lower), _STEP):
@@ -100,7 +100,7 @@ async def _best(
             if abandoned():
                 return None
             until = time.monotonic() + _SLICE_S
-    return [index for _, _, index in best]
+    return best
 
 
 class _Listing:
@@ -137,28 +137,30 @@ class _Listing:
 class PathMatcher:
     """How well a path answers what was typed; lower is better.
 
-    It ``holds`` what was typed as it stands, or merely has its letters ``in_order``; each has its score."""
+    It ``holds`` what was typed as it stands, or merely has its letters ``in_order``; the first is ranked without
+    reading further, because of one letter there are as many as files."""
 
     def __init__(self, typed: str) -> None:
         self._typed = typed.lower()
-        # Possessive: a path is read once from left to right, whether its letters match or not.
-        steps = "".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in self._typed)
-        self._letters = re.compile(steps)
+        self.pattern = Pattern(typed, path=True)
 
     def holds(self, path: str) -> bool:
         return self._typed in path
 
     def in_order(self, path: str) -> bool:
-        return self._letters.match(path) is not None
+        return self.pattern.has_letters(path)
 
     def score(self, path: str) -> int:
         """Of a path that holds it: at the beginning of the name, in the name, elsewhere; short ones first."""
         at, name = path.rfind(self._typed), path.rfind("/", 0, -1) + 1
         if at < name:
-            return _PATH + len(path)
-        return len(path) + (0 if at == name else 100)
+            return _PATH + INSIDE + len(path)
+        return len(path) + (BEGINS if at == name else INSIDE)
 
     def loose_score(self, path: str) -> int:
-        """Letters that stand close to each other are more likely meant."""
-        found = self._letters.match(path)
-        return 20 * (found.end() - path.find(self._typed[:1])) + len(path) if found else _PATH
+        """Letters that begin words, or stand close to each other, in the name or else in the path."""
+        name = path[path.rfind("/", 0, -1) + 1 :]
+        if (rank := self.pattern.rank(name)) is not None:
+            return rank + len(path)
+        rank = self.pattern.rank(path)
+        return _PATH + (SCATTERED + EACH if rank is None else rank)

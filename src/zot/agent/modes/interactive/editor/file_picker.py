@@ -17,6 +17,7 @@ import msgspec
 from zot.agent.modes.interactive.editor.file_index import FileIndex, PathMatcher
 from zot.agent.modes.interactive.editor.popups import ROWS
 from zot.agent.tools.ignore import listed
+from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
@@ -190,7 +191,8 @@ class FilePicker:
         paths = [*self._near, *(path for path in self._found if path not in near)]
         rows = [Choice(path, path if path.isprintable() else one_line(path)) for path in paths[:_SHOWN]]
         kept = self._list.chosen if self._moved else None
-        self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "")
+        found = Pattern(self._typed or "", path=True)
+        self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "", found=found)
 
     # --- rows
 

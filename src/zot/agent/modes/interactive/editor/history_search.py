@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from zot.agent.modes.interactive.editor.popups import ROWS
+from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList, fuzzy
+from zot.tui.widgets.select_list import Choice, SelectList
 from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut
+
+_BEGINNING = 200  # characters of a prompt, where letters may be gathered
 
 
 class HistorySearch:
@@ -51,16 +54,21 @@ class HistorySearch:
             self._take(self._entries[int(chosen.value)])
 
     def _search(self) -> None:
-        """Newest first: what contains the words as typed, then what contains their letters in order."""
-        query = self._field.text.lower()
-        exact = [number for number, text in enumerate(self._entries) if query in text.lower()]
-        if not exact and query:
-            scored = [(fuzzy(query, text[:200]), number) for number, text in enumerate(self._entries)]
-            exact = [number for _, number in sorted((s, n) for s, n in scored if s is not None)]
-        rows = [Choice(str(number), cut(one_line(self._entries[number][:1000]), 500)) for number in exact]
-        self._list = SelectList(rows, filterable=False)
+        """Newest first: what contains the words, or else what has their letters in order."""
+        query, pattern = self._field.text.lower(), Pattern(self._field.text)
+        words = query.split()
+        found = [number for number, text in enumerate(self._entries) if _has_all(words, text.lower())]
+        if not found:
+            ranked = [(pattern.rank(text[:_BEGINNING]), number) for number, text in enumerate(self._entries)]
+            found = [number for _, number in sorted((r, n) for r, n in ranked if r is not None)]
+        rows = [Choice(str(number), cut(one_line(self._entries[number][:1000]), 500)) for number in found]
+        self._list = SelectList(rows, filterable=False, found=pattern)
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         text, _ = self._field.line(theme, max(width - 12, 4))
         head = f"  {theme.paint('accent', 'history:')} {text}▏"
         return [cut(head, width), *self._list.lines(theme, width, max(min(height - 1, ROWS), 1))]
+
+
+def _has_all(words: Sequence[str], lower: str) -> bool:
+    return all(word in lower for word in words)

@@ -1,7 +1,9 @@
 """Typing ``/`` lists the commands: built-ins in their order, then a divider and those of extensions by name.
 
-An exact name is selected first, so that ``/session`` never runs ``/sessions``. Enter runs what is selected through
-the same path as if it had been typed; tab writes it out. After the name, a command's own completions are offered.
+An exact name is selected first, so that ``/session`` never runs ``/sessions``; else what answers the typed letters
+best. Enter runs what is selected through the same path as if it had been typed, but what was only guessed from letters
+here and there, or from what a command does, is written out first; tab writes out anything. After the name, a command's
+own completions are offered.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from zot.agent.modes.interactive.editor.popups import ROWS
+from zot.tui.fuzzy import ASIDE, EACH, INSIDE, Pattern, best
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets.select_list import Choice, SelectList, filtered
 
 DIVIDER = "extensions"
+_TELLING = 3  # letters
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
@@ -47,7 +51,7 @@ class SlashPopup:
         self._list = SelectList((), filterable=False)
         self._typed = ""
         self._completing: SlashCommand | None = None
-        self._moved = False
+        self._moved = self._guessed = False
 
     def update(self, typed: str) -> None:
         if typed == self._typed:
@@ -55,9 +59,14 @@ class SlashPopup:
         self._typed, self._moved = typed, False
         name, space, arguments = typed[1:].partition(" ")
         self._completing = _named(self._commands, name) if space else None
-        rows = _arguments(self._completing, arguments) if space else _matching(self._commands, name.lower())
-        exact = next((row.value for row in rows if row.value.lower() == name.lower()), "")
-        self._list = SelectList(rows, filterable=False, selected="" if space else exact)
+        if space:
+            rows, chosen = _arguments(self._completing, arguments), ""
+            self._guessed = False
+        else:
+            rows, chosen, rank = _matching(self._commands, name)
+            self._guessed = rank >= ASIDE
+        found = Pattern(arguments if space else name)
+        self._list = SelectList(rows, filterable=False, selected=chosen, found=found)
 
     @property
     def visible(self) -> bool:
@@ -70,7 +79,7 @@ class SlashPopup:
         if key.name in ("up", "down", "pageup", "pagedown", "ctrl+p", "ctrl+n"):
             self._moved = True
             return self._list.key(key)
-        if key.name == "tab":
+        if key.name == "tab" or (key.name == "enter" and self._guessed and not self._moved):
             self._actions.write(self._written(chosen))
             return True
         if key.name == "enter" and (self._completing is None or self._moved):
@@ -95,19 +104,34 @@ def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:
     return next((command for command in commands if name.lower() in (command.name.lower(), *command.aliases)), None)
 
 
-def _matching(commands: Sequence[SlashCommand], prefix: str) -> list[Choice]:
-    """Built-ins as they come, the others by name; a built-in hides an extension's command of its name."""
-    own = [c for c in commands if not c.extension and _begins(c, prefix)]
+def _matching(commands: Sequence[SlashCommand], typed: str) -> tuple[list[Choice], str, int]:
+    """Built-ins as they come, the others by name, the better matches of each first; which is best, and its rank.
+    A built-in hides an extension's command of its name."""
     taken = {word for c in commands if not c.extension for word in (c.name, *c.aliases)}
-    others = [c for c in commands if c.extension and _begins(c, prefix) and c.name.lower() not in taken]
-    rows = [_row(command) for command in own]
-    if others:
+    own = [c for c in commands if not c.extension]
+    others = sorted((c for c in commands if c.extension and c.name.lower() not in taken), key=lambda c: c.name.lower())
+    ranked = _ranked(typed, [*own, *others])
+    rows = [_row(command) for _, command in ranked if not command.extension]
+    if len(rows) < len(ranked):
         rows.append(Choice("", DIVIDER, divider=True))
-    return [*rows, *(_row(command) for command in sorted(others, key=lambda c: c.name.lower()))]
+    rows += [_row(command) for _, command in ranked if command.extension]
+    rank, chosen = ranked[0] if ranked else (0, None)
+    return rows, chosen.name if chosen is not None else "", rank
 
 
-def _begins(command: SlashCommand, prefix: str) -> bool:
-    return any(word.lower().startswith(prefix) for word in (command.name, *command.aliases))
+def _ranked(typed: str, commands: Sequence[SlashCommand]) -> list[tuple[int, SlashCommand]]:
+    """Only the kind of match counts; among equals the commands keep their order. A letter or two are the beginning of
+    a name, for they stand in nearly all that can be said."""
+    pattern, short = Pattern(typed, path="/" in typed), len(typed) < _TELLING
+    ranked: list[tuple[int, SlashCommand]] = []
+    for command in commands:
+        ranks = [
+            pattern.rank(command.name, "" if short else command.summary),
+            *(pattern.rank(alias) for alias in command.aliases),
+        ]
+        if found := [rank for rank in ranks if rank is not None and not (short and rank // EACH * EACH == INSIDE)]:
+            ranked.append((min(found) // EACH * EACH, command))
+    return best(ranked)
 
 
 def _row(command: SlashCommand) -> Choice:
@@ -119,5 +143,5 @@ def _arguments(command: SlashCommand | None, typed: str) -> list[Choice]:
     """What may follow; nothing once it is written out."""
     if command is None or command.complete is None:
         return []
-    offered = [choice for choice in command.complete(typed) if choice.value.lower().startswith(typed.lower())]
-    return [] if [choice.value for choice in offered] == [typed] else offered
+    offered = filtered(Pattern(typed), command.complete(typed))
+    return [] if [choice.value for choice in offered if choice.value.startswith(typed)] == [typed] else offered

@@ -101,3 +101,31 @@ def test_enter_sends_arguments_as_typed_unless_one_was_chosen() -> None:
 def test_arguments_keep_their_case() -> None:
     """iface-288: the argument of a command keeps its case."""
     assert board().type("/logout GPT-x").send() == "/logout GPT-x"
+
+
+def test_letters_find_a_command_and_what_it_does_finds_it_too() -> None:
+    assert names(board().type("/lgt")) == ["/logout"]
+    assert names(board().type("/fruit")) == ["──", "/apple"]
+    assert names(board().type("/out"))[0] == "/logout"
+
+
+def test_one_letter_is_the_beginning_of_a_name() -> None:
+    assert names(board().type("/s")) == ["/sessions", "/session"]
+    assert names(board().type("/e")) == ["/exit"]
+
+
+def test_the_best_match_is_selected_wherever_it_stands() -> None:
+    assert board().type("/app").send() == "/apple"
+    assert board().type("/zeb").send() == "/zebra"
+
+
+def test_what_was_only_guessed_is_written_out_before_it_is_run() -> None:
+    fingers = board().type("/lgt").press("enter")
+    assert (fingers.text, fingers.sent) == ("/logout ", [])
+    assert fingers.press("backspace").send() == "/logout"
+    assert board().type("/lgi").press("enter").text == "/login"
+
+
+def test_a_guess_that_was_chosen_is_run() -> None:
+    assert board().type("/lo").press("down").send() == "/logout"
+    assert board().type("/oi").press("down", "up").send() == "/login"

@@ -1,0 +1,172 @@
+"""How well a text answers what was typed: the one ranking of commands, files and every list.
+
+Each typed word must stand in the text, or have its letters there in order; a lower rank is better. A text is read a
+fixed number of times from left to right, whatever it and the pattern hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+# What a word is to the text, best first; each leaves room below the next for how far in and how long.
+EACH = 10_000
+EQUAL, BEGINS, WORD, INSIDE, JOINED, INITIALS, ASIDE, SCATTERED = range(0, 8 * EACH, EACH)
+_FINEST = EACH - 1
+
+LONGEST = 100  # letters of a word that are looked for one by one; longer ones must stand in the text as they are
+MOST_WORDS = 8
+_BEGINNING = r"(?<![^\W_])"  # of a word: nothing before it, or punctuation
+
+
+Ranked = TypeVar("Ranked")
+
+
+def best(ranked: Sequence[tuple[int, Ranked]]) -> list[tuple[int, Ranked]]:
+    """Best first, equals as they come; letters here and there only count where nothing answers better."""
+    answers = [pair for pair in ranked if pair[0] < SCATTERED]
+    return sorted(answers or ranked, key=lambda pair: pair[0])
+
+
+class Found(NamedTuple):
+    """``places`` are the characters of the text that stand for the typed ones."""
+
+    rank: int
+    places: Sequence[int]
+
+
+class Pattern:
+    """Case counts for nothing, and punctuation for nothing unless it is a ``path``, which is one word."""
+
+    def __init__(self, typed: str, *, path: bool = False) -> None:
+        words = [typed.lower()] if path else typed.lower().split()
+        self._words = [_Word(word, path=path) for word in words[:MOST_WORDS]]
+
+    def rank(self, text: str, aside: str = "") -> int | None:
+        """None when a word is missing. What stands in ``aside`` counts, but letters are not gathered there."""
+        lower, beside, total = text.lower(), aside.lower(), 0
+        for word in self._words:
+            found = word.found(lower)
+            if found is not None and found.rank < ASIDE:
+                total += found.rank
+            elif beside and (other := word.stands_in(beside)) is not None:
+                total += ASIDE + other.rank // 10
+            elif found is not None:
+                total += found.rank
+            else:
+                return None
+        return total
+
+    def stands_in(self, text: str) -> bool:
+        """Whether every word is there as it was typed, but for punctuation."""
+        lower = text.lower()
+        return all(word.stands_in(lower) is not None for word in self._words)
+
+    def has_letters(self, lower: str) -> bool:
+        """Whether the letters are in order in a text of lower case, which costs a fraction of ranking it."""
+        return all(word.in_order(lower) for word in self._words)
+
+    def places(self, text: str) -> set[int]:
+        """Which characters to point out."""
+        lower = text.lower()
+        if len(lower) != len(text):  # a letter whose lower case is two: their numbers differ from here on
+            return set()
+        found = [word.found(lower) for word in self._words]
+        return {place for one in found if one is not None for place in one.places}
+
+
+class _Word:
+    def __init__(self, word: str, *, path: bool) -> None:
+        self._text = word
+        self._path = path
+        self._letters = word if path else "".join(c for c in word if c.isalnum()) or word
+        self._joined: re.Pattern[str] | None = None
+        self._initials: tuple[re.Pattern[str], ...] = ()
+        self._in_order: re.Pattern[str] | None = None
+
+    def found(self, lower: str) -> Found | None:
+        """Linear: what may be read again begins behind what was read."""
+        if (found := self.stands_in(lower)) is not None or len(self._letters) > LONGEST:
+            return found
+        if not self.in_order(lower):
+            return None
+        return self._by_initials(lower) or self._scattered(lower)
+
+    def stands_in(self, lower: str) -> Found | None:
+        at = lower.find(self._text)
+        if at < 0:
+            return self._across_punctuation(lower)
+        if at and lower[at - 1].isalnum() and (start := self._word_start(lower)) is not None:
+            at = start
+        tier = INSIDE if at and lower[at - 1].isalnum() else WORD if at else BEGINS
+        if len(self._text) == len(lower):
+            tier = EQUAL
+        return Found(tier + min(at + len(lower), _FINEST), range(at, at + len(self._text)))
+
+    def _word_start(self, lower: str) -> int | None:
+        found = re.search(_BEGINNING + re.escape(self._text), lower)
+        return None if found is None else found.start()
+
+    def _across_punctuation(self, lower: str) -> Found | None:
+        """``opus46`` in ``opus-4-6``."""
+        if self._path or len(self._letters) > LONGEST:
+            return None
+        if self._joined is None:
+            self._joined = re.compile(r"[\W_]*+".join(f"({re.escape(letter)})" for letter in self._letters))
+        found = self._joined.search(lower)
+        return None if found is None else Found(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
+
+    def in_order(self, lower: str) -> bool:
+        return self._read().match(lower) is not None
+
+    def _read(self) -> re.Pattern[str]:
+        if self._in_order is None:
+            # Possessive: a text is read once from left to right, whether its letters match or not.
+            steps = (f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in self._letters[:LONGEST])
+            self._in_order = re.compile("".join(steps))
+        return self._in_order
+
+    def _by_initials(self, lower: str) -> Found | None:
+        """Each letter follows the one before it, or begins a word: ``sl`` in ``session list``."""
+        if not self._initials:
+            letters = [re.escape(letter) for letter in self._letters]
+            self._initials = (
+                _steps(letters, "(?>({0})|.*?{1}({0}))"),
+                _steps(letters, "(?>.*?{1}({0})|({0}))"),  # ``rext`` in ``reload-ext``, where r and e would follow
+            )
+        found = next((found for steps in self._initials if (found := steps.match(lower)) is not None), None)
+        if found is None:
+            return None
+        places = _groups(found)
+        return Found(INITIALS + min(places[-1] + len(lower), _FINEST), places)
+
+    def _scattered(self, lower: str) -> Found | None:
+        """The letters in order and close together; a digit is no digit in the middle of another number."""
+        found = self._read().match(lower)
+        if found is None:
+            return None
+        places, end = list[int](), found.end()
+        for letter in reversed(self._letters):
+            end = lower.rfind(letter, 0, end)
+            places.append(end)
+        places.reverse()
+        spread = places[-1] - places[0] + 1 - len(places)
+        if not self._path and (spread > 3 * len(places) or not _are_digits_whole(lower, places)):
+            return None
+        return Found(SCATTERED + min(20 * spread + len(lower), _FINEST), places)
+
+
+def _steps(letters: Sequence[str], step: str) -> re.Pattern[str]:
+    """Atomic: a letter that was found is never looked for again."""
+    first = f"(?>.*?{_BEGINNING}({letters[0]}))"
+    return re.compile(first + "".join(step.format(letter, _BEGINNING) for letter in letters[1:]), re.DOTALL)
+
+
+def _groups(found: re.Match[str]) -> list[int]:
+    return [found.start(group) for group in range(1, (found.re.groups or 0) + 1) if found.start(group) >= 0]
+
+
+def _are_digits_whole(lower: str, places: Sequence[int]) -> bool:
+    taken = set(places)
+    return not any(lower[at].isdigit() and at and lower[at - 1].isalnum() and at - 1 not in taken for at in places)
