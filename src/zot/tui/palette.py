@@ -96,30 +96,4 @@ SYNTAX: tuple[SyntaxRole, ...] = (
 
 SPINNER_FRAMES = ("⠋", "⠙", "⠚", "⠞", "⠖", "⠦", "⠴", "⠲", "⠳", "⠓")
 SPINNER_INTERVAL_MS = 80
-SPINNER_MESSAGES = (
-    "thinking",
-    "looking around",
-    "connecting the dots",
-    "reading between the lines",
-    "sharpening a pencil",
-    "following a thread",
-    "weighing it up",
-    "turning it over",
-    "taking notes",
-    "untangling",
-    "counting brackets",
-    "asking the rubber duck",
-    "warming up",
-    "sketching",
-    "checking twice",
-    "chasing a hunch",
-    "putting it together",
-    "listening closely",
-    "searching the attic",
-    "stirring the pot",
-    "lining things up",
-    "polishing",
-    "consulting the map",
-    "holding that thought",
-    "brewing",
-)
+SPINNER_MESSAGES: tuple[str, ...] = ()  # a theme may have its own words for thinking

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Sequence
 
 import msgspec
@@ -18,9 +16,6 @@ class Stat(msgspec.Struct, frozen=True):
 
 
 class StatusBar(msgspec.Struct, frozen=True):
-    """``busy`` is styled already; everything else is plain text."""
-
-    busy: str = ""
     model: str = ""
     stats: tuple[Stat, ...] = ()
     tags: tuple[str, ...] = ()
@@ -29,16 +24,11 @@ class StatusBar(msgspec.Struct, frozen=True):
     def lines(self, theme: Theme, width: int) -> list[str]:
         model = theme.paint("muted", self.model)
         stats = " ".join(theme.paint(stat.role, stat.text) for stat in self.stats)
-        whole = _line([self.busy, model, stats])
-        rows = [whole] if cells(whole) <= width else self._split(model, stats, width)
+        whole = _line([model, stats])
+        rows = [whole] if cells(whole) <= width else [_line([model]), _line([stats])]
         if place := self._place():
             rows.append(theme.paint("muted", f"  {place}"))
         return [cut(row, width) for row in rows if row.strip()]
-
-    def _split(self, model: str, stats: str, width: int) -> list[str]:
-        both = _line([model, stats])
-        middle = [both] if cells(both) <= width else [_line([model]), _line([stats])]
-        return [_line([self.busy]), *middle]
 
     def _place(self) -> str:
         if not self.place:
@@ -62,29 +52,17 @@ def tokens(count: int) -> str:
     return f"{count // 1_000_000}M"
 
 
-class Spinner:
-    """A glyph that turns, a phrase that stays for the turn, and the seconds that pass.
+def duration(seconds: float) -> str:
+    """``12s``, ``2m13s``, ``1h02m``."""
+    whole = max(int(seconds), 0)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
 
-    ``start`` picks the phrase; ``text`` is the line at this moment.
-    """
 
-    def __init__(self) -> None:
-        self._started = 0.0
-        self._choice = 0
-        self.fixed = ""  # said instead of the phrase, e.g. while compacting
-
-    def start(self, fixed: str = "") -> None:
-        self._started = time.monotonic()
-        self._choice = random.randrange(1 << 16)
-        self.fixed = fixed
-
-    def text(self, theme: Theme, *, instead: str = "") -> str:
-        elapsed = time.monotonic() - self._started
-        frames, messages = theme.spinner.frames, theme.spinner.messages
-        frame = frames[int(elapsed * 1000 / theme.spinner.interval_ms) % len(frames)]
-        frame += " " * (max(map(cells, frames)) - cells(frame))
-        phrase = instead or self.fixed or messages[self._choice % len(messages)]
-        return (
-            f"{theme.paint('spinner', frame)} {theme.paint('assistant', phrase)} "
-            f"{theme.paint('muted', f'- {int(elapsed)}s')}"
-        )
+def spinner_glyph(theme: Theme, elapsed: float) -> str:
+    """The theme's spinner after so many seconds, always as wide as its widest frame."""
+    frames = theme.spinner.frames
+    frame = frames[int(elapsed * 1000 / theme.spinner.interval_ms) % len(frames)]
+    return frame + " " * (max(map(cells, frames)) - cells(frame))

@@ -25,12 +25,13 @@ from zot.agent.modes.interactive.editor.editor import Editor, Submitted
 from zot.agent.modes.interactive.editor.surroundings import TerminalSurroundings
 from zot.agent.modes.interactive.keymap import Actions, CustomKeys, Keyboard, Keymap
 from zot.agent.modes.interactive.layout import Layout
+from zot.agent.modes.interactive.screen.activity import Activity
 from zot.agent.modes.interactive.screen.asides import Asides
 from zot.agent.modes.interactive.screen.desk import Desk, Tasks
 from zot.agent.modes.interactive.screen.looks import Looks
 from zot.agent.modes.interactive.screen.notes import Notes
 from zot.agent.modes.interactive.screen.screen import Screen
-from zot.agent.modes.interactive.screen.status import Activity, AgentBar, Attention, StartingBar, StatusLine
+from zot.agent.modes.interactive.screen.status import AgentBar, Attention, StartingBar, StatusLine
 from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.modes.interactive.surface import InteractiveSurface, NoOwner, Panels, Typing
 from zot.agent.modes.interactive.turns import EarlyTurns, Speaking, Turns

@@ -82,9 +82,11 @@ class Layout:
         return [self.row(row, columns) for row in rows], cursor if typing else place
 
     def _foot(self, view: EditorView, columns: int, height: int) -> list[str]:
-        """Status bar and editor; the editor alone where it is tight."""
-        bar = [*self.bar.lines(self._desk.theme, columns), ""] if height >= _ROOMY else []
-        return [*bar, *view.lines]
+        """Status row, bar and editor; the editor alone where it is tight."""
+        theme = self._desk.theme
+        status = self.bar.status(theme, columns) if height >= _ROOMY else []
+        bar = [*self.bar.lines(theme, columns), ""] if height >= _ROOMY else []
+        return [*status, *bar, *view.lines]
 
     def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> list[list[str]]:
         """What stands above the foot, bottom to top, the live area last: each as tall as what is left allows."""

@@ -18,9 +18,9 @@ from zot.tui.width import cut, visible
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.editor.editor import Editor
+    from zot.agent.modes.interactive.screen.activity import Activity
     from zot.agent.modes.interactive.screen.asides import Asides
     from zot.agent.modes.interactive.screen.desk import Desk
-    from zot.agent.modes.interactive.screen.status import Activity
     from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.core.agent import FirstCall, Outcome
     from zot.provider.messages import ImageBlock, Message
@@ -177,7 +177,7 @@ class Turns:
             self._start(lambda: self._converse(None, ()))
 
     def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
-        self._activity.spinner.start(doing)
+        self._activity.begin(doing)
         self._task = self._desk.spawn(self._run(work))
 
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -186,7 +186,7 @@ class Turns:
             await work()
         finally:
             self._task = None
-            self._activity.doing = ""
+            self._activity.end()
             self._on_end(asyncio.get_running_loop().time() - started)
             self._desk.redraw()
 

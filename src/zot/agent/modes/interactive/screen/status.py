@@ -13,11 +13,12 @@ from zot.system.opening import read_whole
 from zot.tui.excerpt import beginning
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import Spinner, Stat, StatusBar, tokens
+from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
 from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.modes.interactive.screen.activity import Activity
     from zot.tui.terminal import Terminal
 
 _ERROR_ROWS = 4
@@ -60,19 +61,14 @@ class StatusLine:
         return [theme.paint("error", row) for row in rows]
 
 
-class Activity:
-    """What is going on, for the status bar. ``doing`` is the tool that runs, shown instead of the spinner's phrase."""
-
-    def __init__(self) -> None:
-        self.spinner = Spinner()
-        self.doing = ""
-        self.compacting = False
-
-
 class Bar(Protocol):
-    """The rows above the editor: who answers, what it cost, where we are."""
+    """The rows at the editor: who answers, what it cost, where we are; and, while something runs, what is going on."""
 
     def lines(self, theme: Theme, width: int) -> list[str]: ...
+
+    def status(self, theme: Theme, width: int) -> list[str]:
+        """The status row; none when nothing runs."""
+        ...
 
 
 class StartingBar:
@@ -83,6 +79,9 @@ class StartingBar:
 
     def lines(self, theme: Theme, width: int) -> list[str]:
         return StatusBar(model="starting…", place=place(str(self._directory))).lines(theme, width)
+
+    def status(self, theme: Theme, width: int) -> list[str]:
+        return []
 
 
 class AgentBar:
@@ -103,10 +102,11 @@ class AgentBar:
         self._attention = attention
         self._busy, self._asking, self._confirming = busy, asking, confirming
 
+    def status(self, theme: Theme, width: int) -> list[str]:
+        return [self._activity.row(theme, width, asking=self._asking())] if self._busy() else []
+
     def lines(self, theme: Theme, width: int) -> list[str]:
-        doing = "waiting for your answer" if self._asking() else self._activity.doing
         return StatusBar(
-            busy=self._activity.spinner.text(theme, instead=doing) if self._busy() else "",
             model=self._model(),
             stats=self._stats(),
             tags=("yolo mode disabled",) if self._confirming() else (),

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.screen import blocks
+from zot.agent.modes.interactive.screen.activity import Activity
 from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.modes.interactive.screen.failure_text import RETRYING, in_words
 from zot.agent.modes.interactive.screen.notes import Notes
-from zot.agent.modes.interactive.screen.status import Activity
 from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.core import events
 from zot.provider.messages import ImageBlock, Message
@@ -48,6 +48,7 @@ class Transcript:
 
     def hear(self, event: events.AgentEvent) -> None:
         """Reads the stream, quickly, whatever arrives."""
+        self._activity.hear(event)
         match event:
             case events.TextDelta(delta):
                 self._text(delta)
@@ -78,12 +79,6 @@ class Transcript:
                 self._end_text()
                 if stop in ("aborted", "error"):
                     self._drop_unfinished()
-            case events.CompactStart(automatic):
-                self._activity.compacting = automatic
-                self._activity.spinner.fixed = "making room" if automatic else "compacting"
-            case events.CompactDone():
-                self._activity.compacting = False
-                self._activity.spinner.fixed = ""
             case events.Notice(text, level):
                 self._notes.add("zot", level, in_words(text))
             case events.Error(message):
@@ -95,7 +90,6 @@ class Transcript:
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()
-                self._activity.compacting = False
             case _:
                 pass
 
@@ -155,12 +149,10 @@ class Transcript:
         running = next((view for view in self._tools.values() if view.running), None)
         if running is not None:
             running.its_turn()
-        self._activity.doing = f"running {running.name}" if running else ""
 
     def _drop_unfinished(self) -> None:
         """A call that was cut off has no result and leaves no box."""
         self._tools.clear()
-        self._activity.doing = ""
 
     # --- said by others
 
