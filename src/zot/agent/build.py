@@ -30,7 +30,7 @@ from zot.agent.tools.registry import (
 )
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
-from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart
+from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart, UserMessage
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
@@ -160,6 +160,7 @@ def _converse(
     config, values, front_end = resources.config, resources.settings.values, resources.front_end
     late: list[Conversation] = []  # workspace and extensions ask for the present once there is one
     resources.workspace.present = lambda: late[0].present
+    resources.workspace.keeping = lambda: late[0].keeping
     resources.extensions = extension_host(resources, lambda: late[0].present, lambda event: late[0].emit(event))
     problems: list[str] = []
     resources.skills = _skills(resources, problems) if config.skills else Skills()
@@ -185,6 +186,7 @@ def _converse(
     )
     conversation = Conversation(resources, agent, resolved, session)
     late.append(conversation)
+    agent.readers.add(conversation.note_prompt, UserMessage)
     if front_end.reader is not None:
         agent.readers.add(front_end.reader, *front_end.kinds)
     if session is not None:

@@ -29,6 +29,7 @@ from zot.core.events import (
     SessionFault,
     SessionStarted,
     UsageCounted,
+    UserMessage,
 )
 from zot.core.readers import Reader
 from zot.core.session.session import Session
@@ -40,6 +41,7 @@ from zot.provider.model import REASONING_LEVELS, Model, Reasoning
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
+    from zot.agent.changes.keeping import Keeping
     from zot.agent.extensions.commands import CommandAnswer
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
@@ -75,6 +77,8 @@ class Conversation:
         self.launch = Launch(resources.config, resolved.provider.id)
         self._spent_before = agent.cost
         self._stop_recording: Callable[[], None] | None = None
+        self._keeping: Keeping | None = None
+        self._said = ""  # when the last prompt was
         if session is not None:
             self._record(session)
 
@@ -396,6 +400,7 @@ class Conversation:
     def _switch(self, session: Session | None) -> None:
         """The previous session is complete on disk when the next one begins."""
         self.emit(SessionEnded(self._agent.session_id, "session_switch"))
+        self._said = ""
         if self.session is not None:
             self.session.close()
         if session is not None:
@@ -411,6 +416,41 @@ class Conversation:
         session.on_failure = lambda text, lost: self.emit(SessionFault(text, lost))
         self._stop_recording = self._agent.readers.add(session.read, *RECORDED, first=True)
         self.session, self._agent.session_id = session, session.id
+
+    # --- what became of the files
+
+    @property
+    def keeping(self) -> Keeping | None:
+        """Who keeps what tools change; None where no session is kept, or the user wants nothing kept."""
+        capacity = self.settings.values.keep_changes_mb << 20
+        if self.session is None or not capacity:
+            return None
+        if self._keeping is None:
+            from zot.agent.changes.keeping import Keeping  # many a run changes nothing
+            from zot.agent.changes.ledger import Place
+
+            self._keeping = Keeping(
+                Place(self.home),
+                self.workspace.cwd,
+                lambda: self.session,
+                self._prompt_time,
+                lambda text: self.emit(Diagnostic(text)),
+                capacity,
+            )
+        return self._keeping
+
+    def note_prompt(self, event: AgentEvent) -> None:
+        """What is changed from now on is changed for this prompt."""
+        if isinstance(event, UserMessage):
+            self._said = event.message.time
+
+    def _prompt_time(self) -> str:
+        if not self._said:  # a turn that goes on from a resumed session
+            from zot.core.session.history import turns_in
+
+            turns = turns_in(list(enumerate(self.messages)))
+            self._said = turns[-1].prompt.time if turns else ""
+        return self._said
 
     # --- a second agent
 
@@ -453,6 +493,8 @@ class Conversation:
         self.emit(SessionEnded(self._agent.session_id, "shutdown"))
         if self.session is not None:
             self.session.close()
+        if self._keeping is not None:
+            self._keeping.close()
         await self.resources.aclose()
         await self._agent.client.aclose()
 

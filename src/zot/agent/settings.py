@@ -98,6 +98,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Skip TLS checks, only for addresses you gave yourself (`--base-url`, `models.json`)."),
     ] = False
+    keep_changes_mb: Annotated[
+        Annotated[int, Meta(ge=0)],
+        Meta(
+            description="Megabytes in `$ZOT_HOME/changes` for what files were before the agent changed them, which "
+            "`/rewind` and `/diff` need; the oldest go first, after 30 days at the latest. 0 keeps nothing."
+        ),
+    ] = 512
     extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
     quick_model_shortcuts: Annotated[
         dict[str, str],

@@ -38,19 +38,20 @@ class BashTool(WorkspaceTool):
         arguments = Arguments(self.name, args)
         command = arguments.filled_text("command")
         seconds = self._timeout(arguments.integer("timeout"))
-        started = time.monotonic()
         capture = OutputCapture()
         cwd = self._workspace.cwd
         failure = f"bash: could not start {self._shell} in {cwd}"
-        tree, output = self._workspace.start([self._shell, "-c", command], cwd, failure)
-        pipe = OutputPipe(output, capture, context.progress)
-        try:
-            ending = await _run(tree, pipe, capture, seconds)
-            if ending.left:
-                self._workspace.left_running.append(tree)
-            return _result(command, capture, ending, time.monotonic() - started)
-        finally:
-            capture.let_go()
+        async with self._workspace.watching(self.name):
+            started = time.monotonic()
+            tree, output = self._workspace.start([self._shell, "-c", command], cwd, failure)
+            pipe = OutputPipe(output, capture, context.progress)
+            try:
+                ending = await _run(tree, pipe, capture, seconds)
+                if ending.left:
+                    self._workspace.left_running.append(tree)
+                return _result(command, capture, ending, time.monotonic() - started)
+            finally:
+                capture.let_go()
 
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)

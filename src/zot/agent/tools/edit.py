@@ -42,7 +42,8 @@ class EditTool(WorkspaceTool):
         shown = self._workspace.shown(path)
         try:
             with self._reading(path):
-                text = EditableText(read_whole(path, LARGEST))
+                before = read_whole(path, LARGEST)
+                text = EditableText(before)
         except TooLarge as error:
             hint = "use bash for it, with sed or a short script"
             raise ToolError(f"edit: {shown} was not changed: it {reason_of(error)}; {hint}") from error
@@ -54,7 +55,8 @@ class EditTool(WorkspaceTool):
         except UnicodeEncodeError as error:
             raise ToolError(f"edit: {shown} was not changed: newText holds a lone surrogate") from error
         try:
-            replace_file(path, data)
+            with self._workspace.changing(path, data, self.name, before):
+                replace_file(path, data)
         except OSError as error:
             raise ToolError(f"edit: {shown} was not changed: {reason_of(error)}") from error
         diff = diff_of(text.body, spans)

@@ -123,7 +123,8 @@ def _load(directory: str, name: str) -> Rules | None:
     return None
 
 
-def _of_parents(root: str) -> Ignores | None:
+def of_parents(root: str) -> Ignores | None:
+    """What the ignore files above a directory say about it."""
     ignores: Ignores | None = None
     parents: list[str] = []
     while os.path.dirname(root) != root:
@@ -141,7 +142,7 @@ def listed(root: str, below: str = "", *, ignored_too: bool = False, limit: int 
     """
     end = time.monotonic() + _MOMENT_S
     directory = os.path.realpath(os.path.join(root, below))
-    ignores = None if ignored_too else Ignores(directory, _of_parents(directory))
+    ignores = None if ignored_too else Ignores(directory, of_parents(directory))
     prefix = f"{below.strip('/')}/" if below.strip("/") else ""
     found: list[tuple[bool, str, str]] = []
     with suppress(OSError), os.scandir(directory) as entries:
@@ -158,7 +159,7 @@ def walk(root: str, only: str = "") -> Iterator[str]:
     """The files below ``root``, relative to it; with ``only``, those matching that pattern (which beats ignoring)."""
     root = os.path.realpath(root)
     wanted = Rules(root, [only]) if only else None
-    yield from _walk(root, len(root.rstrip("/")) + 1, _of_parents(root), wanted)
+    yield from _walk(root, len(root.rstrip("/")) + 1, of_parents(root), wanted)
 
 
 def _walk(root: str, start: int, above: Ignores | None, wanted: Rules | None) -> Iterator[str]:

@@ -7,8 +7,8 @@ plus the variables that tell a program it runs under an agent.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +16,7 @@ from zot.errors import ToolError
 from zot.system.opening import TooLarge
 
 if TYPE_CHECKING:
+    from zot.agent.changes.keeping import Keeping
     from zot.agent.conversation import Present
     from zot.agent.tools.registry import Spec
     from zot.system.processes import ProcessTree
@@ -33,7 +34,8 @@ class Workspace:
     """``credentials`` are the variables children must not see, beside those that look like one by their names;
     ``passthrough`` are the exceptions a user named.
 
-    ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set.
+    ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set. ``keeping`` has who is
+    told before a file is changed; when it has nobody, nothing is kept.
     ``left_running`` are the commands whose children live on; they end with the agent.
     """
 
@@ -46,6 +48,7 @@ class Workspace:
     ) -> None:
         self.cwd = Path(os.path.abspath(cwd))
         self.present: Callable[[], Present] | None = None
+        self.keeping: Callable[[], Keeping | None] = lambda: None
         self.left_running: list[ProcessTree] = []
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
@@ -120,6 +123,34 @@ class Workspace:
         finally:
             os.close(write_end)
         return tree, read_end
+
+    @contextmanager
+    def changing(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Generator[None]:
+        """What ``path`` is now is kept before the block gives it the content ``data``; a block that raises did nothing.
+        ``before`` is its content, where the tool has read it anyway."""
+        keeping = self.keeping()
+        change = keeping.about_to_write(path, data, by, before) if keeping is not None else None
+        try:
+            yield
+        except BaseException:
+            if keeping is not None and change is not None:
+                keeping.did_not_happen(change)
+            raise
+        if keeping is not None and change is not None:
+            keeping.written(change)
+
+    @asynccontextmanager
+    async def watching(self, by: str) -> AsyncGenerator[None]:
+        """What the block changes in the project, by whatever means, is found by looking before and after."""
+        keeping = self.keeping()
+        if keeping is None:
+            yield
+            return
+        await keeping.before_command()
+        try:
+            yield
+        finally:
+            await keeping.after_command(by)
 
 
 class WorkspaceTool:

@@ -27,8 +27,9 @@ class WriteTool(WorkspaceTool):
         except UnicodeEncodeError as error:
             raise ToolError(f"write: 'content' holds a lone surrogate at character {error.start}") from error
         try:
-            os.makedirs(path.parent, mode=0o755, exist_ok=True)
-            created = replace_file(path, data)
+            with self._workspace.changing(path, data, self.name):
+                os.makedirs(path.parent, mode=0o755, exist_ok=True)
+                created = replace_file(path, data)
         except OSError as error:
             raise ToolError(f"write: {shown}: {reason_of(error)}; nothing was changed") from error
         lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
