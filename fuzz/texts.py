@@ -223,7 +223,7 @@ OUTPUTS = (
 @reader("output of tools", OUTPUTS, "$ + - @@ -1 +1 ,2 @@ --- a/ +++ b/ ... \n \t \r \x1b[31m [exit 0] ]  1\t")
 def _output(data: bytes, rng: random.Random) -> None:
     text, width = text_of(data), rng.choice((10, 40, 80))
-    _fit(tool_bodies.bash_rows(text, _THEME, width), width)
+    _fit(tool_bodies.bash_rows(text, "ls", _THEME, width), width)
     _fit(tool_bodies.output_rows(text, _THEME, width), width)
     tool_bodies.read_rows(text, {}, {}, rng.choice(("a.py", "")), _PAINTER, width)
     tool_bodies.edit_diff_rows(text, {}, "a.py", _PAINTER, width)

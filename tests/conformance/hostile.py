@@ -844,7 +844,7 @@ OUTPUT: dict[str, str | bytes | Callable[[int], Any]] = {
     "columns": "a\t",
 }
 for reader, read in {
-    "output of bash": lambda text: tool_bodies.bash_rows(text, built_in(), WIDTH),
+    "output of bash": lambda text: tool_bodies.bash_rows(text, "ls", built_in(), WIDTH),
     "live output": lambda text: tool_bodies.output_rows(text, built_in(), WIDTH),
     "what read gave": lambda text: tool_bodies.read_rows(text, {}, {}, "a.txt", fresh(), WIDTH),
     "code": lambda text: tool_bodies.code_rows(text, "a.py", 1, fresh(), WIDTH),

@@ -182,7 +182,7 @@ def test_a_shell_escape_needs_no_model_and_is_seen_by_the_next_turn(
     terminal = open_zot()
     terminal.submit("!ls; exit 3")
     terminal.wait_for("here.txt")
-    terminal.wait_for("[exit 3]")
+    terminal.wait_for("✖ Ran ls; exit 3 · exit 3")
     assert server.requests == []
     terminal.submit("what is there?")
     terminal.wait_for("I see it")
@@ -200,7 +200,7 @@ def test_esc_ends_a_shell_escape_and_all_it_started(serve: Any, open_zot: OpenZo
     terminal.press("esc")
     terminal.wait_for("cancelled")
     terminal.submit("!echo again")
-    terminal.wait_for("[exit 0]")
+    terminal.wait_for("● Ran echo again")
     assert not (project / "late").exists()
 
 

@@ -350,7 +350,7 @@ def test_a_rewritten_answer_is_shown_rewritten_and_stored_as_it_was(
 
 
 def test_an_extensions_tool_is_labelled_with_its_name(serve: Any, open_zot: OpenZot, add: Any) -> None:
-    """iface-310: the box of an extension's tool carries its name, for results and errors."""
+    """iface-310: the line of an extension's tool carries its name, for results and errors."""
     serve([CallTools([("lookup", {"q": "x"})]), CallTools([("lookup", {"q": "bad"})]), Say("all done")])
     add(
         "dict",
@@ -360,4 +360,5 @@ def test_an_extensions_tool_is_labelled_with_its_name(serve: Any, open_zot: Open
     terminal = open_zot(rows=40)
     terminal.submit("go")
     terminal.wait_for("all done")
-    assert terminal.screen.count("┌─  lookup [dict]") == 2
+    assert "● lookup [dict] x · found" in terminal.screen
+    assert "✖ lookup [dict] bad · found" in terminal.screen

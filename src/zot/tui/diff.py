@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from zot.tui.decide import CONTINUED
 from zot.tui.highlight import Highlighter
 from zot.tui.theme import Theme
-from zot.tui.width import cells, cut
+from zot.tui.width import broken
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@", re.ASCII)
 _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}
@@ -75,17 +76,19 @@ def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
 
 
 def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language: str, width: int) -> list[str]:
-    """One row for each line, cut to the width."""
+    """A line that does not fit goes on behind a mark in the next rows: a change at its end is as visible as any."""
     digits = max(3, *(len(str(line.number)) for line in lines)) if lines else 3
     plain = [line.text.expandtabs(4) for line in lines]
     styled = code.lines("\n".join(plain), language) if language and plain else plain
     rows: list[str] = []
     for line, text, bare in zip(lines, styled, plain, strict=True):
         if not line.sign:
-            rows.append(theme.paint("muted", cut(bare, width)))
+            rows += [theme.paint("muted", part) for part in broken(bare, width)]
             continue
         number = str(line.number) if line.number else ""  # unknown where only the rows were kept
-        gutter = theme.paint(_ROLES[line.sign], f"{line.sign}{number:>{digits}} ")
         body = text if language else theme.paint(_ROLES[line.sign], bare)
-        rows.append(gutter + cut(body, max(width - cells(gutter), 1)))
+        parts = broken(body, max(width - digits - 2, 1))
+        marks = [number, *[CONTINUED] * (len(parts) - 1)]
+        gutters = [theme.paint(_ROLES[line.sign], f"{line.sign}{mark:>{digits}} ") for mark in marks]
+        rows += [gutter + part for gutter, part in zip(gutters, parts, strict=True)]
     return rows

@@ -126,26 +126,30 @@ class Settled:
     """Finished blocks on their way into the terminal's own scrollback. Each row is handed out once and then forgotten.
 
     Between two blocks stands exactly one blank row; a block that renders to nothing leaves no trace. A block may arrive
-    in pieces (``more``), as streamed text does.
+    in pieces (``more``), as streamed text does. Blocks that ``join`` (calls) stand without a gap under one that joins
+    and has a single row, so that a run of them is a list.
     """
 
     def __init__(self) -> None:
         self._waiting: list[str] = []
         self._any = False
+        self.joinable = False  # the last block is a single row that the next one may join
         self.printed = 0
 
-    def add(self, rows: Sequence[str]) -> None:
+    def add(self, rows: Sequence[str], *, joins: bool = False) -> None:
         """A block of its own."""
         if rows := trim(rows):
-            if self._any:
+            if self._any and not (joins and self.joinable):
                 self._waiting.append("")
             self._waiting.extend(rows)
             self._any = True
+            self.joinable = joins and len(rows) == 1
 
     def more(self, rows: Sequence[str]) -> None:
         """More rows of the last block, as they are."""
         self._waiting.extend(rows)
         self._any = self._any or bool(rows)
+        self.joinable = self.joinable and not rows
 
     @property
     def begun(self) -> bool:

@@ -19,6 +19,7 @@ STYLE = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
 _ONE_CELL = (
     " -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0377\u0391-\u03ff\u0400-\u0482\u2010-\u2027\u2030-\u203b\u2190-\u2199"
     "\u21a9\u21aa\u21e5\u2500-\u25a9\u27e8\u27e9\u25b2-\u25b5\u25b8-\u25bf\u25c6-\u25cf\u2713\u2717\u2800-\u28ff"
+    "\u2212\u2298\u2716\u273b"
 )
 # Two cells each and alone too: Chinese, Japanese and Korean as they are written.
 _WIDE_FROM = "\u3000"
@@ -196,6 +197,29 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     if _SIMPLE.fullmatch(visible(text)) or all(cells(row) <= width for row in rows):
         return rows
     return _stacked(visible(text), width)
+
+
+def broken(text: str, width: int) -> list[str]:
+    """One line as rows of at most ``width`` cells, broken where a row is full and nowhere else: joined, they are the
+    line. For code, whose spaces count."""
+    width = max(width, 1)
+    if cells(text) <= width:
+        return [text]
+    rows: list[str] = []
+    row: list[str] = []
+    active: list[str] = []
+    used = 0
+    for piece, size in _pieces(text):
+        if used + size > width and used:
+            rows.append("".join(row) + _end_of(active))
+            row, used = list(active), 0
+        if size > width:
+            piece, size = "…", 1  # a wide character in a one-cell column
+        row.append(piece)
+        used += size
+        if piece.startswith("\x1b"):
+            _follow(active, piece)
+    return [*rows, "".join(row) + _end_of(active)]
 
 
 def _stacked(plain: str, width: int) -> list[str]:

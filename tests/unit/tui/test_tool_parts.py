@@ -1,4 +1,4 @@
-"""The parts of a tool's box: partial JSON, diffs, the frame and its folding."""
+"""The parts of a tool call on the screen: partial JSON, diffs, its line and its folding."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zot.tui import diff
+from zot.tui.call_rows import Head, call_rows, folded, head_row
 from zot.tui.highlight import Highlighter
 from zot.tui.partial_json import string_fields
 from zot.tui.theme import built_in
-from zot.tui.tool_box import collapsed, inner_width, tool_box
 from zot.tui.width import cells, visible
 
 THEME = built_in("dark", "256")
@@ -71,32 +71,56 @@ def test_a_unified_diff_is_numbered_from_its_hunk_headers() -> None:
     assert diff.unified("no diff\n+ at all") is None
 
 
-@given(st.lists(st.text(alphabet="ab日é ", max_size=60), max_size=5), st.integers(8, 100))
-def test_property_the_right_edge_of_a_box_is_straight(body: list[str], width: int) -> None:
-    """iface-106: the right edge of a tool's box stays straight, whatever its body holds."""
-    from zot.tui.width import cut
+@given(st.text(alphabet="ab日é ", max_size=60), st.text(alphabet="ab日 ", max_size=30), st.integers(1, 100))
+def test_property_a_call_is_one_row_that_fits_and_is_not_padded(subject: str, told: str, width: int) -> None:
+    """iface-106: a call's row is within the width, whatever it says, and ends with its text."""
+    head = Head("done", "Ran", subject, ((told, "muted"),) if told else (), "ext", (3, 1))
+    row = head_row(THEME, head, width)
+    assert cells(row) <= width
+    assert width < 60 or "(+3 \N{MINUS SIGN}1)" in visible(row)
 
-    rows = tool_box(THEME, "bash", " some label that is long", [cut(row, inner_width(width)) for row in body], width)
-    assert len({cells(row) for row in rows}) == 1
-    assert visible(rows[0]).strip().startswith("┌")
-    assert visible(rows[-1]).strip().endswith("┘")
+
+def test_the_subject_gives_way_so_that_the_outcome_can_be_read() -> None:
+    row = visible(head_row(THEME, Head("failed", "Ran", "make " + "x" * 200, (("exit 2", "error"),)), 60))
+    assert row.startswith("✖ Ran make xxx") and row.endswith("… · exit 2") and cells(row) == 58
+
+
+def test_a_body_is_indented_by_spaces_alone() -> None:
+    assert [visible(row) for row in call_rows(THEME, Head("done", "Ran", "ls"), ["a", "", "b"], 40)] == [
+        *["● Ran ls", "    a", "", "    b"]
+    ]
 
 
 @pytest.mark.parametrize(("count", "shown"), [(12, 12), (13, 11), (100, 11)])
-def test_a_long_body_shows_ten_rows_and_says_how_many_are_hidden(count: int, shown: int) -> None:
-    """iface-099: a body of more than twelve rows shows ten and says how many are hidden."""
-    rows = collapsed(THEME, [f"row {i}" for i in range(count)])
+def test_a_long_body_shows_its_first_rows_and_says_how_many_are_hidden(count: int, shown: int) -> None:
+    """iface-099: a long body shows some rows and says how many are hidden."""
+    rows = folded(THEME, [f"row {i}" for i in range(count)], 10)
     assert len(rows) == shown
     if count > 12:
-        assert f"{count - 10} of {count}" in visible(rows[-1])
-        assert "ctrl+o" in visible(rows[-1])
+        assert visible(rows[-1]) == f"… {count - 10} more rows · ctrl+o shows all"
 
 
 def test_where_the_end_matters_the_last_rows_are_kept() -> None:
     """iface-099: where the end matters the last rows are kept and the first hidden."""
-    rows = collapsed(THEME, [f"row {i}" for i in range(40)], tail=True)
-    assert "30 of 40" in visible(rows[0])
+    rows = folded(THEME, [f"row {i}" for i in range(40)], 10, tail=True)
+    assert "30 earlier" in visible(rows[0])
     assert rows[-1] == "row 39"
+
+
+@given(st.text(alphabet="ab日 \u0301", max_size=80), st.integers(2, 30), st.integers(0, 5))
+def test_property_a_broken_line_is_the_line(text: str, width: int, styled: int) -> None:
+    from zot.tui.width import broken
+
+    line = f"{text[:styled]}\x1b[1m{text[styled:]}\x1b[0m"
+    rows = broken(line, width)
+    assert "".join(map(visible, rows)) == text
+    assert all(cells(row) <= width for row in rows)
+
+
+def test_a_change_at_the_end_of_a_long_line_is_seen() -> None:
+    rows = diff.render(diff.numbered([f"-{'x' * 90}a", f"+{'x' * 90}b"], [(7, 7)]), THEME, Highlighter(THEME), "", 60)
+    assert [visible(row)[:5] for row in rows] == ["-  7 ", "-  ↪ ", "+  7 ", "+  ↪ "]
+    assert visible(rows[1]).endswith("a") and visible(rows[3]).endswith("b")
 
 
 def test_a_difference_in_a_code_block_has_the_colours_of_an_edit() -> None:

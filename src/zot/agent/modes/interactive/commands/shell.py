@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.context import Context
+from zot.agent.modes.interactive.screen.tool_view import BY_HAND
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
@@ -33,7 +34,7 @@ async def _work(context: Context, command: str) -> None:
 
     conversation, hear = context.conversation, context.transcript.hear
     arguments = {"command": command}
-    call = ToolCallBlock(f"shell-{next(_numbers)}", "bash").with_args(arguments)
+    call = ToolCallBlock(f"{BY_HAND}{next(_numbers)}", "bash").with_args(arguments)
     hear(events.ToolCall(call))
     tool = BashTool(conversation.workspace, Limits(_A_DAY_S, _A_DAY_S))
     tool_context = ToolContext(call, lambda text: hear(events.ToolProgress(call.id, text)))

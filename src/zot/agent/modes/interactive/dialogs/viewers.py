@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog, titled_rule
 from zot.agent.modes.interactive.dialogs.text_dialogs import Pages
-from zot.agent.modes.interactive.screen.resumed import Page, message_blocks
+from zot.agent.modes.interactive.screen.resumed import Page, grouped, message_blocks
 from zot.core.session.history import Turn
 from zot.provider.messages import Message
 from zot.tui.keys import Key
+from zot.tui.live_region import Settled
 from zot.tui.theme import Theme
 from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut, visible
@@ -184,9 +185,9 @@ class ExpandedViewer(Dialog[bool]):
 
 
 def _rendered(messages: Sequence[Message], page: Page, *, expanded: bool) -> list[str]:
-    rows: list[str] = []
     calls = {call.id: call for message in messages for call in message.tool_calls()}
-    for message in messages:
-        for block in message_blocks(message, calls, page, expanded=expanded):
-            rows += ["", *block] if rows else block
-    return rows
+    made = [block for message in messages for block in message_blocks(message, calls, page, expanded=expanded)]
+    settled = Settled()
+    for block in made if expanded else grouped(made, page):
+        settled.add(block.rows, joins=block.joins)
+    return settled.take()

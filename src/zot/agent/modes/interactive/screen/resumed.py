@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
+import msgspec
+
 from zot.agent.modes.interactive.screen import blocks
-from zot.agent.modes.interactive.screen.tool_view import ToolView
+from zot.agent.modes.interactive.screen.bash_text import read_bash
+from zot.agent.modes.interactive.screen.call_groups import group_rows, joins_group
+from zot.agent.modes.interactive.screen.tool_view import BY_HAND, ToolView
 from zot.core.events import ToolResultEvent
-from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.markdown import Painter
 from zot.tui.widgets.status_bar import tokens
 
@@ -24,9 +29,18 @@ class Page(NamedTuple):
     owner_of: Callable[[str], str]
 
 
-def resumed_blocks(messages: Sequence[Message], page: Page, wanted: int) -> list[list[str]]:
+class Block(NamedTuple):
+    """Rows that belong together; a call ``joins`` the call before it, and a ``view`` may be told together with its
+    neighbours."""
+
+    rows: list[str]
+    joins: bool = False
+    view: ToolView | None = None
+
+
+def resumed_blocks(messages: Sequence[Message], page: Page, wanted: int) -> list[Block]:
     """The newest blocks with at least ``wanted`` rows together, oldest first; a first line says what is left out."""
-    made: list[list[str]] = []
+    made: list[Block] = []
     rows, number = 0, len(messages)
     calls: dict[str, ToolCallBlock] = {}
     while number and rows < wanted:
@@ -36,10 +50,23 @@ def resumed_blocks(messages: Sequence[Message], page: Page, wanted: int) -> list
             calls = {call.id: call for call in messages[number - 1].tool_calls()}
         new = message_blocks(message, calls, page)
         made[:0] = new
-        rows += sum(len(block) + 1 for block in new)
+        rows += sum(1 if block.view is not None else len(block.rows) + 1 for block in new)
+    made = grouped(made, page)
     if number:
-        made.insert(0, [page.painter.theme.paint("muted", f"  … {number:,} earlier messages")])
+        made.insert(0, Block([page.painter.theme.paint("muted", f"  … {number:,} earlier messages")]))
     return made
+
+
+def grouped(made: Sequence[Block], page: Page) -> list[Block]:
+    """Neighbouring reads and searches become one line, as they were when they were new."""
+    out: list[Block] = []
+    for alike, run in groupby(made, lambda block: block.view is not None):
+        if not alike:
+            out += run
+            continue
+        views = [block.view for block in run if block.view is not None]
+        out.append(Block(group_rows(views, page.painter, page.columns), joins=True))
+    return out
 
 
 def coloured(messages: Sequence[Message]) -> bool:
@@ -52,30 +79,47 @@ def coloured(messages: Sequence[Message]) -> bool:
 
 def message_blocks(
     message: Message, calls: dict[str, ToolCallBlock], page: Page, *, expanded: bool = False
-) -> list[list[str]]:
+) -> list[Block]:
     """One message as it was shown when it was new; ``calls`` are those its results answer."""
     if message.role == "tool":
-        return [_box(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
+        return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
-        return [rows] if (rows := blocks.assistant(message.text(), page.painter, page.columns)) else []
+        return [Block(rows)] if (rows := blocks.assistant(message.text(), page.painter, page.columns)) else []
     if message.meta.get("compaction") or message.meta.get("synthetic"):
-        return _summary(message, page) if expanded else []
+        return [Block(_summary(message, page))] if expanded else []
+    if message.meta.get("shell") and (view := _by_hand(message)) is not None:
+        return [Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)]
     images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-    return [blocks.user_panel(message.text(), images, page.painter.theme, page.columns)]
+    return [Block(blocks.user_panel(message.text(), images, page.painter.theme, page.columns))]
 
 
-def _summary(message: Message, page: Page) -> list[list[str]]:
+def _by_hand(message: Message) -> ToolView | None:
+    """A command the user ran, from what the model was told of it; None when that is something else."""
+    told = message.text().partition("\n\n")[2]
+    first, _, _ = told.partition("\n")
+    if not first.startswith("$ "):
+        return None
+    command = msgspec.json.encode({"command": first[2:]}).decode()
+    view = ToolView(BY_HAND, "bash", command, asked=True)
+    failed = read_bash(told, first[2:]).exit_code != 0
+    view.ends(ToolResultEvent(BY_HAND, failed, (TextBlock(told),)))
+    return view
+
+
+def _summary(message: Message, page: Page) -> list[str]:
     before = message.meta.get("tokens_before", "")
     size = f" ({tokens(int(before))} tokens)" if before.isdigit() else ""
     head = page.painter.theme.paint("muted", f"  summary of what was said before{size}")
-    return [[head, *blocks.assistant(message.text(), page.painter, page.columns)]]
+    return [head, *blocks.assistant(message.text(), page.painter, page.columns)]
 
 
-def _box(result: ToolResultBlock, call: ToolCallBlock | None, page: Page, expanded: bool) -> list[str]:
+def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: Page, expanded: bool) -> Block:
     name, arguments = (call.name, call.arguments) if call else ("tool", "")
     view = ToolView(result.call_id, name, arguments, page.owner_of(name))
     view.ends(ToolResultEvent(result.call_id, result.is_error, result.content, _details(result, call)))
-    return view.lines(page.painter, page.columns, expanded=expanded)
+    if not expanded and joins_group(view):
+        return Block([], joins=True, view=view)
+    return Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:

@@ -1,7 +1,8 @@
-"""One tool call on the screen, from its first argument byte to its settled box.
+"""One tool call on the screen, from its first argument byte to the line it leaves behind.
 
-While arguments stream the box shows them; while the tool runs, the time and the last rows of its output; then the
-result, in the way that suits the tool. What a box says comes from outside and is made safe before it is measured.
+While arguments stream the call shows them; while the tool runs, the time and the last rows of its output; then how it
+went, and under it only what is worth seeing. What a call says comes from outside and is made safe before it is
+measured.
 """
 
 from __future__ import annotations
@@ -11,32 +12,36 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from zot.agent.modes.interactive.screen import tool_bodies
+from zot.agent.modes.interactive.screen import call_words, tool_bodies
 from zot.core.tool_calls import STOPPED
+from zot.tui.call_rows import Head, body_width, call_rows, head_row
 from zot.tui.excerpt import beginning
 from zot.tui.markdown import Painter
 from zot.tui.partial_json import string_fields
 from zot.tui.sanitize import one_line
-from zot.tui.tool_box import collapsed, inner_width, tool_box
-from zot.tui.width import cells, cut
+from zot.tui.width import cells
 
 if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
+BY_HAND = "shell-"  # how the ids of calls begin that a person makes
 LIVE_ROWS = 5
-_LABEL = 60
-_GIST = 1_000  # characters of the arguments among which a label is looked for
+_ENDLESS = 1 << 20  # cells: as long as it would be
 _LONGEST_NAME = 200
 _TAIL = 16_384  # characters of live output kept
 
 
 class ToolView:
-    """``extension`` is the name of the extension whose tool it is, if any."""
+    """``extension`` is the name of the extension whose tool it is, if any; ``asked``: a person runs it (``!command``)
+    and wants to see what it says."""
 
-    def __init__(self, call_id: str, name: str, arguments: str = "", extension: str = "") -> None:
+    def __init__(
+        self, call_id: str, name: str, arguments: str = "", extension: str = "", *, asked: bool = False
+    ) -> None:
         self.id = call_id
         self.name = one_line(beginning(name, _LONGEST_NAME))  # a model may call a tool by any name
         self.extension = extension
+        self.asked_for = asked
         self._pieces = [arguments] if arguments else []
         self._running_since = 0.0
         self._asked = False
@@ -94,68 +99,98 @@ class ToolView:
 
     def lines(self, painter: Painter, width: int, *, expanded: bool = False) -> list[str]:
         arguments = self.arguments()
-        inner = inner_width(width)
         if self.result is not None:
-            head = tool_bodies.command_row(arguments, painter.theme, inner) if self.name == "bash" else ""
-            body = self._kept_rows(head, painter, inner)
-            body += tool_bodies.result_rows(self.name, arguments, self.result, painter, inner)
-            if not expanded and not tool_bodies.has_image(self.result):
-                body = collapsed(painter.theme, body, tail=self.name == "bash" or self.result.is_error, head=head)
-            mark = f" · {seconds(self._seconds)}" if self._seconds >= 0.1 and self.name != "bash" else ""
-        elif self.running:
-            body = self._running_rows(arguments, painter, inner)
-            mark = f" · {self._doing()}"
-        else:
-            body = tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)
-            mark = ""
-        return tool_box(painter.theme, self.name, self._rest(arguments, mark, inner), body, width)
+            return self._settled(self.result, arguments, painter, width, expanded=expanded)
+        inner = body_width(width)
+        body = (
+            self._running_rows(arguments, painter, inner)
+            if self.running
+            else self._composing(arguments, painter, inner)
+        )
+        return call_rows(painter.theme, self._live_head(arguments, painter), body, width)
 
-    def _doing(self) -> str:
-        if self._asked:
-            return "asking"
-        since = self._running_since
-        return f"running {seconds(time.monotonic() - since)}" if since else "waiting"
+    def _live_head(self, arguments: dict[str, Any], painter: Painter) -> Head:
+        frames = painter.theme.spinner.frames
+        frame = frames[int(time.monotonic() * 1000 / painter.theme.spinner.interval_ms) % len(frames)]
+        if self.running and (self._asked or not self._running_since):
+            told = "asking" if self._asked else "waiting"
+            return self._head("waiting", call_words.verb(self.name, "waiting"), arguments, ((told, "muted"),))
+        took = call_words.duration(time.monotonic() - self._running_since) if self._running_since else ""
+        return self._head(frame, call_words.verb(self.name, "running"), arguments, ((took, "muted"),) if took else ())
 
-    def _kept_rows(self, head: str, painter: Painter, inner: int) -> list[str]:
-        """What a call that was cancelled had shown; its result does not say what ran."""
-        if not self._output:
-            return []
-        return [*([head] if head else []), *tool_bodies.output_rows(self._output, painter.theme, inner)]
+    def _head(self, state: str, verb: str, arguments: dict[str, Any], outcome: tuple[tuple[str, str], ...]) -> Head:
+        subject = call_words.subject(self.name, arguments, self._text)
+        return Head(state, verb, subject, outcome, one_line(self.extension))
+
+    def _composing(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
+        return tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)
 
     def _running_rows(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
         if self._output:
             tail = self._output[-LIVE_ROWS * inner * 2 :].rstrip("\n").split("\n")[-LIVE_ROWS:]
             return tool_bodies.output_rows("\n".join(tail), painter.theme, inner)[-LIVE_ROWS:]
-        return tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)[-LIVE_ROWS:]
+        return self._composing(arguments, painter, inner)[-LIVE_ROWS:]
 
-    def _rest(self, arguments: dict[str, Any], mark: str, inner: int) -> str:
-        owner = f" [{one_line(self.extension)}]" if self.extension else ""
-        label = short_arguments(self.name, arguments, self._text)
-        room = inner - 3 - cells(self.name) - cells(owner) - cells(mark) - 1
-        return f"{owner} {cut(label, max(room, 0))}".rstrip() + mark
+    # --- rows, once it is over
+
+    @property
+    def state(self) -> str:
+        return "running" if self.result is None else call_words.state_of(self.result)
+
+    def _settled(
+        self, result: ToolResultEvent, arguments: dict[str, Any], painter: Painter, width: int, *, expanded: bool
+    ) -> list[str]:
+        theme, inner = painter.theme, body_width(width)
+        head = self._ended_head(result, arguments)
+        body = self._kept_rows(painter, inner)
+        line = self._failure(result, arguments)
+        if line and _fits(told := self._with_failure(head, line), painter, width):
+            head = told
+        elif expanded:
+            body += tool_bodies.full_rows(self.name, arguments, result, painter, inner)
+        elif self.state != "interrupted":
+            body += tool_bodies.short_rows(self.name, arguments, result, painter, inner, asked=self.asked_for)
+        if expanded and self.name != "bash" and not _fits(head, painter, width):
+            body = [*tool_bodies.argument_rows(self._text, theme, inner), *body]
+        return call_rows(theme, head, body, width)
+
+    def _ended_head(self, result: ToolResultEvent, arguments: dict[str, Any]) -> Head:
+        outcome = call_words.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
+        head = self._head(self.state, self._verb(result), arguments, outcome)
+        changes = tool_bodies.change_of(self.name, arguments, result)
+        if not changes:
+            return head
+        added, removed = (sum(line.sign == sign for line in changes) for sign in "+-")
+        return msgspec.structs.replace(head, changed=(added, removed))
+
+    def _verb(self, result: ToolResultEvent) -> str:
+        if self.name == "write" and call_words.text_of(result).startswith("created "):
+            return "Created"
+        return call_words.verb(self.name, self.state)
+
+    def _failure(self, result: ToolResultEvent, arguments: dict[str, Any]) -> str:
+        """Why it failed or was refused, where one line tells it; a command's output says that itself."""
+        if self.state not in ("failed", "refused") or (self.name == "bash" and self.state == "failed"):
+            return ""
+        return call_words.failure_line(self.name, arguments, call_words.text_of(result))
+
+    def _with_failure(self, head: Head, line: str) -> Head:
+        role = "error" if self.state == "failed" else "warning"
+        return msgspec.structs.replace(head, outcome=((line, role), *head.outcome))
+
+    def _kept_rows(self, painter: Painter, inner: int) -> list[str]:
+        """What a call that was cancelled had shown: its result does not have it."""
+        if not self._output:
+            return []
+        rows = tool_bodies.output_rows(self._output, painter.theme, inner)
+        return tool_bodies.folded(painter.theme, rows, tool_bodies.FAILED_ROWS, tail=True)
+
+
+def _fits(head: Head, painter: Painter, width: int) -> bool:
+    """Whether a head is shown without a cut."""
+    return cells(head_row(painter.theme, head, _ENDLESS)) <= width - 2
 
 
 def _stopped(result: ToolResultEvent) -> bool:
     """A call that was cancelled has no output in its result: what was on the screen stays there."""
     return result.is_error and result.content == STOPPED.content
-
-
-def short_arguments(name: str, arguments: dict[str, Any], text: str) -> str:
-    """What a call is about, at most 60 characters; the range of a read survives the cut."""
-    told = next((v for k in ("path", "file_path", "command") if isinstance(v := arguments.get(k), str) and v), None)
-    gist = one_line((told if told is not None else "" if text == "{}" else text)[:_GIST])
-    suffix = _range(arguments) if name == "read" else ""
-    room = _LABEL - len(suffix)
-    return (gist if len(gist) <= room else gist[: room - 3] + "...") + suffix
-
-
-def _range(arguments: dict[str, Any]) -> str:
-    offset, limit = arguments.get("offset"), arguments.get("limit")
-    first = offset if isinstance(offset, int) and offset > 0 else 1
-    if isinstance(limit, int) and limit > 0:
-        return f":{first}-{first + limit - 1}"
-    return f":{first}-" if first > 1 else ""
-
-
-def seconds(value: float) -> str:
-    return f"{value:.1f}s" if value < 60 else f"{int(value) // 60}m{int(value) % 60}s"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.screen import blocks
 from zot.agent.modes.interactive.screen.activity import Activity
+from zot.agent.modes.interactive.screen.call_groups import CallGroup, joins_group
 from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.modes.interactive.screen.failure_text import RETRYING, in_words
 from zot.agent.modes.interactive.screen.notes import Notes
-from zot.agent.modes.interactive.screen.tool_view import ToolView
+from zot.agent.modes.interactive.screen.tool_view import BY_HAND, ToolView
 from zot.core import events
 from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Transcript:
-    """``anything``: whether something was said yet, by anyone. ``expanded``: live boxes are shown in full.
+    """``anything``: whether something was said yet, by anyone. ``expanded``: live calls are shown in full.
 
     ``asking``: whether the user is being asked about a call; ``owner_of`` names the extension a tool belongs to."""
 
@@ -41,6 +42,7 @@ class Transcript:
         self._sanitizer = Sanitizer()
         self._begun = False  # rows of the streaming text were settled already
         self._tools: dict[str, ToolView] = {}
+        self._group = CallGroup()  # reads and searches that are over, while others may join them
         self.anything = False
         self.expanded = False
 
@@ -90,16 +92,17 @@ class Transcript:
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()
+                self._settle_group()
             case _:
                 pass
 
     @property
     def tools_live(self) -> bool:
-        """Whether a box is being composed or runs."""
+        """Whether a call is being composed or runs."""
         return bool(self._tools)
 
     def fold(self) -> None:
-        """ctrl+o: unfold the boxes that still live, or fold them again."""
+        """ctrl+o: unfold the calls that still live, or fold them again."""
         self.expanded = not self.expanded
         self._desk.redraw()
 
@@ -123,6 +126,7 @@ class Transcript:
     def _settle_text(self, rows: list[str]) -> None:
         if not rows:
             return
+        self._settle_group()
         if self._begun:
             self._settled.more(blocks.indented(rows))
         else:
@@ -132,8 +136,11 @@ class Transcript:
     # --- tools
 
     def _call(self, call_id: str, name: str, arguments: str) -> None:
-        view = self._tools.setdefault(call_id, ToolView(call_id, name, extension=self.owner_of(name)))
-        view.called(arguments)
+        if call_id not in self._tools:
+            self._tools[call_id] = ToolView(
+                call_id, name, extension=self.owner_of(name), asked=call_id.startswith(BY_HAND)
+            )
+        self._tools[call_id].called(arguments)
         self._say_what_runs()
 
     def _result(self, event: events.ToolResultEvent) -> None:
@@ -141,9 +148,20 @@ class Transcript:
         if owner := (event.details or {}).get("extension"):
             view.extension = str(owner)
         view.ends(event)
-        self._settled.add(view.lines(self._desk.painter, self._desk.columns, expanded=self.expanded))
+        if joins_group(view) and not self.expanded:
+            self._group.add(view)
+        else:
+            self._settle_group()
+            rows = view.lines(self._desk.painter, self._desk.columns, expanded=self.expanded)
+            self._settled.add(rows, joins=True)
         self.anything = True
         self._say_what_runs()
+
+    def _settle_group(self) -> None:
+        """Nothing joins the last reads and searches any more."""
+        if self._group:
+            self._settled.add(self._group.rows(self._desk.painter, self._desk.columns), joins=True)
+            self._group.clear()
 
     def _say_what_runs(self) -> None:
         running = next((view for view in self._tools.values() if view.running), None)
@@ -151,12 +169,13 @@ class Transcript:
             running.its_turn()
 
     def _drop_unfinished(self) -> None:
-        """A call that was cut off has no result and leaves no box."""
+        """A call that was cut off has no result and leaves no trace."""
         self._tools.clear()
 
     # --- said by others
 
     def user(self, message: Message) -> None:
+        self._settle_group()
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
         self._settled.add(blocks.user_panel(message.text(), images, self._desk.theme, self._desk.columns))
         self.anything = True
@@ -173,6 +192,7 @@ class Transcript:
         self._note(text, "muted", "")
 
     def _note(self, text: str, role: str, mark: str) -> None:
+        self._settle_group()
         self._settled.add(blocks.note(text, role, mark, self._desk.theme, self._desk.columns))
         self._desk.redraw()
 
@@ -180,6 +200,7 @@ class Transcript:
         """A new conversation: a rule marks where it begins; what was said stays in the terminal."""
         self._stream = None
         self._drop_unfinished()
+        self._settle_group()
         self._settled.add([self._desk.theme.paint("border", "─" * max(self._desk.columns - 1, 1))])
         self._desk.redraw()
 
@@ -189,8 +210,9 @@ class Transcript:
         """Settle a resumed conversation: its last screens; older messages stay in the session file."""
         from zot.agent.modes.interactive.screen.resumed import resumed_blocks
 
+        self._settle_group()
         for block in resumed_blocks(messages, self.page(), 3 * self._desk.height):
-            self._settled.add(block)
+            self._settled.add(block.rows, joins=block.joins)
         self.anything = self.anything or bool(messages)
         self._desk.redraw()
 
@@ -208,18 +230,26 @@ class Transcript:
             self._settle_text(self._stream.advance(self._desk.painter, blocks.text_width(columns)))
 
     def live_rows(self, columns: int) -> list[str]:
-        """The streaming rest and the boxes of calls; begins with a blank row unless it goes on with settled text."""
+        """The streaming rest and the calls; begins with a blank row unless it goes on with what is settled."""
         rows: list[str] = []
+        joinable = self._settled.joinable
+
+        def put(block: list[str], *, joins: bool) -> None:
+            nonlocal joinable
+            apart = (rows or self._settled.begun) and not (joins and joinable)
+            rows.extend(["", *block] if apart else block)
+            joinable = joins and len(block) == 1
+
+        if self._group:
+            put(self._group.rows(self._desk.painter, columns), joins=True)
+        if self._stream is not None:
+            rest = blocks.indented(self._stream.live(self._desk.painter, blocks.text_width(columns)))
+            if self._begun:
+                rows += rest
+            elif rest:
+                put(rest, joins=False)
         asking = self._asking()
         for view in self._tools.values():
             view.asked(asking)
-        if self._stream is not None:
-            rest = self._stream.live(self._desk.painter, blocks.text_width(columns))
-            rows = blocks.indented(rest)
-            if rows and not self._begun and self._settled.begun:
-                rows.insert(0, "")
-        for view in self._tools.values():
-            if rows or self._settled.begun:
-                rows.append("")
-            rows += view.lines(self._desk.painter, columns, expanded=self.expanded)
+            put(view.lines(self._desk.painter, columns, expanded=self.expanded), joins=True)
         return rows

@@ -1,4 +1,4 @@
-"""What stands in a tool's box when the text is not what the tool would have written."""
+"""What stands under a tool's call when the text is not what the tool would have written."""
 
 from __future__ import annotations
 

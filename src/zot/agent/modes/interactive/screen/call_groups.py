@@ -1,0 +1,77 @@
+"""Neighbouring reads and searches are one line: ``● Read a.py, b.py · searched "total"``.
+
+They change nothing and their results are for the model, so a run of them is told once it is over; until then it is
+live, because what is settled is never written again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zot.agent.modes.interactive.screen import call_words, tool_bodies
+from zot.agent.modes.interactive.screen.tool_view import ToolView
+from zot.tui.call_rows import Head, head_row
+from zot.tui.markdown import Painter
+from zot.tui.width import cells
+
+_ENDLESS = 1 << 20  # cells: as long as it would be
+_NOUNS = {"read": ("file", "files"), "grep": ("pattern", "patterns"), "glob": ("pattern", "patterns")}
+
+
+def joins_group(view: ToolView) -> bool:
+    """Whether a call that is over may be told together with others: a failure and an image are for themselves."""
+    result = view.result
+    if result is None or view.name not in _NOUNS or view.extension or view.asked_for:
+        return False
+    return view.state == "done" and not tool_bodies.has_image(result)
+
+
+class CallGroup:
+    """Calls that are over and not settled yet, in their order."""
+
+    def __init__(self) -> None:
+        self._views: list[ToolView] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._views)
+
+    def add(self, view: ToolView) -> None:
+        self._views.append(view)
+
+    def clear(self) -> None:
+        self._views = []
+
+    def rows(self, painter: Painter, width: int) -> list[str]:
+        return group_rows(self._views, painter, width)
+
+
+def group_rows(views: list[ToolView], painter: Painter, width: int) -> list[str]:
+    """One row: a single call as it always is, several by their names, or by their number where names are too long."""
+    if len(views) <= 1:
+        return [row for view in views for row in view.lines(painter, width)]
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for view in views:
+        kinds.setdefault(view.name, []).append(view.arguments())
+    named = _head([(name, _named(name, calls)) for name, calls in kinds.items()], " · ")
+    if cells(head_row(painter.theme, named, _ENDLESS)) <= width - 2:
+        return [head_row(painter.theme, named, width)]
+    counted = _head([(name, _counted(name, calls)) for name, calls in kinds.items()], ", ")
+    return [head_row(painter.theme, counted, width)]
+
+
+def _head(parts: list[tuple[str, str]], joint: str) -> Head:
+    (first, told), *rest = parts
+    more = [f"{call_words.verb(name, 'done').lower()} {text}" for name, text in rest]
+    return Head("done", call_words.verb(first, "done"), joint.join([told, *more]))
+
+
+def _named(name: str, calls: list[dict[str, Any]]) -> str:
+    return ", ".join(dict.fromkeys(call_words.subject(name, arguments, "") for arguments in calls))
+
+
+def _counted(name: str, calls: list[dict[str, Any]]) -> str:
+    """A file that was read in two pieces is one file."""
+    key = "path" if name == "read" else "pattern"
+    number = len({str(arguments.get(key)) for arguments in calls})
+    one, many = _NOUNS[name]
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,87 @@
+"""A tool call in rows: a glyph, one line that says what happened and how it went, and under it what is worth seeing.
+
+The glyph tells the state without any colour. Nothing is framed or padded: what is copied is clean, and a row that a
+narrower terminal breaks leaves no wreckage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from zot.tui.theme import Theme
+from zot.tui.width import cells, cut
+
+INDENT = 4  # of a body
+_MARGIN = 2  # cells that stay free on the right
+_NARROWEST = 8  # the least a body is given
+_LEAST_SUBJECT = 12  # cells a subject keeps before what follows it is cut as well
+
+GLYPHS = {
+    "done": ("●", "tool"),
+    "failed": ("✖", "error"),
+    "refused": ("⊘", "warning"),
+    "interrupted": ("◌", "muted"),
+    "waiting": ("○", "muted"),
+}
+
+Words = tuple[str, str]  # a text and the role it is painted in
+
+
+class Head(msgspec.Struct, frozen=True):
+    """``state`` is one of ``GLYPHS``, or a spinner's frame while the call runs. ``verb`` says what was done to
+    ``subject``; ``outcome`` are the parts behind it, each after a dot; ``owner`` is an extension's name, ``changed``
+    how many lines came and how many went."""
+
+    state: str
+    verb: str
+    subject: str = ""
+    outcome: tuple[Words, ...] = ()
+    owner: str = ""
+    changed: tuple[int, int] | None = None
+
+
+def body_width(width: int) -> int:
+    """Cells for a row of a body on a screen of this width."""
+    return max(width - INDENT - _MARGIN, _NARROWEST)
+
+
+def head_row(theme: Theme, head: Head, width: int) -> str:
+    """One row: the subject gives way first, so that how it went can always be read."""
+    room = max(width - _MARGIN, 1)
+    glyph, role = GLYPHS.get(head.state, (head.state, "spinner"))
+    row = f"{theme.paint(role, glyph)} {theme.paint('tool_name', head.verb, bold=True)}"
+    if head.owner:
+        row += theme.paint("muted", f" [{head.owner}]")
+    told = f" ({counts(theme, *head.changed)})" if head.changed else ""
+    told += "".join(theme.paint("muted", " · ") + theme.paint(part_role, text) for text, part_role in head.outcome)
+    if head.subject:
+        left = max(room - cells(row) - 1 - cells(told), _LEAST_SUBJECT)
+        row += f" {theme.paint('fg', cut(head.subject, left))}"
+    return cut(row + told, room)
+
+
+def counts(theme: Theme, added: int, removed: int) -> str:
+    """``+2 −1``, with a real minus sign; what is not there is not said."""
+    parts = [theme.paint("diff_add", f"+{added:,}")] if added or not removed else []
+    parts += [theme.paint("diff_remove", f"\N{MINUS SIGN}{removed:,}")] if removed else []
+    return " ".join(parts)
+
+
+def call_rows(theme: Theme, head: Head, body: Sequence[str], width: int) -> list[str]:
+    """The head and its body, whose rows fit ``body_width``."""
+    indent = " " * (INDENT if width >= INDENT + _NARROWEST else 0)
+    return [head_row(theme, head, width), *(f"{indent}{row}" if row else row for row in body)]
+
+
+def folded(theme: Theme, rows: Sequence[str], most: int, *, tail: bool = False) -> list[str]:
+    """At most about so many rows: the first ones, or the last where the end is what matters, and what is hidden."""
+    if len(rows) <= most + 2:  # a hint would save nothing
+        return list(rows)
+    hint = fold_hint(theme, len(rows) - most, before=tail)
+    return [hint, *rows[-most:]] if tail else [*rows[:most], hint]
+
+
+def fold_hint(theme: Theme, hidden: int, *, before: bool = False) -> str:
+    return theme.paint("muted", f"… {hidden:,} {'earlier' if before else 'more'} rows · ctrl+o shows all")
