@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,12 @@ def test_resuming_shows_the_conversation_and_goes_on_with_it(serve: Any, open_zo
 
 
 def test_a_renamed_session_shows_its_title_at_once_and_after_a_restart(serve: Any, open_zot: OpenZot) -> None:
-    """iface-185: `r` renames a session; the title is shown at once and after a restart."""
+    """iface-185: ctrl+r renames a session; the title is shown at once and after a restart."""
     serve([Say("apples answer")])
     terminal = open_zot()
     converse(terminal, "about apples", "apples answer")
     open_list(terminal)
-    terminal.press("r")
+    terminal.press("ctrl+r")
     terminal.wait_for("title ›")
     terminal.type("Fruit talk")
     terminal.wait_for("Fruit talk")
@@ -110,22 +111,88 @@ def test_deleting_asks_first_and_spares_the_current_one(serve: Any, open_zot: Op
     terminal = open_zot()
     two_conversations(terminal)
     open_list(terminal)
-    terminal.press("d")
+    terminal.press("ctrl+d")
     terminal.wait_for("Delete this session for good?")
     terminal.press("down", "enter")
     terminal.wait_for("you are in this session")
     terminal.wait_for("r renames")
-    terminal.press("down", "d")
+    terminal.press("down", "ctrl+d")
     terminal.wait_for("Delete this session for good?")
     terminal.press("enter")
     terminal.wait_for("sessions of this directory")
     assert len(zot.sessions) == 2
-    terminal.press("d")
+    terminal.press("ctrl+d")
     terminal.wait_for("Delete this session for good?")
     terminal.press("down", "enter")
     terminal.wait_for("✓ deleted")
     assert len(zot.sessions) == 1
     assert "pears" in zot.sessions[0].read_text()
+
+
+def test_letters_search_the_list_also_d_and_r(serve: Any, open_zot: OpenZot) -> None:
+    serve([Say("apples answer"), Say("pears answer")])
+    terminal = open_zot()
+    converse(terminal, "debug the apples", "apples answer")
+    terminal.submit("/new")
+    terminal.wait_for("a new session begins")
+    converse(terminal, "rewrite the pears", "pears answer")
+    open_list(terminal)
+    terminal.type("debug")
+    terminal.wait_for("search: debug")
+    terminal.wait_until(lambda: "just now  rewrite" not in terminal.screen, "the other one to be filtered out")
+    assert "just now  debug the apples" in terminal.screen
+    terminal.press("esc")
+    terminal.wait_for("just now  rewrite the pears")
+    terminal.type("r")
+    terminal.wait_for("search: r")
+    assert "title ›" not in terminal.screen
+
+
+def test_the_list_shows_the_end_of_a_session_and_finds_what_was_said_in_it(serve: Any, open_zot: OpenZot) -> None:
+    serve([Say("the answer speaks of rhubarb"), Say("pears answer")])
+    terminal = open_zot(rows=30)
+    converse(terminal, "about apples", "rhubarb")
+    terminal.submit("/new")
+    terminal.wait_for("a new session begins")
+    converse(terminal, "about pears", "pears answer")
+    open_list(terminal)
+    terminal.wait_for("› about pears")
+    terminal.press("down")
+    terminal.wait_for("› about apples")
+    terminal.type("RHUBARB")
+    terminal.wait_until(lambda: "just now  about pears" not in terminal.screen, "the other one to be filtered out")
+    terminal.wait_for("just now  about apples")
+    terminal.wait_until(lambda: terminal.screen.count("the answer speaks of rhubarb") == 2, "where it was said")
+    terminal.press("enter")
+    terminal.wait_for("resumed: 2 messages")
+
+
+def test_keys_do_not_wait_while_a_hundred_megabytes_are_searched(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([Say("apples answer")])
+    terminal = open_zot()
+    converse(terminal, "about apples", "apples answer")
+    (path,) = zot.sessions
+    meta, *_ = path.read_text().splitlines()
+    said = {"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "word " * 400}]}}
+    row = json.dumps(said) + "\n"
+    for number in range(5):
+        with (path.parent / f"20260101-00000{number}-eeeeeee{number}.jsonl").open("w") as file:
+            file.write(f"{meta}\n" + row * (20_000_000 // len(row)))
+    terminal.submit("/sessions")
+    terminal.wait_for("r renames", timeout=60)
+    slowest = 0.0
+    for typed in range(1, 12):
+        began = time.monotonic()
+        terminal.type("w")
+        terminal.wait_for(f"search: {'w' * typed}")
+        slowest = max(slowest, time.monotonic() - began)
+        terminal.pump(0.15)
+    assert slowest < 1.0
+    terminal.press("ctrl+u")
+    terminal.type("word appl")
+    terminal.wait_for("nothing matches")
+    terminal.press("esc", "esc")
+    terminal.wait_gone("sessions of this directory")
 
 
 def test_resuming_restores_the_sessions_model_also_after_a_provider_switch(

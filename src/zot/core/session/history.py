@@ -17,7 +17,7 @@ from zot.core.session.row_file import read_lines
 from zot.provider.messages import Message, Usage
 from zot.system.opening import reading
 
-_NOT_SAID = frozenset({"compaction", "synthetic", "shell"})  # marks of user messages that nobody typed to the model
+NOT_SAID = frozenset({"compaction", "synthetic", "shell"})  # marks of user messages that nobody typed to the model
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ def turns_in(messages: Iterable[tuple[int, Message]]) -> list[Turn]:
     turns: list[Turn] = []
     replies: list[Message] = []
     for row, message in messages:
-        if message.role == "user" and not (message.meta.keys() & _NOT_SAID):
+        if message.role == "user" and not (message.meta.keys() & NOT_SAID):
             _close(turns, replies)
             if REPLACES in message.meta and turns and not turns[-1].replies:
                 row = turns.pop().row  # a branch before it is one before what it replaced

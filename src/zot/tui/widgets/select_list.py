@@ -134,7 +134,7 @@ class SelectList:
         if number == self._position:
             return theme.selected(cut(f"  {label}  {detail}".rstrip(), width), width)
         detail = cut(detail, width - column - 4)
-        shown = _pointed_out(theme, label, self._pattern)
+        shown = pointed_out(theme, label, self._pattern)
         return f"  {shown}" + (f"  {theme.paint('muted', detail)}" if detail else "")
 
 
@@ -187,11 +187,11 @@ def filtered(pattern: Pattern, choices: Sequence[Choice], *, ordered: bool = Fal
     return [choice for _, choice in best(ranked)]
 
 
-def _pointed_out(theme: Theme, label: str, pattern: Pattern) -> str:
-    """The label, with what the filter found in it standing out."""
-    places = pattern.places(label)
+def pointed_out(theme: Theme, text: str, pattern: Pattern, role: str = "fg") -> str:
+    """A text with what a filter found in it standing out."""
+    places = pattern.places(text)
     if not places:
-        return theme.paint("fg", label)
-    runs = groupby(range(len(label)), key=places.__contains__)
-    texts = ((found, "".join(label[at] for at in run)) for found, run in runs)
-    return "".join(theme.paint("accent" if found else "fg", text, bold=found) for found, text in texts)
+        return theme.paint(role, text)
+    runs = groupby(range(len(text)), key=places.__contains__)
+    pieces = ((found, "".join(text[at] for at in run)) for found, run in runs)
+    return "".join(theme.paint("accent" if found else role, piece, bold=found) for found, piece in pieces)

@@ -46,7 +46,7 @@ COMMANDS: list[Command] = [
     Command(name="logout", summary="forget a stored credential", arguments="[provider|all]", when_busy="apply"),
     Command(name="model", summary="switch the model", arguments="[id]", when_busy="apply"),
     Command(name="reasoning", summary="how hard the model thinks", arguments="[level]"),
-    Command(name="sessions", summary="resume, rename or delete a session", when_busy="apply"),
+    Command(name="sessions", summary="find, resume, rename, delete a session", arguments="[words]", when_busy="apply"),
     Command(
         name="session", summary="export, import, fork, tree or rename", arguments="[what] [path]", when_busy="apply"
     ),

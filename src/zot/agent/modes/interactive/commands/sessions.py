@@ -17,26 +17,39 @@ if TYPE_CHECKING:
 
 
 async def run(context: Context, arguments: str) -> None:
-    dialog = await _list(context.conversation)
-    while (act := await context.dialogs.ask(dialog)) is not None:
+    dialog = await _list(context, filter=arguments)
+    while (act := await _ask(context, dialog)) is not None:
         if act.kind == "open":
             await switch_session(context, Path(act.path))
             return
         await _change(context, act)
         everywhere = dialog.everywhere != (act.kind == "everywhere")
-        dialog = await _list(context.conversation, everywhere=everywhere, like=dialog)
+        dialog = await _list(context, everywhere=everywhere, like=dialog)
+
+
+async def _ask(context: Context, dialog: SessionsList) -> Act | None:
+    reading = context.desk.spawn(dialog.reader.run())
+    try:
+        return await context.dialogs.ask(dialog)
+    finally:
+        reading.cancel()
 
 
 async def _list(
-    conversation: Conversation, *, everywhere: bool = False, like: SessionsList | None = None
+    context: Context, *, everywhere: bool = False, like: SessionsList | None = None, filter: str = ""
 ) -> SessionsList:
-    """As the files are now; the row that was chosen in an earlier list is chosen again."""
+    """As the files are now; what was typed and chosen in an earlier list is so again."""
     from zot.agent.modes.interactive.dialogs.sessions_list import SessionsList
 
     chosen = like.list.chosen if like is not None else None
-    found = await summaries(conversation, everywhere=everywhere)
-    current = conversation.present.session_file
-    return SessionsList(found, current, everywhere=everywhere, selected=chosen.value if chosen else "")
+    return SessionsList(
+        await summaries(context.conversation, everywhere=everywhere),
+        context.conversation.present.session_file,
+        everywhere=everywhere,
+        selected=chosen.value if chosen else "",
+        filter=like.list.filter if like is not None else filter,
+        changed=context.desk.redraw,
+    )
 
 
 async def _change(context: Context, act: Act) -> None:

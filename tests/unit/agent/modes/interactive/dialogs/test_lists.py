@@ -82,14 +82,41 @@ def summary(path: str, title: str) -> Summary:
     )  # fmt: skip
 
 
-async def test_r_and_d_act_and_other_letters_filter() -> None:
-    listed = SessionsList([summary("a", "apples"), summary("b", "pears")], "", everywhere=False)
-    for key in keys("p", "e", "a", "r"):  # once a filter is typed, r is a letter like any other
+@pytest.mark.parametrize("word", ["delta", "rename me", "rd"])
+async def test_every_letter_searches_also_the_first(word: str) -> None:
+    listed = SessionsList([summary("a", "apples"), summary("b", word)], "", everywhere=False)
+    for key in keys(*word):
         listed.key(key)
-    assert listed.list.filter == "pear"
+    assert listed.list.filter == word
     listed.key(Key("enter"))
     act = await listed.answer()
     assert act is not None and (act.kind, act.path) == ("open", "b")
+
+
+@pytest.mark.parametrize("typed", ["", "app"])
+async def test_what_can_be_done_has_ctrl_with_a_letter_while_searching_too(typed: str) -> None:
+    listed = SessionsList([summary("a", "apples"), summary("b", "pears")], "", everywhere=False)
+    for key in keys(*typed, "ctrl+r", "N", "ew", "enter"):
+        listed.key(key)
+    act = await listed.answer()
+    assert act is not None and (act.kind, act.path, act.title) == ("rename", "a", "N")
+    listed = SessionsList([summary("a", "apples"), summary("b", "pears")], "", everywhere=False)
+    for key in keys(*typed, "ctrl+d"):
+        listed.key(key)
+    act = await listed.answer()
+    assert act is not None and (act.kind, act.path, act.title) == ("delete", "a", "apples")
+
+
+async def test_matches_stay_in_the_order_of_time_and_the_first_escape_ends_the_search() -> None:
+    titles = ("the long story of the apples", "apples", "pears")
+    listed = SessionsList([summary(str(n), title) for n, title in enumerate(titles)], "", everywhere=False)
+    listed.key(Key("down"))
+    for key in keys(*"apples"):
+        listed.key(key)
+    assert listed.list.chosen is not None and listed.list.chosen.value == "0"
+    assert listed.key(Key("esc")) and listed.list.filter == ""
+    assert listed.list.chosen.value == "1"
+    assert not listed.key(Key("esc"))
 
 
 def test_turns_begin_with_what_the_user_said() -> None:

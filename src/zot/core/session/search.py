@@ -1,0 +1,136 @@
+"""What lists want to know of conversations beyond their summaries: where words were said, and what was said last.
+
+Everything here reads files and is for a thread: it goes line by line, so that others come in between, and gives up when
+it is told to. What tools gave back is not searched; it would find everything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import msgspec
+
+from zot.core.session.history import NOT_SAID
+from zot.core.session.records import DiskMessage
+from zot.system.opening import reading
+
+_LONGEST = 8 << 20  # bytes of a row that is looked at; longer ones are pictures
+_TAILS = (128 << 10, 4 << 20)
+_AROUND = 160  # characters before a word that was found
+_EXCERPT = 2_000
+_LAST = 24
+
+# What every writer of JSON leaves as it is.
+_PLAIN = re.compile(r"[a-z0-9 _.,:;=+*()\[\]{}@#$%^!?-]+")
+
+
+class Said(msgspec.Struct, frozen=True):
+    """``role`` is ``user``, ``assistant``, or ``tool`` for what a tool was called with."""
+
+    role: str
+    text: str
+
+
+class Hit(msgspec.Struct, frozen=True):
+    path: str
+    said: Said
+
+
+class _Row(msgspec.Struct):
+    type: str = ""
+    message: DiskMessage | None = None
+
+
+_decode_row = msgspec.json.Decoder(_Row).decode
+
+
+def search(paths: Iterable[str], typed: str, given_up: Callable[[], bool]) -> Iterator[Hit]:
+    """The first place in each conversation where all words stand together, in the order of the paths."""
+    words = typed.lower().split()
+    for path in paths if words else ():
+        try:
+            with reading(Path(path)) as file:
+                said = _first(file, words, given_up)
+        except OSError:
+            continue
+        if given_up():
+            return
+        if said is not None:
+            yield Hit(path, said)
+
+
+def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Said | None:
+    """A row is only decoded when the bytes of every word are in it."""
+    needles = [needle.encode() for word in words if (needle := max(_PLAIN.findall(word), key=len, default=""))]
+    for line in _lines(file):
+        if given_up():
+            return None
+        lower = line.lower()
+        if any(needle not in lower for needle in needles):
+            continue
+        for said in _said(line):
+            text = said.text.lower()
+            if all(word in text for word in words):
+                return Said(said.role, _around(said.text, text.find(words[0])))
+    return None
+
+
+def _around(text: str, at: int) -> str:
+    start = max(at - _AROUND, 0)
+    if start:
+        start = text.find(" ", start, at) + 1 or start
+    return ("…" if start else "") + text[start : start + _EXCERPT]
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Those of bearable length."""
+    while line := file.readline(_LONGEST):
+        if line.endswith(b"\n") or len(line) < _LONGEST:
+            yield line
+            continue
+        while (more := file.readline(_LONGEST)) and not more.endswith(b"\n"):
+            pass
+
+
+def last_said(path: str) -> list[Said]:
+    """The end of a conversation, oldest first; raises OSError. Only the end of the file is read."""
+    with reading(Path(path)) as file:
+        size, found = os.fstat(file.fileno()).st_size, list[Said]()
+        for tail in _TAILS:
+            file.seek(max(size - tail, 0))
+            if tail < size:
+                file.readline(tail)  # the rest of a row
+            found = [said for line in _lines(file) for said in _said(line) if said.role != "tool"]
+            if found or tail >= size:
+                break
+    return [Said(said.role, said.text[:_EXCERPT]) for said in found[-_LAST:]]
+
+
+def _said(line: bytes) -> Iterator[Said]:
+    """What the user and the model said in a row, and what tools were asked to do."""
+    try:
+        row = _decode_row(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return
+    message = row.message
+    if row.type != "message" or message is None or (message.meta or {}).keys() & NOT_SAID:
+        return
+    for block in message.content or ():
+        if block.text.strip() and message.role in ("user", "assistant"):
+            yield Said(message.role, block.text)
+        elif block.name and message.role == "assistant":
+            yield Said("tool", f"{block.name} {_strings(block.arguments)}")
+
+
+def _strings(arguments: msgspec.Raw) -> str:
+    """What stands in the arguments of a call, without their names."""
+    try:
+        parsed: Any = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
+    fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    return " ".join(value for value in fields.values() if isinstance(value, str))
