@@ -17,6 +17,8 @@ from unittest.mock import patch
 
 import msgspec
 
+from zot.agent.export.markdown_html import rendered
+from zot.agent.export.redaction import Redaction
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.modes.interactive.dialogs.call_text import call_rows
 from zot.agent.modes.interactive.dialogs.confirm import is_dangerous
@@ -217,6 +219,39 @@ def token_by_token(text: str) -> None:
 
 
 rows("an answer in single characters", token_by_token, words="word ", lines="a\n")
+
+# --- pages
+
+rows(
+    "an answer on an HTML page",
+    rendered,
+    words="word ",
+    backticks="`",
+    stars="**a ",
+    links="[a](",
+    quotes="> a\n",
+    nested_quotes=">",
+    items="- a\n",
+    deeper_items=lambda n: "".join(" " * (i % 40) + "- a\n" for i in range(n // 24)),
+    table=lambda n: "|a|b|\n|-|-|\n" + "|c|d|\n" * (n // 6),
+    open_fence=lambda n: "```python\n" + "a = 1\n" * (n // 6),
+)
+rows(
+    "a redacted text",
+    Redaction(["a secret of mine"], [("/home/me", "~")]),
+    words="word ",
+    one_word="a",
+    dashes="-",
+    keys="sk-",
+    almost_tokens="eyJaaaaaaaa-",
+    private_keys="-----BEGIN PRIVATE KEY-----",
+    assignments="password=",
+    addresses="a@a.",
+    dotted="a.",
+    urls="://a:",
+    bearers="bearer ",
+    places="/home/me",
+)
 
 # --- highlighting
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from zot.tui.theme import Theme
@@ -41,13 +42,30 @@ class Style(NamedTuple):
     underline: bool = False
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
     """What begins at a mark: how its text is shown, and where the text behind it goes on."""
 
     kind: str
     text: str
     end: int
     url: str = ""
+
+
+def spans(text: str) -> Iterator[Span]:
+    """The text in pieces, for who shows it elsewhere: plain ones have the kind ``text``, those inside come unread."""
+    scan = _Scan(text)
+    done = position = 0
+    while len(text) <= _LONGEST and (mark := _MARK.search(text, position)) is not None:
+        found = scan.at(mark.start())
+        if isinstance(found, int):
+            position = found
+            continue
+        if mark.start() > done:
+            yield Span("text", text[done : mark.start()], mark.start())
+        yield found._replace(text=_trimmed(found.text)) if found.kind == "code" else found
+        done = position = found.end
+    if done < len(text):
+        yield Span("text", text[done:], len(text))
 
 
 class Inline:
@@ -82,7 +100,7 @@ class Inline:
             parts.append(self._emit(text[done:], style))
         return "".join(parts)
 
-    def _span(self, span: _Span, style: Style, depth: int) -> str:
+    def _span(self, span: Span, style: Style, depth: int) -> str:
         match span.kind:
             case "text":
                 return self._emit(span.text, style)
@@ -122,13 +140,13 @@ class _Scan:
         self._ends: dict[str, list[int]] = {}
         self._runs: dict[int, list[int]] | None = None  # where runs of so many backticks begin
 
-    def at(self, i: int) -> _Span | int:
+    def at(self, i: int) -> Span | int:
         """What the mark at ``i`` begins; a number says that it begins nothing, and where to look on."""
         text = self._text
         match text[i]:
             case "\\":
                 escaped = text[i + 1 : i + 2]
-                return _Span("text", escaped, i + 2) if escaped in _ESCAPED else i + 1
+                return Span("text", escaped, i + 2) if escaped in _ESCAPED else i + 1
             case "`":
                 return self._code(i)
             case "*":
@@ -139,15 +157,15 @@ class _Scan:
                 return self._between(i, "~~", "strike")
             case "<":
                 auto = _AUTO.match(text, i)
-                return _Span("link", auto[1], auto.end(), auto[1]) if auto else i + 1
+                return Span("link", auto[1], auto.end(), auto[1]) if auto else i + 1
             case "h":
                 bare = _BARE.match(text, i)
-                return _Span("link", bare[0], bare.end(), bare[0]) if bare else i + 4
+                return Span("link", bare[0], bare.end(), bare[0]) if bare else i + 4
             case _:
                 link = _LINK.match(text, i)
-                return _Span("link", link["label"], link.end(), link["url"]) if link else i + 1
+                return Span("link", link["label"], link.end(), link["url"]) if link else i + 1
 
-    def _code(self, i: int) -> _Span | int:
+    def _code(self, i: int) -> Span | int:
         """A run of backticks ends at the next run of the same length, or of the next shorter one there is."""
         text = self._text
         if self._runs is None:
@@ -158,10 +176,10 @@ class _Scan:
         assert opening is not None
         for size in range(len(opening[0]), 0, -1):
             if (end := _first(self._runs.get(size, ()), opening.end())) >= 0:
-                return _Span("code", text[i + size : end], end + size)
+                return Span("code", text[i + size : end], end + size)
         return opening.end()
 
-    def _stars(self, i: int) -> _Span | int:
+    def _stars(self, i: int) -> Span | int:
         text = self._text
         if text.startswith("**", i):
             found = self._between(i, "**", "bold")
@@ -170,15 +188,15 @@ class _Scan:
             return found
         if text[i + 1 : i + 2].isspace() or (end := text.find("*", i + 2)) < 0 or text[end - 1].isspace():
             return i + 1
-        return _Span("italic", text[i + 1 : end], end + 1)
+        return Span("italic", text[i + 1 : end], end + 1)
 
-    def _underscores(self, i: int) -> _Span | int:
+    def _underscores(self, i: int) -> Span | int:
         text = self._text
         if i and (text[i - 1] == "_" or text[i - 1].isalnum()):
             return i + 1
         return self._between(i, "__", "bold") if text.startswith("__", i) else self._between(i, "_", "italic")
 
-    def _between(self, i: int, mark: str, kind: str) -> _Span | int:
+    def _between(self, i: int, mark: str, kind: str) -> Span | int:
         """The text from the mark at ``i`` to where it ends; neither begins or ends with a space."""
         text = self._text
         start = i + len(mark)
@@ -188,7 +206,7 @@ class _Scan:
             places = (found.start() for found in _ENDS[mark].finditer(text))
             self._ends[mark] = [place for place in places if place and not text[place - 1].isspace()]
         end = _first(self._ends[mark], start + 1)
-        return _Span(kind, text[start:end], end + len(mark)) if end >= 0 else i + 1
+        return Span(kind, text[start:end], end + len(mark)) if end >= 0 else i + 1
 
 
 def _first(places: list[int] | tuple[()], after: int) -> int:

@@ -227,9 +227,8 @@ def _item(block: Block, painter: Painter, width: int) -> list[str]:
 def _quote(block: Block, painter: Painter, width: int, nested: int) -> list[str]:
     if width < 4 or nested >= _NESTED_QUOTES:  # no room for another bar; this also ends a quote nested without end
         return _paragraph([line.lstrip("> ") for line in block.lines], painter, width)
-    inner = "\n".join(_QUOTE.sub("", line, count=1) for line in block.lines)
     bar = painter.theme.paint("quote", "┃ ")
-    return [bar + row for row in render(inner, painter, width - 2, nested=nested + 1)]
+    return [bar + row for row in render(unquoted(block), painter, width - 2, nested=nested + 1)]
 
 
 def _code(block: Block, painter: Painter, width: int) -> list[str]:
@@ -237,6 +236,19 @@ def _code(block: Block, painter: Painter, width: int) -> list[str]:
     assert opening is not None
     lines = block.lines[1:-1] if block.closed else block.lines[1:]
     return code_rows(lines, opening["language"], len(opening["indent"]), painter, width)
+
+
+def unquoted(block: Block) -> str:
+    """What stands in a quote."""
+    return "\n".join(_QUOTE.sub("", line, count=1) for line in block.lines)
+
+
+def item_of(block: Block) -> tuple[int, str, list[str]]:
+    """How far an item of a list stands to the right, its marker, and its lines."""
+    match = _ITEM.fullmatch(block.lines[0])
+    assert match is not None
+    first = f"{match['task'] or ''}{match['text']}"
+    return cells(match["indent"].expandtabs(4)), match["marker"], [first, *block.lines[1:]]
 
 
 def code_of(block: Block) -> tuple[str, str]:

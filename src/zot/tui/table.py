@@ -28,14 +28,14 @@ def is_delimiter(line: str) -> bool:
 
 def table_rows(lines: Sequence[str], inline: Inline, theme: Theme, width: int) -> list[str] | None:
     """Rows of the header, the delimiter and the lines below them; None when the columns do not fit ``width``."""
-    header = _split(lines[0])
+    header = cells_of(lines[0])
     count = len(header)
     room = width - 3 * count - 1
     if room < _NARROWEST_COLUMN * count:
         return None
-    aligns = [*(_align(cell) for cell in _split(lines[1])[:count]), *["left"] * count][:count]
+    aligns = [*(_align(cell) for cell in cells_of(lines[1])[:count]), *["left"] * count][:count]
     styled = [[inline.render(cell, Style(bold=True)) for cell in header]]
-    styled += [[inline.render(cell) for cell in [*_split(line)[:count], *[""] * count][:count]] for line in lines[2:]]
+    styled += [[inline.render(cell) for cell in [*cells_of(line)[:count], *[""] * count][:count]] for line in lines[2:]]
     widths = _fitted([max(_NARROWEST_COLUMN, *map(cells, column)) for column in zip(*styled, strict=True)], room)
     rule = "─┼─".join("─" * size for size in widths)
     out = _row(styled[0], widths, aligns, theme)
@@ -45,7 +45,7 @@ def table_rows(lines: Sequence[str], inline: Inline, theme: Theme, width: int) -
     return out
 
 
-def _split(line: str) -> list[str]:
+def cells_of(line: str) -> list[str]:
     """The cells of one row; an escaped pipe, or one inside code, is text."""
     text = line.strip().removeprefix("|")
     text = text[:-1] if text.endswith("|") and not text.endswith("\\|") else text

@@ -108,13 +108,21 @@ def _fork(store: SessionStore, arguments: Arguments) -> int:
 
 
 def _export(store: SessionStore, arguments: Arguments) -> int:
+    from zot.agent.export.writing import checked_format, export, format_of, redaction
     from zot.core.session.copies import default_destination, export_session
 
-    scrub = arguments.has("--scrub")
-    destination = arguments.word(1) or default_destination()
-    show_path(export_session(_session(store, arguments.word(0)), destination, scrub=scrub))
-    left = "" if scrub else "paths (--scrub replaces them) and "
-    tell(f"note: prompts and tool output in it may still contain {left}secrets; look before you share it")
+    scrub, hide = arguments.has("--scrub"), arguments.has("--redact")
+    source, destination = _session(store, arguments.word(0)), arguments.word(1) or default_destination()
+    named = arguments.values.get("--format")
+    kind = checked_format(named) if named else format_of(str(destination), "zotsession")
+    if kind == "zotsession" and not hide:
+        show_path(export_session(source, destination, scrub=scrub))
+    else:
+        hidden = redaction(zot_home(), str(store.cwd), paths_only=not hide) if hide or scrub else None
+        show_path(export(source, destination, kind, hidden))
+    left = "" if scrub or hide else "paths (--scrub replaces them) and "
+    known = "secrets of a shape zot does not know" if hide else f"{left}secrets"
+    tell(f"note: prompts and tool output in it may still contain {known}; look before you share it")
     return 0
 
 

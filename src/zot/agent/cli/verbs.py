@@ -17,6 +17,7 @@ FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
 )
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
+FORMATS = ("zotsession", "md", "html")
 
 
 class Switch:
@@ -111,10 +112,16 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "sessions export",
         "[SESSION] [DEST]",
-        "write a .zotsession file (default: into ~/Downloads)",
-        (Switch("--scrub", "replace paths of this machine"), _CWD),
+        "write a .zotsession file, or a page to read (default: into ~/Downloads)",
+        (
+            Switch("--format", "zotsession, md or html (default: by the ending of DEST)", "FORMAT", FORMATS),
+            Switch("--redact", "replace credentials, addresses of people and paths"),
+            Switch("--scrub", "replace paths of this machine"),
+            _CWD,
+        ),
         (SESSION, FILE),
-        _SESSION,
+        f"{_SESSION}\nA Markdown or HTML page has everything that was said, and each call with its result. An HTML "
+        "page needs no other file, runs no script and loads nothing.",
     ),
     Verb("sessions import", "FILE", "bring a .zotsession file into this directory", (_CWD,), (FILE,)),
     Verb(

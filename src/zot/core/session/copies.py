@@ -81,16 +81,28 @@ def _fork(store: SessionStore, parent: Path, end: int | None) -> Path:
 # paths and whatever the tools printed, unless the user asks for it to be scrubbed.
 
 
-def export_session(source: Path | str, destination: Path | str, *, scrub: bool = False) -> Path:
+def export_session(
+    source: Path | str,
+    destination: Path | str,
+    *,
+    scrub: bool = False,
+    change: Callable[[bytes], bytes] | None = None,
+) -> Path:
     """Write a copy and return its path; an existing file is never replaced, the name gets ``-2``, ``-3``, …
 
-    ``scrub`` also replaces the working directory and the home directory wherever they stand.
+    ``scrub`` also replaces the working directory and the home directory wherever they stand; ``change`` sees each row
+    last.
     """
     origin = source_of(typed_path(source, "export needs a session file"))
-    target = _target(origin, typed_path(destination, "export needs a destination"))
+    target = target_of(origin, typed_path(destination, "export needs a destination"))
     lines = chain((_without_cwd(origin.meta_line),), rows_of(origin.path))
     if scrub:
         lines = map(_scrubber(origin.meta.cwd), lines)
+    return write_numbered(target, SUFFIX, map(change, lines) if change is not None else lines)
+
+
+def write_numbered(target: Path, suffix: str, lines: Iterable[bytes]) -> Path:
+    """Write a new file under this name, or the next free one: ``name-2``, ``name-3``; returns its path."""
     number, path = 1, target
     while True:
         try:
@@ -98,7 +110,7 @@ def export_session(source: Path | str, destination: Path | str, *, scrub: bool =
             return path
         except FileExistsError:
             number += 1
-            path = target.with_name(f"{target.name[: -len(SUFFIX)]}-{number}{SUFFIX}")
+            path = target.with_name(f"{target.name[: -len(suffix)]}-{number}{suffix}")
         except OSError as error:
             raise SessionError(f"cannot write {path}: {error.strerror}") from error
 
@@ -137,14 +149,18 @@ def typed_path(text: Path | str, missing: str) -> Path:
     return Path(os.path.expanduser(plain))
 
 
-def _target(origin: Source, destination: Path) -> Path:
-    if destination.is_dir():
-        summary = summarise(origin.path)
-        parts = [compact_time(origin.meta.started), origin.meta.id[:8], slug(summary.first_text if summary else "")]
-        return destination / ("-".join(part for part in parts if part) + SUFFIX)
-    if destination.name.lower().endswith(SUFFIX):
-        return destination
-    return destination.with_name(destination.name + SUFFIX)
+def target_of(origin: Source, destination: Path, suffix: str = SUFFIX) -> Path:
+    """Where a copy goes: into a directory under a name of its own, else under the name that was typed."""
+    if not destination.is_dir():
+        return with_suffix(destination, suffix)
+    summary = summarise(origin.path)
+    parts = [compact_time(origin.meta.started), origin.meta.id[:8], slug(summary.first_text if summary else "")]
+    return destination / ("-".join(part for part in parts if part) + suffix)
+
+
+def with_suffix(path: Path, suffix: str) -> Path:
+    """The name that was typed, with its ending."""
+    return path if path.name.lower().endswith(suffix) else path.with_name(path.name + suffix)
 
 
 def slug(text: str) -> str:

@@ -105,6 +105,17 @@ class AuthStore:
         found: dict[str, Method] = {name: self.entry(name).method for name in (*_FIRST, *_object(raw.get(_MORE)))}
         return {name: method for name, method in found.items() if method}
 
+    def secrets(self) -> list[str]:
+        """Every key and token in the file, for those who must not show them; none when it cannot be read."""
+        try:
+            entries = [self.entry(name) for name in self.stored()]
+        except ConfigError:
+            return []
+        tokens = [entry.oauth for entry in entries if entry.oauth is not None]
+        found = [entry.api_key for entry in entries]
+        found += [secret for token in tokens for secret in (token.access_token, token.refresh_token, token.id_token)]
+        return [secret for secret in found if secret]
+
     def set_api_key(self, provider: str, key: str) -> None:
         """Store a key; a login or key command of that provider is dropped."""
         self._change(provider, {"api_key": key})

@@ -53,6 +53,7 @@ COMMANDS: list[Command] = [
     Command(name="new", summary="begin a new session, keep this one", when_busy="cancel"),
     Command(name="jump", summary="read an earlier turn, with search", arguments="[text]"),
     Command(name="copy", summary="copy the last answer, an earlier one, or its code", arguments="[n|code]"),
+    Command(name="export", summary="write the conversation to a page to read", arguments="[md|html] [path] [--redact]"),
     Command(name="compact", summary="replace the conversation with a summary", when_busy="cancel"),
     Command(name="study", summary="have the agent read the project", arguments="[path]", when_busy="queue"),
     Command(name="btw", summary="ask something on the side; nothing is kept", arguments="[question]"),
