@@ -130,6 +130,11 @@ class Conversation:
         return str(getattr(self._agent.toolbox.get(tool), "extension", "") or "")
 
     @property
+    def text_watched(self) -> bool:
+        """Whether an extension looks at what the model says before a person does; it is not asked about thoughts."""
+        return any(interceptor.watches_text for interceptor in self._agent.interceptors)
+
+    @property
     def missing(self) -> str:
         """Why no model can answer and what to do about it; empty when one can."""
         return self.resolved.missing

@@ -225,6 +225,7 @@ class App:
         """What was said before, and the notices of the start."""
         transcript, messages = self._transcript, conversation.messages
         transcript.owner_of = conversation.extension_of
+        transcript.thinking = lambda: "off" if conversation.text_watched else conversation.settings.values.show_thinking
         self._keymap.show_in_full = lambda: self.desk.spawn(self._show_in_full(conversation))
         if messages:
             from zot.agent.modes.interactive.editor.history import prompts_in

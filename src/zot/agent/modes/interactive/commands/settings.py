@@ -43,6 +43,7 @@ def _images(context: Context) -> None:
 ROWS: tuple[Row, ...] = (
     Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _compact_at),
+    Row("show_thinking", "what the model thinks", ("folded", "open", "off")),
     Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
     Row("terminal_title", "name the terminal's window", (True, False)),
     Row("vi_mode", "vi keys in the editor", (False, True)),

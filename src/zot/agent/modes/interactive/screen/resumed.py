@@ -11,6 +11,7 @@ import msgspec
 from zot.agent.modes.interactive.screen import blocks
 from zot.agent.modes.interactive.screen.bash_text import read_bash
 from zot.agent.modes.interactive.screen.call_groups import group_rows, joins_group
+from zot.agent.modes.interactive.screen.thoughts import Shown, stored
 from zot.agent.modes.interactive.screen.tool_view import BY_HAND, ToolView
 from zot.core.events import ToolResultEvent
 from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
@@ -22,11 +23,13 @@ _NEWEST = 40  # messages that fill some screens
 
 
 class Page(NamedTuple):
-    """What a message is rendered for; ``owner_of`` names the extension a tool belongs to."""
+    """What a message is rendered for; ``owner_of`` names the extension a tool belongs to, ``thinking`` says what is
+    shown of thoughts."""
 
     painter: Painter
     columns: int
     owner_of: Callable[[str], str]
+    thinking: Shown = "folded"
 
 
 class Block(NamedTuple):
@@ -84,7 +87,9 @@ def message_blocks(
     if message.role == "tool":
         return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
-        return [Block(rows)] if (rows := blocks.assistant(message.text(), page.painter, page.columns)) else []
+        thought = stored(message, page.painter.theme, page.columns, page.thinking, expanded=expanded)
+        said = blocks.assistant(message.text(), page.painter, page.columns)
+        return [Block(rows) for rows in (thought, said) if rows]
     if message.meta.get("compaction") or message.meta.get("synthetic"):
         return [Block(_summary(message, page))] if expanded else []
     if message.meta.get("shell") and (view := _by_hand(message)) is not None:

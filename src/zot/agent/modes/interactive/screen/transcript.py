@@ -15,6 +15,7 @@ from zot.agent.modes.interactive.screen.call_groups import CallGroup, joins_grou
 from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.modes.interactive.screen.failure_text import RETRYING, in_words
 from zot.agent.modes.interactive.screen.notes import Notes
+from zot.agent.modes.interactive.screen.thoughts import LIVE_ROWS, LiveThought, Shown, settled
 from zot.agent.modes.interactive.screen.tool_view import BY_HAND, ToolView
 from zot.core import events
 from zot.provider.messages import ImageBlock, Message
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class Transcript:
     """``anything``: whether something was said yet, by anyone. ``expanded``: live calls are shown in full.
 
-    ``asking``: whether the user is being asked about a call; ``owner_of`` names the extension a tool belongs to."""
+    ``asking``: whether the user is being asked about a call; ``owner_of`` names the extension a tool belongs to;
+    ``thinking`` says what is shown of thoughts."""
 
     def __init__(self, desk: Desk, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
         self._desk = desk
@@ -38,6 +40,9 @@ class Transcript:
         self._activity = activity
         self._asking = asking
         self.owner_of: Callable[[str], str] = lambda tool: ""  # extensions come with the agent
+        self.thinking: Callable[[], Shown] = lambda: "folded"  # settings come with the agent
+        self._thought: LiveThought | None = None
+        self._thoughts = 0
         self._stream: MarkdownStream | None = None
         self._sanitizer = Sanitizer()
         self._begun = False  # rows of the streaming text were settled already
@@ -60,6 +65,8 @@ class Transcript:
             case events.ToolUseArgs(id, delta):
                 if id in self._tools:
                     self._tools[id].more_arguments(delta)
+            case events.ThinkingDelta(delta):
+                self._think(delta)
             case events.UserMessage(message):
                 self.user(message)
             case events.ToolUseStart(id, name):
@@ -77,6 +84,8 @@ class Transcript:
             case events.AssistantMessage():
                 self._end_text()
                 self._notes.drop("zot", RETRYING)  # it has answered
+            case events.ThinkingEnd(seconds):
+                self._end_thought(seconds)
             case events.TurnEnd(stop):
                 self._end_text()
                 if stop in ("aborted", "error"):
@@ -98,13 +107,41 @@ class Transcript:
 
     @property
     def tools_live(self) -> bool:
-        """Whether a call is being composed or runs."""
-        return bool(self._tools)
+        """Whether a call is being composed or runs, or a thought is being thought."""
+        return bool(self._tools) or self._thought is not None
 
     def fold(self) -> None:
         """ctrl+o: unfold the calls that still live, or fold them again."""
         self.expanded = not self.expanded
         self._desk.redraw()
+
+    # --- thoughts
+
+    def _think(self, delta: str) -> None:
+        if self._thought is None:
+            self._end_text()
+            self._thought = LiveThought()
+        self._thought.add(delta)
+
+    def _end_thought(self, seconds: float) -> None:
+        thought, self._thought = self._thought, None
+        if thought is None:
+            return
+        shown = self.thinking()
+        if shown == "folded" and self.expanded:
+            shown = "open"
+        hint = "" if self._thoughts else " · ctrl+o shows it"
+        text = thought.text
+        if rows := settled(text, seconds, self._desk.theme, self._desk.columns, shown, hint=hint):
+            self._thoughts += bool(text)
+            self._settle_group()
+            self._settled.add(rows, joins=len(rows) == 1)
+            self.anything = True
+
+    def _live_thought(self, thought: LiveThought, columns: int) -> list[str]:
+        shown = self.thinking()
+        most = LIVE_ROWS if shown == "folded" and not self.expanded else self._desk.height
+        return thought.rows(self._desk.theme, columns, most) if shown != "off" else []
 
     # --- text
 
@@ -198,7 +235,7 @@ class Transcript:
 
     def clear(self) -> None:
         """A new conversation: a rule marks where it begins; what was said stays in the terminal."""
-        self._stream = None
+        self._stream = self._thought = None
         self._drop_unfinished()
         self._settle_group()
         self._settled.add([self._desk.theme.paint("border", "─" * max(self._desk.columns - 1, 1))])
@@ -220,7 +257,7 @@ class Transcript:
         """How a message is rendered now."""
         from zot.agent.modes.interactive.screen.resumed import Page
 
-        return Page(self._desk.painter, self._desk.columns, self.owner_of)
+        return Page(self._desk.painter, self._desk.columns, self.owner_of, self.thinking())
 
     # --- once per frame
 
@@ -248,6 +285,8 @@ class Transcript:
                 rows += rest
             elif rest:
                 put(rest, joins=False)
+        if self._thought is not None and (thought := self._live_thought(self._thought, columns)):
+            put(thought, joins=False)
         asking = self._asking()
         for view in self._tools.values():
             view.asked(asking)
