@@ -184,6 +184,7 @@ def _converse(
         compact_at=values.auto_compact_percent / 100,
         max_cost_usd=config.max_cost,
     )
+    agent.goes_on = not front_end.offers_to_go_on
     conversation = Conversation(resources, agent, resolved, session)
     late.append(conversation)
     agent.readers.add(conversation.note_prompt, UserMessage)

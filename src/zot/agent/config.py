@@ -72,7 +72,8 @@ class FrontEnd(msgspec.Struct, frozen=True):
     configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
     ``confirm`` asks and may be attached to the gate later. ``surface`` is where extensions may show things; without
     one their notes are lines on stderr. With ``may_log_in`` a missing credential is not an error: the conversation
-    opens and refuses to talk until there is one.
+    opens and refuses to talk until there is one. With ``offers_to_go_on`` an answer that broke off is left to it, and
+    to the person in front of it; else the model is asked once to go on.
     """
 
     reader: Reader | None = None
@@ -82,6 +83,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     confirmer: Confirmer | None = None
     surface: Surface | None = None
     may_log_in: bool = False
+    offers_to_go_on: bool = False
 
 
 NOBODY = FrontEnd()

@@ -221,6 +221,16 @@ class Conversation:
         """Continue from the transcript as it stands."""
         return await self._agent.proceed()
 
+    @property
+    def broke_off(self) -> bool:
+        """Whether the last word is an answer, so that a failed turn is one that broke off in the middle of it."""
+        messages = self._agent.messages
+        return bool(messages) and messages[-1].role == "assistant"
+
+    async def go_on(self) -> Outcome:
+        """Continue an answer that broke off, from what is kept of it."""
+        return await self._agent.go_on()
+
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
         self._agent.steer(text, images)
@@ -488,6 +498,7 @@ class Conversation:
             if isinstance(event, UsageCounted):
                 agent.count(event.usage)
 
+        child.goes_on = True  # whoever made it is not asked either
         child.readers.add(count, UsageCounted)
         return Conversation(self.resources, child, self.resolved, None)
 

@@ -69,6 +69,10 @@ class Agent(AgentState):
         """Continue from the transcript as it stands."""
         return await self._work(emit, None)
 
+    async def go_on(self, emit: Reader | None = None) -> Outcome:
+        """Continue an answer that broke off: the model is told to go on from what is kept of it."""
+        return await self._work(emit, None, go_on=True)
+
     async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
         """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript."""
         from zot.core.tool_calls import execute, permit  # few extensions ask for one
@@ -105,13 +109,21 @@ class Agent(AgentState):
             return summary
 
     async def _work(
-        self, emit: Reader | None, prompt: Prompt | None, first_call: FirstCall | None = None, *, instead: bool = False
+        self,
+        emit: Reader | None,
+        prompt: Prompt | None,
+        first_call: FirstCall | None = None,
+        *,
+        instead: bool = False,
+        go_on: bool = False,
     ) -> Outcome:
         with self._exclusive(emit) as run:
             loop = Loop(self, run)
             try:
                 if prompt is not None:
                     loop.say(prompt, instead=instead)
+                if go_on:
+                    loop.go_on()
                 if first_call is not None:
                     await loop.call_first(first_call.call, first_call.origin)
                 outcome = await loop.run()

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager
 
 from zot.core import events
-from zot.core.events import CompactionEnded, CompactionStarted
+from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
 from zot.core.inputs import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
@@ -160,7 +160,7 @@ def _lost_instruction(messages: Sequence[Message], start: int) -> Prompt | None:
 
 
 def _instruction(message: Message) -> Prompt | None:
-    if message.role != "user":
+    if message.role != "user" or SYNTHETIC in message.meta:
         return None
     compacted = "compaction" in message.meta
     text = message.meta.get("last_instruction", "") if compacted else message.text()

@@ -15,9 +15,11 @@ Most readers want what is *shown*. Its order within a prompt::
     Done                            always, exactly once, last
 
 A turn that failed before anything was kept may be followed by another TurnStart with the same step, which a second
-model takes. ``RetryWait`` stands where an attempt failed and another follows. ``Notice``, ``Diagnostic`` and
-``SessionFault`` may stand anywhere, also while nothing runs. A failure before the model answered has no
-AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of them.
+model takes. One that broke off in mid-answer may be followed by a UserMessage nobody typed, marked ``SYNTHETIC``, which
+asks the model to go on; the next AssistantMessage then holds both parts. ``RetryWait`` stands where an attempt failed
+and another follows. ``Notice``, ``Diagnostic`` and ``SessionFault`` may stand anywhere, also while nothing runs. A
+failure before the model answered has no AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of
+them.
 
 What is *recorded* is for the session alone, which is the first reader: ``MessageAppended`` comes before the event that
 shows the message, so whatever a reader has seen is on disk. What *happened* (``LifecycleEvent``) is for those who watch
@@ -33,6 +35,7 @@ import msgspec
 from zot.core.tool import ToolResult
 from zot.provider.messages import Message, ResultBlock, StopReason, ToolCallBlock, Usage
 
+SYNTHETIC = "synthetic"  # a mark in a user message's ``meta``: nobody typed it
 REPLACES = "replaces"  # a mark in a message's ``meta``: it takes the place of the unanswered prompt before it
 
 Status = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]

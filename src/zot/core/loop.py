@@ -1,7 +1,8 @@
 """The loop: turn, tools, turn, tools, until the model stops by itself or something stops it.
 
 Before each model call the limits are checked, steering joins the transcript and room is made in the window. A call that
-failed before anything of its answer was kept may be made once more by another model, as the same step.
+failed before anything of its answer was kept may be made once more by another model, as the same step. Where nobody is
+there to be asked, an answer that broke off is gone on with, once: from what is kept of it, or from its beginning.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from zot.core import events
-from zot.core.events import REPLACES
+from zot.core.events import REPLACES, SYNTHETIC
 from zot.core.inputs import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool
-from zot.core.turn import Turn, TurnOutcome
-from zot.errors import CostLimitReached, StepLimitReached, ZotError
+from zot.core.turn import Turn, TurnOutcome, describe
+from zot.errors import CostLimitReached, ProviderError, StepLimitReached, TransportFailed, ZotError
 from zot.provider.messages import Message, StopReason, ToolCallBlock, user_message, utc_now
+
+GO_ON = (
+    "Your last answer broke off because the connection failed; what arrived of it is above. Go on exactly where it"
+    " ends: repeat nothing and do not mention the interruption. A tool call that you had begun was not made."
+)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -34,6 +40,7 @@ class Loop:
         self._state = state
         self._run = run
         self._may_compact = True
+        self._went_on = False
 
     def say(self, prompt: Prompt, *, instead: bool = False) -> None:
         """The user speaks: into transcript and session first, then it is shown; ``instead`` of what failed."""
@@ -45,6 +52,12 @@ class Loop:
             self._state.append(message)
         self._run.emit(events.UserMessage(message))
 
+    def go_on(self) -> None:
+        """Ask the model to go on with an answer that broke off."""
+        message = msgspec.structs.replace(user_message(GO_ON), meta={SYNTHETIC: "true"})
+        self._state.append(message)
+        self._run.emit(events.UserMessage(message))
+
     async def call_first(self, call: ToolCallBlock, origin: str) -> None:
         """Run a call nobody has asked the model about: the pair of call and result stands before its answer."""
         self._state.append(Message("assistant", (call,), utc_now(), {"origin_extension": origin}))
@@ -52,7 +65,7 @@ class Loop:
         await self._run_tools(self._state.toolbox, (call,), origin)
 
     async def run(self) -> Outcome:
-        step = 1
+        step, before = 1, ""
         while True:
             await self._run.checkpoint()
             limit = self._limit_reached(step)
@@ -61,9 +74,13 @@ class Loop:
             await self._prepare()
             await self._state.settle_system()
             tools = self._state.toolbox
-            turn = await Turn(self._state, self._run, step).take()
+            turn = await Turn(self._state, self._run, step, before).take()
             if await self._is_taken_over(turn):
                 continue
+            if self._is_gone_on_with(turn):
+                step, before = step + turn.kept, turn.said
+                continue
+            before, self._went_on = "", False
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
             elif not self._goes_on(turn.stop, step):
@@ -90,6 +107,18 @@ class Loop:
         fallback = self._state.fallback
         return turn.error is not None and not turn.kept and fallback is not None and await fallback(turn.error)
 
+    def _is_gone_on_with(self, turn: TurnOutcome) -> bool:
+        """The answer broke off and nobody can be asked about it: whether the model is asked to go on, once."""
+        error = turn.error
+        if error is None or self._went_on or not turn.begun or not self._state.goes_on or not _broke_off(error):
+            return False
+        self._went_on = True
+        how = "the model is asked to go on from what is kept" if turn.kept else "the model is asked again"
+        self._run.emit(events.Notice(f"the answer broke off ({describe(error)}); {how}", "warn"))
+        if turn.kept:
+            self.go_on()
+        return True
+
     def _goes_on(self, stop: StopReason, step: int) -> bool:
         """The model would stop here, but the user has more to say and a step is left to say it in."""
         return stop in ("end", "length") and self._state.inputs.steered and step != self._state.max_steps
@@ -104,3 +133,8 @@ class Loop:
                 f"cost limit of ${dollars:g} reached (${spent:.4f} spent); raise it with --max-cost"
             )
         return None
+
+
+def _broke_off(error: Exception) -> bool:
+    """The connection was lost, or the provider gave up for a reason that may pass."""
+    return isinstance(error, TransportFailed) or (isinstance(error, ProviderError) and error.retryable)

@@ -30,7 +30,8 @@ Fallback = Callable[[Exception], Awaitable[bool]]
 class AgentState:
     """``readers`` hear everything, the session first. ``reasoning``, ``temperature``, ``interceptors``, ``gate`` and
     the limits may be set at any time and hold from the next model call or tool on. The client belongs to the caller,
-    who also closes it. ``fallback`` is asked when a model call failed and nothing of its answer was kept; True says
+    who also closes it. ``goes_on``: nobody is there to be asked whether an answer that broke off is gone on with, so it
+    is. ``fallback`` is asked when a model call failed and nothing of its answer was kept; True says
     that another model is in its place, and that one takes the turn."""
 
     def __init__(
@@ -63,6 +64,7 @@ class AgentState:
         self.emit = self.readers.emit
         self.system_editor: SystemEditor | None = None
         self.fallback: Fallback | None = None
+        self.goes_on = False
         self.gate = gate
         self.session_id = session_id
         self.compact_at = compact_at

@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
-    """How the turn ended; ``calls`` are to be run when it stopped for ``tool_use``. ``kept``: something of the answer
-    is in the transcript."""
+    """How the turn ended; ``calls`` are to be run when it stopped for ``tool_use``. ``begun``: the answer had begun,
+    ``kept``: something of it is in the transcript, ``said``: its text as it was shown."""
 
     stop: StopReason
     error: Exception | None = None
     calls: tuple[ToolCallBlock, ...] = ()
     refused: str = ""
+    begun: bool = False
     kept: bool = False
+    said: str = ""
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -43,10 +45,13 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class Turn:
-    def __init__(self, state: AgentState, run: Run, step: int) -> None:
+    """``before`` is what was said of this answer until it broke off: what is shown of it now holds both."""
+
+    def __init__(self, state: AgentState, run: Run, step: int, before: str = "") -> None:
         self._state = state
         self._run = run
         self._step = step
+        self._before = before
         self._watchers: list[Interceptor] = [i for i in state.interceptors if i.watches_text]
         self._texts: list[str] = []
         self._called = False
@@ -198,12 +203,15 @@ class Turn:
         if self._watchers and shown is not None and shown.text():
             self._run.emit(events.TextDelta(shown.text()))
         self._emit_usage()
+        if shown is not None and self._before:
+            shown = with_text(shown, self._before + shown.text())
         if shown is not None:
             self._run.emit(events.AssistantMessage(shown))
         calls = tuple(message.tool_calls()) if message else ()
         for call in calls:
             self._run.emit(events.ToolCall(call))
-        return self._end(TurnOutcome(stop, error, calls, kept=message is not None))
+        said = shown.text() if shown is not None else ""
+        return self._end(TurnOutcome(stop, error, calls, begun=self._heard, kept=message is not None, said=said))
 
     def _abandon(self) -> None:
         """Cancelled: text is kept, a half-made call is not; held-back text stays hidden. Nothing is awaited."""

@@ -123,7 +123,7 @@ def _import_build(app: App) -> tuple[Any, Any]:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
 
-    return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True)
+    return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True, offers_to_go_on=True)
 
 
 async def _ready_to_show(messages: Sequence[Message]) -> None:
