@@ -105,7 +105,28 @@ def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
     server = serve([Refuse(400, '{"error":{"message":"bad thing"}}')], repeat=True)
     ran = zot("-p", "go")
     assert (ran.code, ran.out, len(server.requests)) == (1, "", 1)
-    assert ran.err.startswith("zot: anthropic: http 400: ") and "bad thing" in ran.err
+    assert ran.err == "zot: anthropic: http 400: bad thing\n"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        (
+            Refuse(401, {"error": {"message": "invalid x-api-key"}}),
+            "zot: anthropic: http 401: invalid x-api-key; "
+            "check the key: --api-key, its variable, or log in with /login",
+        ),
+        (
+            Refuse(502, "<html><head><title>502 Bad Gateway</title></head></html>", {"content-type": "text/html"}),
+            "zot: anthropic: http 502: Bad Gateway; try again later, or name another model with --fallback-model",
+        ),
+    ],
+    ids=["key", "page"],
+)
+def test_an_error_is_one_sentence_with_what_to_do(zot: Zot, serve, refusal: Refuse, told: str) -> None:
+    serve([refusal], repeat=True)
+    ran = zot("-p", "go", "--retries", "0", "--base-url", zot.url, "--api-key", "k", model=False)
+    assert (ran.code, ran.out, ran.err) == (1, "", told + "\n")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -156,3 +156,24 @@ def test_a_model_without_reasoning_has_only_off(serve: Any, open_zot: OpenZot, z
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("/reasoning high")
     terminal.wait_for("alpha-one has no level high; it has off")
+
+
+def test_a_slip_on_a_server_of_this_machine_is_told_and_not_kept(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([], models=("tiny-llama",))
+    home = zot.home / "zot"
+    home.mkdir()
+    (home / "models.json").write_text(json.dumps({"providers": {"ollama": {"baseUrl": f"{server.url}/v1"}}}))
+    terminal = open_zot("--provider", "ollama", "--model", "tiny-llama", model=False)
+    terminal.submit("/model tiny-lama")
+    terminal.wait_for('ollama has no model "tiny-lama"; did you mean tiny-llama?')
+    assert "model" not in config(zot)
+    terminal.submit("/model tiny-llama")
+    terminal.wait_for("model: tiny-llama (ollama)")
+    assert config(zot)["model"] == "tiny-llama"
+
+
+def test_what_nobody_lists_is_used_and_not_kept(open_zot: OpenZot, zot: Zot) -> None:
+    terminal = open_zot("--provider", "openrouter", columns=140)
+    terminal.submit("/model some-vendor/new-model")
+    terminal.wait_for("model: some-vendor/new-model (openrouter); nobody lists it, so it is not kept for the next run")
+    assert "model" not in config(zot)

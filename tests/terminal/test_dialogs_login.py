@@ -105,6 +105,22 @@ def test_login_to_a_provider_of_ones_own_goes_on_with_its_first_model(open_zot: 
         terminal.wait_for("from alpha")
 
 
+def test_a_refused_key_can_be_mended_or_replaced_where_one_is(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([])
+    answers = {"/v1/models": (401, "no")}
+    with FakeWeb(answers) as server:
+        two_providers(zot, server.url, auth="key")
+        terminal = open_zot()
+        log_in(terminal, "beta", "sk-wrong")
+        terminal.wait_for("nothing was stored: beta refused this key")
+        answers["/v1/models"] = (200, '{"data": []}')
+        terminal.paste("sk-right-0123")
+        terminal.wait_for("› " + "•" * 13)
+        terminal.press("enter")
+        terminal.wait_for("logged in to beta: beta-one")
+    assert stored(zot)["additional_api_key_creds"]["beta"]["api_key"] == "sk-right-0123"
+
+
 def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) -> None:
     """engine-providers B5: a key the provider refuses is not stored, and appears nowhere."""
     serve([])
@@ -114,6 +130,10 @@ def test_a_refused_key_is_not_stored(open_zot: OpenZot, zot: Zot, serve: Any) ->
         log_in(terminal, "beta", "sk-secret-0123456789")
         terminal.wait_for("nothing was stored: beta refused this key (http 401)")
         assert refusing.asked == ["/v1/models"]
+        assert "•" * 20 in terminal.screen, "what was typed is still there"
+        terminal.press("esc")
+        terminal.wait_gone("API key for beta")
+        assert "nothing was stored" in terminal.screen
     assert not (zot.home / "zot" / "auth.json").exists()
     assert "sk-secret" not in terminal.raw.decode()
 

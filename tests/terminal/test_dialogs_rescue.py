@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import FakeModelServer, Refuse, Say
+from tests.fakes.model_server import FakeModelServer, Refuse, Say, StreamError
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import configure, rows, said, two_providers, user_texts
+
+ASKED = "did not answer"
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +27,8 @@ def test_what_outlasts_its_retries_opens_the_picker_without_the_failed_model(
     two_providers(zot, server.url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("my prompt")
-    terminal.wait_for("continue with another model?")
-    assert "alpha/alpha-one failed: rate limited" in terminal.screen
+    terminal.wait_for(ASKED)
+    assert "alpha/alpha-one did not answer" in terminal.screen
     assert "try alpha-one again" in terminal.screen
     assert "beta/beta-one" in terminal.screen
     assert "    alpha/alpha-one" not in terminal.screen
@@ -40,7 +42,7 @@ def test_a_bad_request_never_opens_it(serve: Any, open_zot: OpenZot, zot: Zot) -
     terminal.submit("my prompt")
     terminal.wait_for("http 400")
     terminal.wait_idle()
-    assert "continue with another model?" not in terminal.screen
+    assert ASKED not in terminal.screen
 
 
 def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
@@ -50,8 +52,9 @@ def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, op
         bad = serve([Refuse(503, "down")], repeat=True)
         terminal = open_zot("--provider", "alpha", "--model", "alpha-one")
         terminal.submit("my prompt")
-        terminal.wait_for("continue with another model?")
+        terminal.wait_for(ASKED)
         assert "another model continues without --api-key and --base-url" in terminal.screen
+        terminal.press("down")
         terminal.type("beta-one")
         terminal.wait_for("filter: beta-one")
         terminal.press("enter")
@@ -66,10 +69,10 @@ def test_the_same_prompt_goes_on_elsewhere_once_without_the_flags(serve: Any, op
 
 def test_the_same_model_can_be_tried_again(serve: Any, open_zot: OpenZot) -> None:
     """iface-197: the same model can be tried again."""
-    server = serve([Refuse(401, "who are you")])
+    server = serve([Refuse(403, "not for you")])
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("continue with another model?")
+    terminal.wait_for(ASKED)
     server.add(Say("now it works"))
     terminal.press("enter")
     terminal.wait_for("now it works")
@@ -80,7 +83,7 @@ def test_closing_it_puts_the_prompt_back(serve: Any, open_zot: OpenZot) -> None:
     serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("continue with another model?")
+    terminal.wait_for(ASKED)
     terminal.press("esc")
     terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
     assert "✖ " in terminal.everything
@@ -90,7 +93,7 @@ def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: 
     server = serve([Refuse(401, "who are you")])
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("continue with another model?")
+    terminal.wait_for(ASKED)
     terminal.press("esc")
     terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
     server.add(Say("now it works"))
@@ -108,7 +111,7 @@ def test_what_was_put_back_and_edited_replaces_what_failed_also_after_a_resume(
     terminal.submit("first prompt")
     terminal.wait_for("hello")
     terminal.submit("my prmpt")
-    terminal.wait_for("continue with another model?")
+    terminal.wait_for(ASKED)
     terminal.press("esc")
     terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prmpt"))
     server.add(Say("now it works"), Say("resumed"))
@@ -131,7 +134,7 @@ def test_what_replaced_a_failed_prompt_and_fails_too_is_replaced_in_its_turn(ser
     terminal = open_zot()
     for text, whole in (("one", "one"), (" two", "one two")):
         terminal.submit(text)
-        terminal.wait_for("continue with another model?")
+        terminal.wait_for(ASKED)
         terminal.press("esc")
         terminal.wait_until(lambda whole=whole: terminal.screen.rstrip().endswith(f"▌ {whole}"))
     server.add(Say("now it works"))
@@ -140,13 +143,98 @@ def test_what_replaced_a_failed_prompt_and_fails_too_is_replaced_in_its_turn(ser
     assert user_texts(server.requests[-1]) == ["one two three"]
 
 
-def test_the_reason_is_the_provider_s_message_and_not_its_json(serve: Any, open_zot: OpenZot) -> None:
+def test_an_error_stands_there_once_in_the_provider_s_words(serve: Any, open_zot: OpenZot) -> None:
     serve([Refuse(401, {"type": "error", "error": {"type": "authentication_error", "message": "no such key"}})])
     terminal = open_zot(columns=120)
     terminal.submit("my prompt")
-    terminal.wait_for("authentication failed: anthropic: http 401: no such key")
+    terminal.wait_for(ASKED)
     assert "✖ anthropic: http 401: no such key" in terminal.everything
-    assert "{" not in terminal.everything
+    assert terminal.screen.count("no such key") == 1 and "{" not in terminal.everything
+
+
+def test_a_page_of_html_is_told_by_its_title(serve: Any, open_zot: OpenZot) -> None:
+    page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><center>nginx</center></body></html>"
+    serve([Refuse(502, page, {"content-type": "text/html"})], repeat=True)
+    terminal = open_zot(columns=120)
+    terminal.submit("my prompt")
+    terminal.wait_for(ASKED)
+    assert "✖ anthropic: http 502: Bad Gateway" in terminal.screen
+    assert terminal.screen.count("Bad Gateway") == 1 and "<" not in terminal.everything
+
+
+def test_after_401_the_first_choice_is_to_log_in_and_the_prompt_goes_on(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    server = serve([Refuse(401, "no such key")])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("log in to anthropic")
+    rows_shown = terminal.screen.splitlines()
+    assert next(row for row in rows_shown if "log in to" in row) < next(row for row in rows_shown if "again" in row)
+    assert "claude" not in terminal.screen[terminal.screen.index("log in to") :].replace("claude-sonnet-4-5", "")
+    terminal.press("enter")
+    terminal.wait_for("Paste the key")
+    server.add(Say("now it works"))
+    terminal.paste("sk-another-0123456789")
+    terminal.wait_for("•" * 21)
+    terminal.press("enter")
+    terminal.wait_for("now it works")
+    assert user_texts(server.requests[-1]) == ["my prompt"]
+    assert server.requests[-1].headers["x-api-key"] == "sk-another-0123456789"
+
+
+def test_only_models_with_a_credential_are_offered(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """The key of the flags is dropped with another model, so that models that need it cannot be reached."""
+    server = serve([Refuse(403, "not for you")])
+    two_providers(zot, server.url)
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("beta/beta-one")
+    assert "alpha/alpha-one" in terminal.screen
+    assert "    anthropic/" not in terminal.screen
+
+
+def test_what_is_typed_while_it_is_open_is_for_the_editor(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Refuse(401, "who are you")])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for(ASKED)
+    terminal.type("and then 2 more")
+    terminal.wait_for("▌ and then 2 more")
+    assert "filter" not in terminal.screen
+    server.add(Say("an answer to both"))
+    terminal.press("enter")
+    terminal.wait_for("an answer to both")
+    assert ASKED not in terminal.screen
+    assert user_texts(server.requests[-1]) == ["my prompt", "and then 2 more"]
+
+
+def test_a_refused_request_gives_the_prompt_back(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Refuse(400, "a bad field")])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_until(lambda: terminal.screen.count("my prompt") == 2)
+    assert ASKED not in terminal.screen
+    server.add(Say("now it works"))
+    terminal.submit(", mended")
+    terminal.wait_for("now it works")
+    assert user_texts(server.requests[-1]) == ["my prompt, mended"]
+
+
+def test_an_answer_that_broke_off_can_be_gone_on_with(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([StreamError(after=Say("The answer is"))])
+    terminal = open_zot()
+    terminal.submit("my prompt")
+    terminal.wait_for("the answer broke off")
+    terminal.wait_for("go on from here")
+    assert len(server.requests) == 1, "nothing happens by itself where somebody can be asked"
+    server.add(Say("forty-two"))
+    terminal.press("enter")
+    terminal.wait_for("forty-two")
+    assert "going on from where the answer broke off" in terminal.everything
+    assert [role for role, _ in said(server.requests[-1])] == ["user", "assistant", "user"]
+    assert "Go on exactly where it ends" in user_texts(server.requests[-1])[-1]
+    assert "Go on exactly" not in terminal.everything
 
 
 def test_esc_gives_up_in_a_wait_at_once(serve: Any, open_zot: OpenZot) -> None:
@@ -154,7 +242,7 @@ def test_esc_gives_up_in_a_wait_at_once(serve: Any, open_zot: OpenZot) -> None:
     server = serve([Refuse(529, "Overloaded", {"retry-after": "120"})], repeat=True)
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_until(lambda: len(server.requests) == 1)
+    terminal.wait_for("overloaded, try 2 of 3 in 120 s")
     terminal.press("esc")
     terminal.wait_for("cancelled")
     assert len(server.requests) == 1
@@ -166,7 +254,7 @@ def test_other_failures_that_another_model_may_not_have(serve: Any, open_zot: Op
     serve([Refuse(status, "no")], repeat=True)
     terminal = open_zot()
     terminal.submit("my prompt")
-    terminal.wait_for("continue with another model?")
+    terminal.wait_for(ASKED)
 
 
 def test_a_fallback_model_is_tried_before_anyone_is_asked(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
@@ -177,8 +265,8 @@ def test_a_fallback_model_is_tried_before_anyone_is_asked(serve: Any, open_zot: 
     terminal.submit("my prompt")
     terminal.wait_for("from the second")
     assert "! model alpha/alpha-one failed: alpha: http 401: wrong key; going on with beta/beta-one" in terminal.screen
-    assert "continue with another model?" not in terminal.everything
+    assert ASKED not in terminal.everything
     terminal.wait_for("beta-one")  # the status bar
     terminal.submit("and another one")
-    terminal.wait_for("continue with another model?")
-    assert "beta/beta-one failed" in terminal.screen
+    terminal.wait_for(ASKED)
+    assert "beta/beta-one did not answer" in terminal.screen

@@ -2,7 +2,8 @@
 
 What was typed wins over what a resumed session remembers, that over the settings, those over the defaults. Something
 typed wrong is an error. Something stale in a session or in the settings falls back, and each fallback is exactly
-one notice. ``resolve`` reads files, may run a key command and may repair a stale setting; it opens no connection.
+one notice; a default nobody asked for gives way without one. ``resolve`` reads files, may run a key command and may
+repair a stale setting; it opens no connection.
 """
 
 from __future__ import annotations
@@ -127,6 +128,7 @@ class _Resolver:
         self.providers = catalog.providers()
         self.notices: list[str] = []
         self.missing = ""
+        self.unusable = False  # there is a credential, and something is wrong with it
         self.stored_model = settings.values.model
         self.repair: dict[str, str] = {}  # settings to change once everything else went well
         self.repair_notice = ""
@@ -138,10 +140,11 @@ class _Resolver:
             return self._scripted(provider)
         credential = self._credential(provider)
         if (other := self._substitute(provider, origin, credential)) is not None:
-            reason = self.missing.partition(": ")[0]
+            reason, asked_for = self.missing.partition(": ")[0], origin != "default" or self.unusable
             provider, origin, credential = other, "default", self._credential(other)
             model = self._model(provider, origin)
-            self.notices.append(f"{reason}; using {provider.id} ({model.id})")
+            if asked_for:  # else the only provider with a credential is simply the one that is used
+                self.notices.append(f"{reason}; using {provider.id} ({model.id})")
         else:
             model = self._model(provider, origin)
         if credential is None:
@@ -211,12 +214,12 @@ class _Resolver:
 
     def _credential(self, provider: Provider) -> Credential | None:
         """The provider's credential; why there is none is kept in ``missing``, not raised."""
-        self.missing = ""
+        self.missing, self.unusable = "", False
         try:
             commands = self.settings.values.api_key_command
             found = find_credential(provider, self.store, self.environ, api_key=self.query.api_key, commands=commands)
         except (NotLoggedIn, ConfigError) as error:
-            self.missing = str(error)
+            self.missing, self.unusable = str(error), True
             return None
         if found is None and provider.needs_key:
             self.missing = self._how_to_log_in(provider)

@@ -177,7 +177,7 @@ class HttpClient:
             raise self._named(error) from error
 
     async def _refusal(self, response: HttpResponse) -> ProviderError:
-        from zot.provider.failures import BODY_KEPT, failure
+        from zot.provider.failures import BODY_KEPT, failure, sentence
 
         try:
             body = await response.read(BODY_KEPT)
@@ -188,7 +188,7 @@ class HttpClient:
         if response.status != 200:
             return failure(self._name, response.status, response.headers, body)
         kind = (response.headers.get("content-encoding") or response.headers.get("content-type") or "nothing")[:100]
-        text = body[:300].decode("utf-8", "replace").strip()
+        text = sentence(body[:BODY_KEPT].decode("utf-8", "replace").strip())[:300]
         return BadRequest(
             f"{self._name}: expected an event stream, got {kind}: {text}",
             provider=self._name,

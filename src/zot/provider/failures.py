@@ -1,11 +1,13 @@
 """What a failure means: a refusal, or a failure in mid-answer, becomes the right ProviderError, and an error becomes
 a way to rescue the turn.
 
-Structure is believed first (status, code, class); words only where there is nothing else.
+Structure is believed first (status, code, class); words only where there is nothing else. What is shown is one sentence
+in the provider's own words, never its JSON or its HTML.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from typing import Any, Literal, cast
@@ -25,6 +27,9 @@ from zot.provider.retry import is_retried, retry_after
 
 BODY_KEPT = 4096
 _CODE_KEPT = 200
+_SENTENCE = 600  # characters; what is longer explains nothing more
+_TAG = re.compile(r"<[^<>]*>")
+_HIDDEN = ("script", "style")
 
 _OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded")
 _OVERFLOW_WORDS = (
@@ -39,10 +44,10 @@ _OVERFLOW_WORDS = (
 
 
 def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """The error of a response that is not 200; its text is ``<provider>: http <status>: <trimmed body>``."""
+    """The error of a response that is not 200; its text is ``<provider>: http <status>: <what the body says>``."""
     text = body[:BODY_KEPT].decode("utf-8", "replace").strip()
     code, message = error_details(text)
-    shown = text or "(empty body)"
+    shown = sentence(message or text, status) or "(empty body)"
     if 300 <= status < 400:
         place = headers.get("location", "nowhere")[:BODY_KEPT]
         shown = f"redirected to {place}; set that address as the base url"
@@ -53,9 +58,34 @@ def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes)
         status=status,
         code=code,
         body=text,
-        retryable=is_retried(status) and kind is not ContextTooLong,
+        retryable=is_retried(status) and kind is not ContextTooLong and code not in _QUOTA,
         retry_after=retry_after(headers, time.time()),
     )
+
+
+def sentence(text: str, status: int = 0) -> str:
+    """What an answer says to people, in one line: of a web page its title, without the status it repeats."""
+    if text.startswith("<"):
+        text = _page_words(text) or "a web page without words answered"
+        text = text.removeprefix(str(status)).lstrip(" :-–") or text
+    text = " ".join(text.split())
+    return text if len(text) <= _SENTENCE else text[:_SENTENCE].rstrip() + "…"
+
+
+def _page_words(page: str) -> str:
+    """The title of an HTML page, or what is left of it without its tags."""
+    from html import unescape  # a page instead of an answer is rare
+
+    start = page.lower().find("<title")
+    begin = page.find(">", start) + 1 if start >= 0 else 0
+    if begin and (title := page[begin:].partition("</")[0].strip()):
+        return unescape(title)
+    for name in _HIDDEN:
+        while (at := page.lower().find(f"<{name}")) >= 0:
+            end = page.lower().find(f"</{name}>", at)
+            page = page[:at] + (page[end + 3 + len(name) :] if end >= 0 else "")
+    page = _TAG.sub(" ", page)
+    return unescape(page.partition("<")[0]).strip()  # what follows is a tag that was cut off
 
 
 def is_overflow(code: str, message: str) -> bool:
@@ -82,7 +112,8 @@ def error_details(body: str) -> tuple[str, str]:
         return "", ""
     fields = cast("dict[str, Any]", error)
     code = next((fields[key] for key in ("code", "type") if isinstance(fields.get(key), str)), "")
-    return code[:_CODE_KEPT], str(fields.get("message") or "")
+    said = next((fields[key] for key in ("message", "detail") if isinstance(fields.get(key), str)), "")
+    return code[:_CODE_KEPT], said
 
 
 def _kind(status: int, code: str, message: str) -> type[ProviderError]:
@@ -173,13 +204,6 @@ _RESCUE_WORDS: tuple[tuple[RescueCategory, tuple[str, ...]], ...] = (
         ),
     ),
 )
-_RESCUE_LABELS: dict[RescueCategory, str] = {
-    "network": "network failure",
-    "authentication": "authentication failed",
-    "permission": "permission denied",
-    "rate_limit": "rate limited",
-    "server": "server error",
-}
 
 
 def rescue_category(error: BaseException) -> RescueCategory:
@@ -201,12 +225,23 @@ def rescue_category(error: BaseException) -> RescueCategory:
             return _rescue_by_words(str(error).lower())
 
 
-def rescue_reason(error: BaseException) -> str:
-    """One line for the rescue dialog: the category, then the error cut at 140 characters."""
-    text = " ".join(str(error).split())
-    text = text if len(text) <= 140 else text[:140] + "…"
-    label = _RESCUE_LABELS.get(rescue_category(error))
-    return f"{label}: {text}" if label else text
+_ADVICE: dict[RescueCategory, str] = {
+    "network": "check the connection, or try again later",
+    "authentication": "check the key: --api-key, its variable, or log in with /login",
+    "permission": "this key may not use that model: choose another one with --model, or another key",
+    "rate_limit": "try again later, or name another model with --fallback-model",
+    "server": "try again later, or name another model with --fallback-model",
+}
+_NO_CREDIT = "the account has no credit left: add some, or use another provider with --provider"
+
+
+def advice(error: BaseException) -> str:
+    """What somebody can do about it who is not asked; empty when the error says it itself, or nothing is known."""
+    if isinstance(error, ProviderError) and (error.code in _QUOTA or error.status == 402):
+        return _NO_CREDIT
+    if not isinstance(error, ProviderError) or "; " in str(error):  # what follows is advice already
+        return ""
+    return _ADVICE.get(rescue_category(error), "")
 
 
 def _rescue_by_words(text: str) -> RescueCategory:

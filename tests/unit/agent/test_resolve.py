@@ -126,12 +126,19 @@ def test_a_setting_that_cannot_be_repaired_is_told_in_the_same_line(home: Home) 
     assert "could not be changed" in notice
 
 
-def test_without_a_credential_for_the_default_openai_is_taken_and_said(home: Home) -> None:
-    """engine-108: with a key for openai alone, openai and gpt-5 are used, and one line says so."""
+def test_who_has_one_key_and_named_nothing_is_told_nothing(home: Home) -> None:
+    """engine-108: with a key for openai alone, openai and gpt-5 are used; nobody asked for another provider."""
+    resolved = home.resolve(OPENAI)
+    assert pair(resolved) == ("openai", "gpt-5")
+    assert resolved.notices == []
+    require_credential(resolved)
+
+
+def test_a_provider_of_the_settings_without_a_credential_gives_way_and_it_is_said(home: Home) -> None:
+    home.config(provider="anthropic")
     resolved = home.resolve(OPENAI)
     assert pair(resolved) == ("openai", "gpt-5")
     assert resolved.notices == ["no credential for anthropic; using openai (gpt-5)"]
-    require_credential(resolved)
 
 
 def test_kimi_is_the_last_of_the_three(home: Home) -> None:

@@ -479,7 +479,7 @@ async def test_a_redirect_is_an_error_naming_its_target(pool: HttpPool) -> None:
 async def test_a_page_in_place_of_a_stream_is_said_to_be_one(pool: HttpPool, kind: str) -> None:
     with (
         FakeModelServer([Raw(200, {"content-type": kind}, [b"<h1>Sign in</h1>"])]) as server,
-        pytest.raises(BadRequest, match=r"fake: expected an event stream, got .*: <h1>Sign in"),
+        pytest.raises(BadRequest, match=r"fake: expected an event stream, got .*: Sign in$"),
     ):
         await events_of(client(server.url, pool))
 

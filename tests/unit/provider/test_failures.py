@@ -14,7 +14,7 @@ from zot.errors import (
     RateLimited,
     TransportFailed,
 )
-from zot.provider.failures import failure, rescue_category, rescue_reason
+from zot.provider.failures import advice, failure, rescue_category, sentence
 
 
 def test_the_text_names_provider_status_and_trimmed_body() -> None:
@@ -70,6 +70,61 @@ def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
     assert str(failure("x", 500, {}, body)).startswith("x: http 500: ")
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}',
+            "invalid x-api-key",
+        ),
+        (b'{"error":"no such key"}', "no such key"),
+        (b'{"detail":"Not authenticated"}', "Not authenticated"),
+        (b'{"odd":"shape"}', '{"odd":"shape"}'),
+        (b"two\n  lines", "two lines"),
+        (
+            b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>",
+            "Bad Gateway",
+        ),
+        (b"<!DOCTYPE html><TITLE>Caf\xc3\xa9 &amp; more</TITLE>", "Caf\u00e9 & more"),
+        (b"<html><style>p {color: red}</style><body><p>Please <b>wait</b></p>", "Please wait"),
+        (b"<html><head><title></title></head></html>", "a web page without words answered"),
+        (b"<" * 4000, "a web page without words answered"),
+        (b"<title", "a web page without words answered"),
+    ],
+)
+def test_the_text_is_a_sentence_in_the_provider_s_words(body: bytes, said: str) -> None:
+    error = failure("a", 502, {}, body)
+    assert str(error) == f"a: http 502: {said}"
+    assert error.body == body.decode().strip(), "whoever needs all of it has it"
+
+
+def test_a_sentence_has_an_end() -> None:
+    assert len(sentence("word " * 1000)) <= 601
+
+
+def test_an_empty_account_is_not_tried_again() -> None:
+    body = b'{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}'
+    error = failure("openai", 429, {}, body)
+    assert isinstance(error, RateLimited) and not error.retryable
+    assert "no credit left" in advice(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "what_to_do"),
+    [
+        (AuthFailed("a: http 401: no", status=401), "check the key: --api-key, its variable, or log in with /login"),
+        (AuthFailed("a: http 403: no", status=403), "this key may not use that model"),
+        (Overloaded("a: http 529: busy", status=529), "--fallback-model"),
+        (TransportFailed("a: connection lost"), "check the connection"),
+        (TransportFailed("a: connection refused; start the server"), ""),
+        (BadRequest("a: http 400: a bad field"), ""),
+        (ValueError("timeout"), ""),
+    ],
+)
+def test_what_to_do_about_it_is_said_where_it_is_known(error: Exception, what_to_do: str) -> None:
+    assert what_to_do in advice(error) and bool(what_to_do) == bool(advice(error))
+
+
 def test_the_code_is_kept() -> None:
     assert failure("x", 429, {}, b'{"error":{"type":"rate_limit_error","code":null}}').code == "rate_limit_error"
 
@@ -113,9 +168,3 @@ def test_a_redirect_names_where_it_leads() -> None:
 )
 def test_rescue_goes_by_structure_first_and_by_words_second(error: Exception, category: str) -> None:
     assert rescue_category(error) == category
-
-
-def test_the_rescue_reason_is_one_short_line() -> None:
-    reason = rescue_reason(Overloaded("x: http 500: " + "long\n" * 100))
-    assert reason.startswith("server error: x: http 500: long long")
-    assert len(reason) == len("server error: ") + 140 + 1

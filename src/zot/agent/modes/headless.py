@@ -162,7 +162,10 @@ def _report(outcome: Outcome, exit_code: int) -> None:
     if outcome.refused:
         say(outcome.refused)
     elif outcome.error is not None and exit_code == 1:
-        say(str(outcome.error))
+        from zot.provider.failures import advice  # most runs go well
+
+        what_to_do = advice(outcome.error)
+        say(f"{outcome.error}; {what_to_do}" if what_to_do else str(outcome.error))
     elif outcome.stop == "length":
         say("the answer was cut at the model's output limit")
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.agent.console import Stdout, retry_line, run_loop, say
-from zot.agent.modes.interactive.screen.failure_text import in_words
 from zot.core import events
 from zot.system.collector import wake
 from zot.tui.sanitize import Sanitizer, one_line
@@ -86,11 +85,11 @@ class _Reader:
             case events.ToolResultEvent(is_error=True, content=content):
                 self._write(f"[error] {one_line(' '.join(getattr(b, 'text', '') for b in content))[:200]}\n")
             case events.Error(message):
-                self._write(f"error: {one_line(in_words(message))}\n")
+                self._write(f"error: {one_line(message)}\n")
             case events.Diagnostic(text) | events.SessionFault(text):
-                say(in_words(text))
+                say(text)
             case events.Notice(text):
-                self._write(f"{one_line(in_words(text))}\n")
+                self._write(f"{one_line(text)}\n")
             case events.RetryWait():
                 self._write(f"{retry_line(event)}\n")
             case _:

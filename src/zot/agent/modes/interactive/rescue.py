@@ -1,67 +1,106 @@
-"""A turn failed for a reason that another model may not have: try again, or continue elsewhere with the same prompt.
+"""A turn failed: go on from what is kept, log in, try again, or continue elsewhere with the same prompt.
 
-The prompt is in the transcript and is not said twice.
+What went wrong stands in the transcript, once; here are only ways out of it, and only those that lead somewhere. The
+prompt is in the transcript and is not said twice; when no way is taken it returns to the editor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from zot.agent.conversation import Conversation
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.commands.model import use_model
-from zot.agent.modes.interactive.dialogs.model_picker import model_row, usable_models, value_of
+from zot.agent.modes.interactive.dialogs.model_picker import model_row, reachable_models, value_of
 from zot.agent.modes.interactive.dialogs.picker import Picker
-from zot.agent.modes.interactive.screen.failure_text import in_words
 from zot.core.agent import Outcome
-from zot.provider.failures import rescue_category, rescue_reason
+from zot.provider.failures import RescueCategory, rescue_category
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 
-AGAIN = "again"
+AGAIN, LOG_IN = "again", "log in"
 _ROWS = 12
 
 
 async def rescue(context: Context, outcome: Outcome) -> None:
     error, conversation, turns = outcome.error, context.conversation, context.turns
-    if error is None or rescue_category(error) in ("", "too_large"):
+    if error is None:
         return
     await turns.over()
-    dropped = conversation.launch.in_force
-    picker = RescuePicker(conversation.model, _reason(error), usable_models(conversation), dropped=dropped)
+    category = rescue_category(error)
+    if category in ("", "too_large"):
+        turns.give_failed_back()
+        return
+    picker = RescuePicker(
+        conversation.model,
+        _others(conversation, category),
+        broke_off=conversation.broke_off,
+        may_log_in=category == "authentication" and conversation.resolved.provider.needs_key,
+        dropped=conversation.launch.in_force,
+    )
+    turns.moved_on = lambda: picker.finish(None)
     chosen = await context.dialogs.ask(picker)
+    turns.moved_on = lambda: None
+    if not turns.busy:  # else something else was said meanwhile
+        await _go(context, chosen)
+
+
+async def _go(context: Context, chosen: str | None) -> None:
+    turns = context.turns
     if chosen is None:
         turns.give_failed_back()
     elif chosen == AGAIN:
         turns.proceed()
+    elif chosen == LOG_IN:
+        from zot.agent.modes.interactive.commands.login import log_in
+
+        taken = await log_in(context, context.conversation.resolved.provider)
+        turns.proceed() if taken else turns.give_failed_back()
     else:
-        provider, _, model = chosen.partition("\n")
-        conversation.launch.forget()
-        await use_model(context, provider, model)
-        if dropped:
-            context.transcript.remark(f"continuing with {provider}/{model}, without {dropped}")
+        await _elsewhere(context, *chosen.split("\n", 1))
         turns.proceed()
 
 
-def _reason(error: Exception) -> str:
-    """The category, and what the provider said about it."""
-    label, colon, _ = rescue_reason(error).partition(": ")
-    said = in_words(str(error))
-    return rescue_reason(error) if said == str(error) else f"{label}{colon}{said}"
+async def _elsewhere(context: Context, provider: str, model: str) -> None:
+    dropped = context.conversation.launch.in_force
+    context.conversation.launch.forget()
+    await use_model(context, provider, model)
+    if dropped:
+        context.transcript.remark(f"continuing with {provider}/{model}, without {dropped}")
+
+
+def _others(conversation: Conversation, category: RescueCategory) -> list[Model]:
+    """The models that may do better: those of a provider that refused the key would refuse it, too."""
+    failed = conversation.model
+    found = [model for model in reachable_models(conversation) if value_of(model) != value_of(failed)]
+    return [m for m in found if m.provider != failed.provider] if category == "authentication" else found
 
 
 class RescuePicker(Picker):
-    """Ends with ``again`` or the value of a model row."""
+    """Ends with ``again``, ``log in`` or the value of a model row. It opens by itself: letters are for the editor until
+    somebody turns to it with tab or an arrow."""
 
     unasked = True
+    takes_text = False
 
-    def __init__(self, failed: Model, reason: str, models: Sequence[Model], *, dropped: str = "") -> None:
-        others = [model_row(model) for model in models if value_of(model) != value_of(failed)]
-        above = [f"{one_line(failed.provider)}/{one_line(failed.id)} failed: {one_line(reason[:2_000])}"]
-        if dropped and others:
-            above.append(f"another model continues without {dropped}")
+    def __init__(
+        self,
+        failed: Model,
+        others: Sequence[Model],
+        *,
+        broke_off: bool = False,
+        may_log_in: bool = False,
+        dropped: str = "",
+    ) -> None:
+        name = one_line(failed.id)
+        rows = [Choice(AGAIN, "  go on from here" if broke_off else f"  try {name} again")]
+        if may_log_in:
+            rows.insert(0, Choice(LOG_IN, f"  log in to {one_line(failed.provider)} with another key"))
+        above = [f"another model continues without {dropped}"] if dropped and others else []
         if not others:
             above.append("no other model can be reached: /login adds a provider")
-        rows = [Choice(AGAIN, f"  try {one_line(failed.id)} again"), *others]
-        hint = "type to filter · enter sends the prompt again · esc gives it back to edit"
-        super().__init__("continue with another model?", rows, above=above, hint=hint, most=_ROWS)
+        title = "the answer broke off" if broke_off else f"{one_line(failed.provider)}/{name} did not answer"
+        back = "closes" if broke_off else "gives the prompt back to edit"
+        hint = f"↑↓ or tab, then type to filter · enter picks · esc {back}"
+        super().__init__(title, [*rows, *(model_row(model) for model in others)], above=above, hint=hint, most=_ROWS)

@@ -123,6 +123,7 @@ class Turns:
         self._given_back: Message | None = None
         self._on_end = on_end
         self.on_failure: Callable[[Outcome], object] = lambda outcome: None
+        self.moved_on: Callable[[], object] = lambda: None  # something begins while a failure waits for an answer
 
     @property
     def busy(self) -> bool:
@@ -171,7 +172,8 @@ class Turns:
         return True
 
     def proceed(self) -> None:
-        """Work on from the transcript as it stands (rescue, retry after compaction)."""
+        """Work on from the transcript as it stands (rescue, retry after compaction): from an answer that broke off, or
+        from a prompt that has none."""
         if not self.busy:
             self._asides.turn_begins()
             self._start(lambda: self._converse(None, ()))
@@ -179,6 +181,7 @@ class Turns:
     def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
         self._activity.begin(doing)
         self._task = self._desk.spawn(self._run(work))
+        self.moved_on()
 
     async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
         started = asyncio.get_running_loop().time()
@@ -201,7 +204,7 @@ class Turns:
     ) -> None:
         conversation = self._conversation
         if text is None:
-            outcome = await conversation.proceed()
+            outcome = await (conversation.go_on() if conversation.broke_off else conversation.proceed())
         else:
             outcome = await conversation.say(text, images, queued=queued, first_call=first, instead=instead)
         while self._concluded(outcome) and (following := conversation.take_queued()) is not None:
@@ -258,9 +261,9 @@ class Turns:
         self._editor.give_back([(prompt.text, prompt.images) for prompt in self._conversation.take_all()])
 
     def give_failed_back(self) -> None:
-        """A prompt nobody answered returns to an empty editor: what is said next takes its place."""
+        """A prompt nobody answered returns to the editor, before a draft: what is said next takes its place."""
         failed = self._conversation.unanswered
-        if failed is not None and self._editor.empty:
+        if failed is not None and failed is not self._given_back:
             self._given_back = failed
             self._editor.give_back([(failed.text(), _images_of(failed))])
 

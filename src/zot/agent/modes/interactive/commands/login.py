@@ -1,4 +1,5 @@
-"""``/login``: paste an API key; it is tried once, where requests will go, and stored only if it is taken there.
+"""``/login``: paste an API key; it is tried once, where requests will go, and stored only if it is taken there. A
+refused one is still there to be mended.
 
 Browser logins come in a later version. The conversation and its cost continue with the provider just logged in to.
 """
@@ -27,8 +28,25 @@ _LATER = (
 
 async def run(context: Context, arguments: str) -> None:
     provider = await _provider(context, arguments)
-    if provider is not None and (key := await _key(context, provider)):
-        await _log_in(context, provider, key)
+    if provider is not None:
+        await log_in(context, provider)
+
+
+async def log_in(context: Context, provider: Provider) -> bool:
+    """Ask for a key until one is taken; whether one was."""
+    from zot.provider.auth.probe import refusal
+
+    key, refused = "", ""
+    while typed := await _key(context, provider, key, refused):
+        try:
+            await _log_in(context, provider, typed)
+            return True
+        except ProviderError as error:
+            key, refused = typed, f"nothing was stored: {refusal(error)}"
+            context.status.clear()
+    if refused:
+        context.status.error(refused)
+    return False
 
 
 # --- the steps: how, with whom, which key
@@ -90,30 +108,30 @@ def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> P
     return Picker("log in to", rows)
 
 
-async def _key(context: Context, provider: Provider) -> str | None:
+async def _key(context: Context, provider: Provider, before: str, refused: str) -> str | None:
+    """What is typed now; ``before`` is what was ``refused``: it can be mended, and a paste takes its place."""
     from zot.agent.modes.interactive.dialogs.text_dialogs import TextPrompt
 
-    above = [
-        f"Paste the key for {provider.name}. It is tried once and then stored in auth.json, which only you can read."
-    ]
-    return await context.dialogs.ask(TextPrompt(f"API key for {provider.name}", masked=True, above=above))
+    told = f"Paste the key for {provider.name}. It is tried once and then stored in auth.json, which only you can read."
+    if refused:
+        told = f"{refused}. What you typed is still here: paste another key in its place, or mend it."
+    prompt = TextPrompt(f"API key for {provider.name}", text=before, masked=True, above=[told], paste_replaces=True)
+    return await context.dialogs.ask(prompt)
 
 
 # --- trying and storing it
 
 
 async def _log_in(context: Context, provider: Provider, key: str) -> None:
+    """ProviderError for a key that is not taken; nothing is stored then."""
     from zot.agent.modes.interactive.commands.model import use_model
-    from zot.provider.auth.probe import probe_key, refusal
+    from zot.provider.auth.probe import probe_key
 
     conversation, status = context.conversation, context.status
     same = provider.id == conversation.present.provider
     model = conversation.model.id if same else provider.default_model or _first_model(conversation, provider)
     status.ok(f"asking {provider.name} about the key …")
-    try:
-        await probe_key(conversation.pool, provider, _endpoint(context, provider, model, key))
-    except ProviderError as error:
-        raise ZotError(f"nothing was stored: {refusal(error)}") from error
+    await probe_key(conversation.pool, provider, _endpoint(context, provider, model, key))
     await context.end_turn("/login")
     conversation.auth.set_api_key(provider.id, key)
     conversation.launch.forget_key(provider.id)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.modes.interactive.commands.context import Context
-from zot.errors import UsageError, ZotError
+from zot.errors import UsageError, ZotError, nearest
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 async def run(context: Context, arguments: str) -> None:
     if arguments:
-        await use_model(context, *named_model(context.conversation, arguments))
+        provider, model = named_model(context.conversation, arguments)
+        await use_model(context, provider, model, listed=await _is_listed(context.conversation, provider, model))
         return
     from zot.agent.modes.interactive.dialogs.model_picker import ModelPicker
 
@@ -61,14 +62,38 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     raise UsageError(f'unknown model "{typed}"; /model lists those you can use')
 
 
-async def use_model(context: Context, provider: str, model_id: str) -> None:
-    """End a running turn, switch, and remember the choice for the next run."""
+async def _is_listed(conversation: Conversation, provider: str, model: str) -> bool:
+    """Whether somebody lists it. Where any id is taken, one that is not listed may be a slip; a server on this machine
+    is asked, and one that answers knows better: UsageError names what it has."""
+    if conversation.catalog.find(model, provider) is not None or conversation.resolved.script:
+        return True
+    row, launch = conversation.catalog.providers()[provider], conversation.launch
+    if not row.local or (launch.base_url and launch.provider == provider):
+        return False
+    from zot.provider.discovery import find_local_servers
+
+    servers = await find_local_servers(conversation.pool, providers=[row])
+    if servers and model not in servers[0].models:
+        near = nearest(model, servers[0].models)
+        raise UsageError(
+            f'{provider} has no model "{model}"' + (f"; did you mean {near}?" if near else "; /model lists what it has")
+        )
+    return bool(servers)
+
+
+async def use_model(context: Context, provider: str, model_id: str, *, listed: bool = True) -> None:
+    """End a running turn, switch, and remember the choice for the next run, unless nobody lists such a model: the next
+    run should not begin with a slip."""
     conversation = context.conversation
     await context.end_turn("/model")
     await conversation.use_model(model_id, provider)
     present = conversation.present
-    context.status.ok(f"model: {present.model} ({present.provider})")
-    conversation.settings.save(provider=present.provider, model=present.model)
+    if listed:
+        context.status.ok(f"model: {present.model} ({present.provider})")
+        conversation.settings.save(provider=present.provider, model=present.model)
+    else:
+        unlisted = "nobody lists it, so it is not kept for the next run"
+        context.status.ok(f"model: {present.model} ({present.provider}); {unlisted}")
 
 
 async def _refresh(context: Context, picker: ModelPicker) -> None:

@@ -43,15 +43,25 @@ def usable_models(conversation: Conversation) -> list[Model]:
     return sorted(rows.values(), key=lambda model: (model.provider, model.id))
 
 
+def reachable_models(conversation: Conversation) -> list[Model]:
+    """Of every provider that can be asked without the key and the address the run was started with."""
+    if not conversation.launch.in_force:
+        return usable_models(conversation)
+    usable = {name for name, usable in _providers(conversation, current="").items() if usable}
+    return [model for model in usable_models(conversation) if model.provider in usable]
+
+
 def logged_out(conversation: Conversation) -> list[str]:
     """The best known providers that have no credential."""
     known = _providers(conversation)
     return [name for name in ("anthropic", "openai", "kimi") if not known.get(name, True)]
 
 
-def _providers(conversation: Conversation) -> dict[str, bool]:
+def _providers(conversation: Conversation, current: str | None = None) -> dict[str, bool]:
+    """Whether each can be asked; the ``current`` one in any case."""
     commands = conversation.settings.values.api_key_command
-    current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""
+    if current is None:
+        current = conversation.resolved.provider.id if conversation.resolved.endpoint is not None else ""
     return {
         name: name == current
         or not provider.needs_key

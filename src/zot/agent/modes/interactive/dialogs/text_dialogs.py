@@ -83,15 +83,24 @@ class TextView(Dialog[bool]):
 
 
 class TextPrompt(Dialog[str]):
-    """Ends with the text, stripped; an empty one counts as closed. ``masked`` shows dots."""
+    """Ends with the text, stripped; an empty one counts as closed. ``masked`` shows dots. With ``paste_replaces`` a
+    paste takes the place of the text it began with, as long as nobody changed that."""
 
     def __init__(
-        self, title: str, *, text: str = "", masked: bool = False, above: Sequence[str] = (), hint: str = ""
+        self,
+        title: str,
+        *,
+        text: str = "",
+        masked: bool = False,
+        above: Sequence[str] = (),
+        hint: str = "",
+        paste_replaces: bool = False,
     ) -> None:
         super().__init__()
         self.title = title
         self.hint = hint or "enter accepts · esc closes"
         self.field = TextField(text, masked=masked)
+        self._replaceable = text if paste_replaces else ""
         self._above = tuple(above)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -105,4 +114,6 @@ class TextPrompt(Dialog[str]):
         if key.name == "enter":
             self.finish(self.field.text.strip() or None)
             return True
+        if key.name == "paste" and self._replaceable and self.field.text == self._replaceable:
+            self.field.key(Key("ctrl+u"))
         return self.field.key(key)

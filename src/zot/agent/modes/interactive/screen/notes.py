@@ -48,10 +48,6 @@ class Notes:
     def clear(self, extension: str = "") -> None:
         self._notes = [note for note in self._notes if extension and note.extension != extension]
 
-    def drop(self, extension: str, words: str) -> None:
-        """Remove what is no longer true."""
-        self._notes = [note for note in self._notes if note.extension != extension or words not in note.text]
-
     def lines(self, theme: Theme, width: int) -> list[str]:
         rows: list[str] = []
         for note in self._notes:

@@ -13,7 +13,6 @@ from zot.agent.modes.interactive.screen import blocks
 from zot.agent.modes.interactive.screen.activity import Activity
 from zot.agent.modes.interactive.screen.call_groups import CallGroup, joins_group
 from zot.agent.modes.interactive.screen.desk import Desk
-from zot.agent.modes.interactive.screen.failure_text import RETRYING, in_words
 from zot.agent.modes.interactive.screen.notes import Notes
 from zot.agent.modes.interactive.screen.thoughts import LIVE_ROWS, LiveThought, Shown, settled
 from zot.agent.modes.interactive.screen.tool_view import BY_HAND, ToolView
@@ -83,7 +82,6 @@ class Transcript:
         match event:
             case events.AssistantMessage():
                 self._end_text()
-                self._notes.drop("zot", RETRYING)  # it has answered
             case events.ThinkingEnd(seconds):
                 self._end_thought(seconds)
             case events.TurnEnd(stop):
@@ -91,11 +89,11 @@ class Transcript:
                 if stop in ("aborted", "error"):
                     self._drop_unfinished()
             case events.Notice(text, level):
-                self._notes.add("zot", level, in_words(text))
+                self._notes.add("zot", level, text)
             case events.Error(message):
-                self.error(in_words(message))
+                self.error(message)
             case events.Diagnostic(text):
-                self.diagnose(in_words(text))
+                self.diagnose(text)
             case events.SessionFault(message):
                 self.error(message)
             case events.Done():
