@@ -6,7 +6,7 @@ import msgspec
 
 from zot.agent.cli.help import sections
 from zot.agent.cli.verbs import VERBS
-from zot.agent.modes.interactive.commands.registry import COMMANDS, Command
+from zot.agent.modes.interactive.commands.registry import ALIASES, COMMANDS, Command, aliased, find
 from zot.agent.settings import Values
 
 _COMMAND_LINE = """\
@@ -50,7 +50,16 @@ after the built-in ones; a built-in hides an extension's command of the same nam
 {rows}
 
 `!command` runs a shell command in the working directory without asking the model. Its output is shown, and the model
-sees it with the next prompt; esc cancels it.
+sees it with the next prompt; esc cancels it. `!!command` does the same, but the model is never told and no session has
+it.
+
+## Other names
+
+Names that people know from other agents. A command of an extension with such a name comes first.
+
+| you type | it runs |
+|---|---|
+{aliases}
 """
 
 _WHEN_BUSY = {
@@ -104,7 +113,9 @@ def _description(field: msgspec.structs.FieldInfo) -> str:
 
 def slash_commands() -> str:
     """``docs/reference/slash-commands.md``: every command of the terminal."""
-    return _SLASH_COMMANDS.format(rows="\n".join(map(_command_row, COMMANDS)))
+    aliases = {name: aliased(name) for name in ALIASES if find(name) is None}
+    rows = "\n".join(f"| `/{name}` | `/{target}` |" for name, target in aliases.items())
+    return _SLASH_COMMANDS.format(rows="\n".join(map(_command_row, COMMANDS)), aliases=rows)
 
 
 def _command_row(command: Command) -> str:

@@ -27,7 +27,12 @@ async def run(context: EarlyContext, arguments: str) -> None:
 def _rows(context: EarlyContext, theme: Theme, width: int) -> list[str]:
     own = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in context.commands.offered()]
     of_extensions = [(f"/{name}", summary) for name, summary in context.commands.of_extensions()]
-    commands = [*own, *of_extensions, ("!command", "run a shell command; the model sees it later")]
+    commands = [
+        *own,
+        *of_extensions,
+        ("!command", "run a shell command; the model sees it later"),
+        ("!!command", "run a shell command; the model is not told"),
+    ]
     return [*_table("commands", commands, theme, width), "", *_table("keys", context.key_help(), theme, width)]
 
 

@@ -56,6 +56,13 @@ COMMANDS: list[Command] = [
     Command(name="export", summary="write the conversation to a page to read", arguments="[md|html] [path] [--redact]"),
     Command(name="compact", summary="replace the conversation with a summary", when_busy="cancel"),
     Command(name="study", summary="have the agent read the project", arguments="[path]", when_busy="queue"),
+    Command(name="init", summary="have the agent write AGENTS.md", arguments="[what matters]", when_busy="queue"),
+    Command(
+        name="review",
+        summary="have the agent review what is not committed, or a range",
+        arguments="[range]",
+        when_busy="queue",
+    ),
     Command(name="btw", summary="ask something on the side; nothing is kept", arguments="[question]"),
     Command(name="jail", summary="confine the tools; refused until the operating system can enforce it"),
     Command(name="unjail", summary="undo /jail", hidden=True, widens=True),
@@ -63,7 +70,7 @@ COMMANDS: list[Command] = [
     Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
     Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
     Command(name="yolo", summary="stop asking before tools run", widens=True),
-    Command(name="settings", summary="change settings, choose a theme"),
+    Command(name="settings", summary="change settings, choose a theme", arguments="[theme [name]]"),
     Command(name="doctor", summary="check this installation"),
     Command(name="cost", summary="what was spent, by model and by turn"),
     Command(name="context", summary="what fills the model's window, by part", kept_in="window"),
@@ -80,11 +87,16 @@ SESSION_OPERATIONS = {
     "rename": "give it a title",
 }
 
-# What people type who know other agents.
-_ELSEWHERE = {
-    **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "undo": "session fork"},
-    **{"rewind": "session fork", "branch": "session fork", "theme": "settings", "themes": "settings"},
-    **{"config": "settings", "think": "reasoning", "effort": "reasoning", "usage": "cost", "reload": "reload-ext"},
+# What people type who know other agents, or are in a hurry: it runs what stands beside it. A command of that name, and
+# one of an extension, comes first.
+ALIASES: dict[str, str] = {
+    **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "models": "model"},
+    **{"undo": "rewind", "checkpoints": "rewind", "rewind": "session fork", "branch": "session fork"},
+    **{"fork": "session fork", "tree": "session tree", "rename": "session rename", "import": "session import"},
+    **{"theme": "settings theme", "themes": "settings theme", "config": "settings", "preferences": "settings"},
+    **{"think": "reasoning", "thinking": "reasoning", "effort": "reasoning", "usage": "cost", "stats": "cost"},
+    **{"tokens": "context", "summarize": "compact", "share": "export", "save": "export", "reset": "clear"},
+    **{"reload": "reload-ext", "keys": "help", "shortcuts": "help", "commands": "help", "q": "exit"},
 }
 
 _SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"
@@ -104,9 +116,15 @@ def find(name: str) -> Command | None:
     return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
 
 
+def aliased(name: str) -> str | None:
+    """What an alias runs, a command with its first arguments; another alias, while no command has that name."""
+    target = ALIASES.get(name)
+    if target is None or find(target.split()[0]) is not None:
+        return target
+    return aliased(target)
+
+
 def meant(name: str) -> str:
-    """The advice for a name that is almost one of these, or that another agent uses."""
-    if known := f"session {name}" if name in SESSION_OPERATIONS else _ELSEWHERE.get(name):
-        return f"; did you mean /{known}?"
-    close = nearest(name, (command.name for command in COMMANDS if not command.hidden))
+    """The advice for a name that is almost one of these."""
+    close = nearest(name, (*(command.name for command in COMMANDS if not command.hidden), *ALIASES))
     return f"; did you mean /{close}?" if close else ""

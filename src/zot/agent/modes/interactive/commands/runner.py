@@ -6,7 +6,7 @@ A command that needs the agent waits until it is there; ``agent_arrived`` releas
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, assert_never
@@ -62,6 +62,8 @@ class Commands:
             self._desk.spawn(self._run(command, arguments, typed))
         elif name in (known.lower() for known, _ in self.of_extensions()):
             self._desk.spawn(self._run_extensions(name, arguments))
+        elif (target := registry.aliased(name)) is not None:
+            self.run(f"/{target} {arguments}".rstrip(), typed=typed)
         else:
             self._desk.status.error(f"unknown command /{name}{registry.meant(name)}; /help lists them")
             if typed:
@@ -88,7 +90,11 @@ class Commands:
         return context if typed else msgspec.structs.replace(context, typed=False)
 
     def run_shell(self, command: str) -> None:
-        """What stood after an exclamation mark: refused, and kept in the editor, while it cannot run."""
+        """What stood after an exclamation mark: refused, and kept in the editor, while it cannot run. A second mark
+        keeps it from the model."""
+        if not command.strip("! \t\n"):
+            self._desk.status.error("type a shell command after the exclamation mark: !make test")
+            return
         if not self._arrived.done() or self.turns.busy:
             reason = "a turn is running; esc cancels it" if self._arrived.done() else "zot is still starting"
             self._editor.set_text(f"!{command}")
@@ -96,7 +102,7 @@ class Commands:
             return
         from zot.agent.modes.interactive.commands import shell
 
-        shell.run(self._arrived.result(), command)
+        shell.run(self._arrived.result(), command.removeprefix("!"), told=not command.startswith("!"))
 
     # --- what there is
 
@@ -118,7 +124,9 @@ class Commands:
             SlashCommand(c.name, c.summary, c.arguments, c.aliases, complete=self._completion(c))
             for c in self.offered()
         ]
-        return [*own, *(SlashCommand(name, text, extension=True) for name, text in self.of_extensions())]
+        others = [SlashCommand(name, text, extension=True) for name, text in self.of_extensions()]
+        taken = {command.name.lower() for command in (*own, *others)}
+        return [*own, *_aliases(taken), *others]
 
     def _completion(self, command: Command) -> Callable[[str], Sequence[Choice]] | None:
         return partial(self._complete, command) if command.arguments else None
@@ -127,6 +135,13 @@ class Commands:
         """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
         offer = getattr(import_module(command.module), "complete", None)
         return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()
+
+
+def _aliases(taken: Collection[str]) -> list[SlashCommand]:
+    from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
+
+    meant = {name: registry.aliased(name) for name in registry.ALIASES if name not in taken}
+    return [SlashCommand(name, f"runs /{target}", alias=True) for name, target in meant.items() if target]
 
 
 def _heed(context: Context, answer: CommandAnswer) -> None:

@@ -10,13 +10,20 @@ import msgspec
 from zot.agent.modes.interactive.commands import reasoning
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.dialogs.picker import Picker
-from zot.errors import ZotError
+from zot.errors import UsageError, ZotError
 from zot.tui.image import protocol
 from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 
 
 async def run(context: Context, arguments: str) -> None:
+    """``theme`` opens the list of themes, ``theme NAME`` chooses one."""
+    what, _, name = arguments.partition(" ")
+    if what.lower() == "theme":
+        await (_use_theme(context, name.strip()) if name.strip() else _theme(context))
+        return
+    if what:
+        raise UsageError(f"/settings {what}: expected nothing, or theme")
     selected = ""
     while (key := await context.dialogs.ask(_settings_picker(context, selected))) is not None:
         selected = key
@@ -105,9 +112,30 @@ def _turn(context: Context, row: Row) -> None:
     context.status.ok(f"{row.label}: {_shown(value)}")
 
 
+def complete(context: Context, typed: str) -> list[Choice]:
+    themes = [Choice(f"theme {theme.value}", f"theme {one_line(theme.label)}") for theme in context.looks.choices()]
+    return [Choice("theme", "theme", "choose the colours"), *themes]
+
+
+async def _use_theme(context: Context, name: str) -> None:
+    """By its name or label, whatever the case."""
+    themes = context.looks.choices()
+    wanted = name.lower()
+    found = next((theme for theme in themes if wanted in (theme.value.lower(), theme.label.lower())), None)
+    if found is None:
+        known = ", ".join(one_line(theme.value) for theme in themes)
+        raise ZotError(f'there is no theme "{name}"; there are: {known}')
+    _keep_theme(context, found.value)
+
+
+def _keep_theme(context: Context, value: str) -> None:
+    context.looks.choose(value)
+    context.conversation.settings.save(theme=None if value == "auto" else value)
+    context.status.ok(f"colour theme: {one_line(value)}")
+
+
 async def _theme(context: Context) -> None:
     """The list repaints the screen as it moves; leaving it without a choice brings the old colours back."""
-    settings = context.conversation.settings
     looks = context.looks
     before = looks.value
     rows = [Choice(theme.value, one_line(theme.label), one_line(theme.description)) for theme in looks.choices()]
@@ -122,9 +150,7 @@ async def _theme(context: Context) -> None:
     if chosen is None:
         looks.choose(before)
         return
-    looks.choose(chosen)
-    settings.save(theme=None if chosen == "auto" else chosen)
-    context.status.ok(f"colour theme: {one_line(chosen)}")
+    _keep_theme(context, chosen)
 
 
 async def _shortcuts(context: Context) -> None:

@@ -1,4 +1,5 @@
-"""``!command``: run it in the bash tool's shell without asking the model, who sees it with the next prompt.
+"""``!command``: run it in the bash tool's shell without asking the model, who sees it with the next prompt; with
+``!!command`` the model never hears of it, and it is in no session.
 
 It occupies the busy state like a turn, and esc ends it with all it started.
 """
@@ -21,13 +22,13 @@ _A_DAY_S = 86_400  # a person is watching, and has esc
 _numbers = iter(range(1, 1 << 62))
 
 
-def run(context: Context, command: str) -> None:
-    """``command`` is what stood after the exclamation mark."""
+def run(context: Context, command: str, *, told: bool = True) -> None:
+    """``command`` is what stood after the exclamation mark; ``told``: the model sees it with the next prompt."""
     context.asides.turn_begins()
-    context.turns.run(lambda: _work(context, command.strip()), "running a command")
+    context.turns.run(lambda: _work(context, command.strip(), told), "running a command")
 
 
-async def _work(context: Context, command: str) -> None:
+async def _work(context: Context, command: str, told: bool) -> None:
     from zot.agent.tools.bash import BashTool
     from zot.agent.tools.registry import Limits
     from zot.core import events
@@ -48,7 +49,10 @@ async def _work(context: Context, command: str) -> None:
         raise
     finally:
         hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))
-        _tell(conversation, result)
+        if told:
+            _tell(conversation, result)
+        else:
+            context.transcript.remark("the model is not told")
 
 
 def _tell(conversation: Conversation, result: ToolResult) -> None:

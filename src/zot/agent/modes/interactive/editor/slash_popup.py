@@ -31,6 +31,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
     arguments: str = ""
     aliases: tuple[str, ...] = ()
     extension: bool = False
+    alias: bool = False  # of a command; offered to those who begin to type it
     complete: Callable[[str], Sequence[Choice]] | None = None
 
 
@@ -125,6 +126,8 @@ def _ranked(typed: str, commands: Sequence[SlashCommand]) -> list[tuple[int, Sla
     pattern, short = Pattern(typed, path="/" in typed), len(typed) < _TELLING
     ranked: list[tuple[int, SlashCommand]] = []
     for command in commands:
+        if command.alias and (short or not command.name.startswith(typed.lower())):
+            continue
         ranks = [
             pattern.rank(command.name, "" if short else command.summary),
             *(pattern.rank(alias) for alias in command.aliases),

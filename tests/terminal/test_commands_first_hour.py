@@ -1,0 +1,92 @@
+"""What people of other agents type in the first hour: aliases, /init, /review, commands the model is not told of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Say
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import config, user_texts
+
+
+@pytest.mark.parametrize(
+    ("typed", "seen"),
+    [
+        ("/resume", "sessions of this directory"),
+        ("/theme", "up/down previews"),
+        ("/usage", "all of it"),
+        ("/config", "vi keys in the editor"),
+        ("/tree", "branches of this directory"),
+        ("/undo", "nothing"),
+        ("/theme nope", 'there is no theme "nope"'),
+        ("/effort nope", "nope"),
+    ],
+)
+def test_an_alias_just_works(serve: Any, open_zot: OpenZot, typed: str, seen: str) -> None:
+    serve([])
+    terminal = open_zot()
+    terminal.submit(typed)
+    terminal.wait_for(seen)
+    assert "unknown command" not in terminal.screen
+
+
+def test_an_alias_is_offered_while_it_is_typed_and_leaves(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    serve([])
+    terminal = open_zot()
+    terminal.submit("/theme light")
+    terminal.wait_for("colour theme: light")
+    assert config(zot)["theme"] == "light"
+    terminal.type("/resu")
+    terminal.wait_for("runs /sessions")
+    terminal.press("ctrl+u")
+    terminal.submit("/q")
+    assert terminal.wait_exit() == 0
+
+
+def test_init_has_the_agent_write_or_mend_the_file(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    server = serve([Say("written"), Say("mended")])
+    terminal = open_zot()
+    terminal.submit("/init the tests are slow")
+    terminal.wait_for("written")
+    (prompt,) = user_texts(server.requests[0])
+    assert prompt.startswith("Write AGENTS.md in the working directory.")
+    assert prompt.endswith("What matters here in particular: the tests are slow")
+    (project / "AGENTS.md").write_text("# here\n")
+    terminal.submit("/init")
+    terminal.wait_for("mended")
+    assert user_texts(server.requests[1])[-1].startswith("Bring AGENTS.md in the working directory up to date")
+
+
+def test_review_looks_at_what_is_not_committed_or_at_a_range(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Say("fine"), Say("fine, too")])
+    terminal = open_zot()
+    terminal.submit("/review")
+    terminal.wait_for("fine")
+    assert "`git diff HEAD`" in user_texts(server.requests[0])[0]
+    terminal.submit("/review main..topic")
+    terminal.wait_for("fine, too")
+    assert "Review what this names: main..topic." in user_texts(server.requests[1])[-1]
+
+
+def test_a_command_with_two_marks_is_shown_and_not_told(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Say("an answer")])
+    terminal = open_zot()
+    terminal.submit("!!echo only $((40 + 2)) for me")
+    terminal.wait_for("only 42 for me")
+    terminal.wait_for("the model is not told")
+    terminal.submit("!echo you may $((50 + 1)) see this")
+    terminal.wait_for("you may 51 see this")
+    terminal.submit("hello")
+    terminal.wait_for("an answer")
+    heard = "\n".join(user_texts(server.requests[0]))
+    assert "you may 51 see this" in heard
+    assert "only" not in heard
+    terminal.submit("!!")
+    terminal.wait_for("type a shell command after the exclamation mark")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    assert "only 42" not in zot.sessions[0].read_text()
