@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import fcntl
+import itertools
 import os
 import pty
 import re
@@ -125,8 +126,26 @@ class FakeTerminal:
     def resize(self, columns: int, rows: int) -> None:
         self.pump(0.01)
         self.columns, self.rows = columns, rows
+        self._keep_cursor_in(rows)
         self._emulated.resize(rows, columns)
         self._set_size()
+
+    def _keep_cursor_in(self, rows: int) -> None:
+        """As terminals do that cut rows: what a lower window has no room for above its cursor scrolls away, and what
+        is below it is lost. The emulator alone takes rows from the top and leaves the cursor where it was."""
+        screen = self._emulated
+        if rows >= screen.lines:
+            return
+        row, column = screen.cursor.y, screen.cursor.x
+        screen.cursor.y = screen.lines - 1
+        for _ in range(max(row - rows + 1, 0)):
+            screen.index()
+        row = min(row, rows - 1)
+        kept = {y: screen.buffer[y] for y in range(rows)}
+        # It is about to drop as many rows from its top as the window loses.
+        screen.buffer.clear()
+        screen.buffer.update({y + screen.lines - rows: line for y, line in kept.items()})
+        screen.cursor.y, screen.cursor.x = row, column
 
     def signal(self, number: int) -> None:
         os.kill(self._pid, number)
@@ -153,7 +172,11 @@ class FakeTerminal:
 
     @property
     def cursor(self) -> tuple[int, int]:
-        """Row and column."""
+        """Row and column: of the terminal's own, or of the one that is drawn while that is parked."""
+        if self.cursor_hidden:
+            for y, x in itertools.product(range(self._emulated.lines), range(self._emulated.columns)):
+                if self._emulated.buffer[y][x].reverse:
+                    return y, x
         return self._emulated.cursor.y, self._emulated.cursor.x
 
     @property

@@ -201,20 +201,18 @@ def test_the_welcome_shows_the_version_briefly_and_goes_with_the_first_prompt(se
     assert "/help" not in terminal.screen
 
 
-def test_a_user_message_is_a_tinted_panel_with_a_bar(serve: Any, open_zot: OpenZot) -> None:
-    """iface-082: a user's message is a tinted panel with a bar at its left."""
+def test_a_users_prompt_is_bright_on_a_tint_behind_its_words_alone(serve: Any, open_zot: OpenZot) -> None:
+    """iface-082: a user's message is told from the answer by a mark and a tint, which no row is filled with."""
     serve([Say("hello")])
     terminal = open_zot(columns=50)
     terminal.submit("my question")
     terminal.wait_for("hello")
-    y = terminal.row_of("my question")
+    y = terminal.row_of("› my question")
     buffer = terminal._emulated.buffer
-    ground = buffer[y][0].bg
-    assert ground != "default"
-    for row in (y - 1, y, y + 1):
-        assert buffer[row][0].data == "▌"
-        assert {buffer[row][x].bg for x in range(50)} == {ground}
-    assert buffer[y - 2][0].bg == buffer[y + 2][0].bg == "default"
+    assert buffer[y][2].bg == buffer[y][12].bg != "default"
+    assert buffer[y][2].bold
+    assert {buffer[y][x].bg for x in (0, 13, 49)} == {"default"}
+    assert not any("▌" in row or "my question" in row for row in terminal.screen.split("\n")[y + 1 : y + 3])
 
 
 NASTY = "safe\x1b]52;c;aGk=\x07\x1b[2J\x1b[3J\x1b[1;1HX\x9b2J\u202eevil\x1b[?1049h\x1b]0;title\x07 after"
@@ -302,7 +300,7 @@ def test_no_reply_means_dark_and_does_not_delay(serve: Any, open_zot: OpenZot) -
     terminal = open_zot(background=None)
     terminal.submit("question")
     terminal.wait_for("hello")
-    assert terminal.cell("question").fg == "a8a8a8"  # 248, the dark panel's text
+    assert terminal.cell("question").fg == "eeeeee"  # 255, the dark palette's text of prompts
 
 
 def test_no_color_writes_no_colours(serve: Any, open_zot: OpenZot) -> None:

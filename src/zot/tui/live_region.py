@@ -4,6 +4,11 @@
 printed once where the region began and belong to the terminal from then on; of the region only rows that changed are
 written. It never clears the screen, addresses an absolute row or leaves the main screen, so what was on the terminal
 before stays, and the terminal scrolls, reflows and searches it as it does any text. ``Alternate`` is the other screen.
+
+Everything hangs on finding the region's first row again from the cursor, and a resize moves rows before anybody is told
+of it. So a hidden cursor is parked on that row: whatever the terminal does to rows below it, there is nothing to count.
+A cursor that is shown stands in the editor, and the rows above it are counted as the terminal broke them, which holds
+while no frame was written for a width the terminal no longer had. Rows of the region never wrap, whatever the width.
 """
 
 from __future__ import annotations
@@ -16,6 +21,11 @@ from zot.tui.width import cells
 BEGIN = "\x1b[?2026h\x1b[?25l"
 END = "\x1b[?2026l"
 SHOW_CURSOR = "\x1b[?25h"
+FILL = "\x1b[K"  # at the end of a row: the rest of it in the row's own background
+# All from a row's beginning on. Not from its first cell: tmux takes erasing from the very first cell of the screen for
+# clearing it, and moves what was there into its history.
+_ERASE_BELOW = "\r\x1b[2K\x1b[C\x1b[J\r"
+_CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
 _ENTER_ALTERNATE, _LEAVE_ALTERNATE = "\x1b[?1049h", "\x1b[?1049l"
 
 
@@ -30,24 +40,26 @@ class LiveRegion:
     """``reflows``: whether the terminal re-wraps long rows when it gets narrower, as most do."""
 
     def __init__(self, *, reflows: bool = True) -> None:
-        self._reflows = reflows
+        self.reflows = reflows
         self._rows: list[str] = []
         self._cursor = Place(0, 0)
-        self._width = 0
+        self._size = (0, 0)
         self._hidden = False
 
     def frame(
         self, settled: Sequence[str], live: Sequence[str], cursor: Place | None, columns: int, height: int
     ) -> str:
-        """The bytes of one frame; empty when nothing changed. ``live`` rows fit ``columns``, ``cursor`` is in them."""
+        """The bytes of one frame; empty when nothing changed. ``live`` rows fit ``columns``, ``cursor`` is in them;
+        without one, the terminal's own is hidden and parked."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
         if cursor is not None:
             cursor = Place(min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1), cursor.column)
-        resized = bool(self._width) and columns != self._width
+        resized = bool(self._rows) and self._size != (columns, height)
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
-        body = self._repaint(settled, rows, columns, height) if settled or resized else self._difference(rows)
-        self._rows, self._width = rows, columns
+        repaints = settled or resized
+        body = self._repaint(settled, rows, columns, resized=resized) if repaints else self._difference(rows)
+        self._rows, self._size = rows, (columns, height)
         return f"{BEGIN}{body}{self._show(cursor)}{END}"
 
     def _at(self, cursor: Place | None) -> bool:
@@ -55,7 +67,7 @@ class LiveRegion:
 
     def _show(self, cursor: Place | None) -> str:
         self._hidden = cursor is None
-        target = cursor or Place(len(self._rows) - 1, 0)
+        target = cursor or Place(0, 0)
         move = self._move_to(target.row) + (f"\x1b[{target.column}C" if target.column else "")
         self._cursor = target
         return move if cursor is None else move + SHOW_CURSOR
@@ -64,22 +76,29 @@ class LiveRegion:
         """To the first column of a row that exists."""
         step = row - self._cursor.row
         self._cursor = Place(row, 0)
-        return "\r" + (f"\x1b[{step}B" if step > 0 else f"\x1b[{-step}A" if step < 0 else "")
+        # Down by newlines: in a window that lost rows they scroll, and the way back up is as long as the way down.
+        return "\r" + ("\n" * step if step > 0 else f"\x1b[{-step}A" if step < 0 else "")
 
-    def _repaint(self, settled: Sequence[str], rows: Sequence[str], columns: int, height: int) -> str:
-        up = min(self._rows_above_cursor(columns), height - 1)
-        start = f"\r\x1b[{up}A" if up else "\r"
+    def _repaint(self, settled: Sequence[str], rows: Sequence[str], columns: int, *, resized: bool) -> str:
+        start = self._to_top(columns)
+        above = "".join(f"\x1b[2K{row}\r\n" for row in settled)
         # The last row has no newline after it: the region ends where the screen may.
-        painted = "\r\n".join(f"\x1b[2K{row}" for row in (*settled, *rows))
+        painted = _CUT + "\r\n".join(f"\x1b[2K{row}" for row in rows) + _WRAP
         self._cursor = Place(len(rows) - 1, 0)
-        # Erasing comes last where the cursor stands after the row, and not in its last cell, which it would bite.
-        return f"{start}{painted}\x1b[J" if cells(rows[-1]) < columns else f"{start}\x1b[J{painted}"
+        # Erasing comes last where the cursor stands after the row, and not in its last cell, which it would bite, and
+        # not where rows that the terminal broke are to be forgotten as such.
+        late = not resized and len(rows) > 1 and _cells(rows[-1]) < columns
+        return f"{start}{above}{painted}\x1b[J" if late else f"{start}{_ERASE_BELOW}{above}{painted}"
+
+    def _to_top(self, columns: int) -> str:
+        up = self._rows_above_cursor(columns)
+        return f"\r\x1b[{up}A" if up else "\r"
 
     def _rows_above_cursor(self, columns: int) -> int:
         """How far up the region begins, after the terminal broke its rows to the new width."""
-        if not self._reflows or columns >= self._width:
+        if not self.reflows or columns >= self._size[0]:
             return self._cursor.row
-        broken = sum(max(-(-cells(row) // columns), 1) for row in self._rows[: self._cursor.row])
+        broken = sum(max(-(-_cells(row) // columns), 1) for row in self._rows[: self._cursor.row])
         return broken + self._cursor.column // columns
 
     def _difference(self, rows: list[str]) -> str:
@@ -92,7 +111,7 @@ class LiveRegion:
         if len(rows) < len(self._rows):
             parts.append(f"{self._move_to(len(rows))}\x1b[J")
         self._rows = rows
-        return "".join(parts)
+        return f"{_CUT}{''.join(parts)}{_WRAP}" if parts else ""
 
     def _new_row(self, number: int, row: str) -> str:
         if number == 0:
@@ -109,17 +128,21 @@ class LiveRegion:
         self.forget()
         return f"{move}\r\n{SHOW_CURSOR}"
 
-    def erase(self) -> str:
+    def erase(self, columns: int) -> str:
         """Back to the region's first row, with nothing below it."""
         if not self._rows:
             return ""
-        move = self._move_to(0)
+        move = self._to_top(columns)
         self.forget()
-        return f"{BEGIN}{move}\x1b[J{SHOW_CURSOR}{END}"
+        return f"{BEGIN}{move}{_ERASE_BELOW}{SHOW_CURSOR}{END}"
 
     def forget(self) -> None:
         """Something else wrote to the terminal: start over where the cursor is."""
-        self._rows, self._cursor, self._width, self._hidden = [], Place(0, 0), 0, False
+        self._rows, self._cursor, self._size, self._hidden = [], Place(0, 0), (0, 0), False
+
+
+def _cells(row: str) -> int:
+    return cells(row.replace(FILL, ""))
 
 
 class Settled:

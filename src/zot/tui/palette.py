@@ -23,7 +23,7 @@ ROLES: tuple[Role, ...] = (
     Role("accent", 111, 33, "prompt bar, headings, bullets, code, shell command"),
     Role("user", 180, 94, "reserved"),
     Role("user_bubble_bg", "#42454b", 254, "background of the user's messages"),
-    Role("user_bubble_fg", 248, 240, "text of the user's messages"),
+    Role("user_bubble_fg", 255, 235, "text of the user's messages"),
     Role("assistant", 117, 31, "banner, spinner phrase"),
     Role("tool", 114, 28, "success, added lines"),
     Role("tool_out", 245, 240, "tool output"),

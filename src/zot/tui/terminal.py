@@ -23,6 +23,7 @@ ENTER = "\x1b[?2004h\x1b[>1u\x1b[>4;1m\x1b[0m"
 LEAVE = "\x1b[?2026l\x1b[0m\x1b[>4;0m\x1b[0m\x1b[<u\x1b[?2004l\x1b[?25h"
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 ASK_BACKGROUND = "\x1b]11;?\x1b\\"
+_ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and what every terminal answers
 
 _LARGEST = (1000, 500)
 _FLUSH_S = 1.0
@@ -40,7 +41,10 @@ class Terminal:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self.term = environ.get("TERM", "")
         self.multiplexed = bool(environ.get("TMUX") or environ.get("STY")) or self.term.startswith(("screen", "tmux"))
-        self.reflows = not (environ.get("XTERM_VERSION") or environ.get("STY") or self.term == "linux")
+        # Whether rows are broken anew in a narrower window. Those that do it say who they are when asked; who never
+        # answers is no whole terminal and does not.
+        self._crops = bool(environ.get("XTERM_VERSION") or environ.get("STY") or self.term == "linux")
+        self.reflows = not self._crops and bool(environ.get("TMUX") or self.term.startswith("tmux"))
         self.hyperlinks = _links(environ, self.term)
         self.on_closed: Callable[[], None] = lambda: None
         self.closed = False
@@ -110,6 +114,18 @@ class Terminal:
         return True
 
     # --- reading
+
+    def ask(self) -> None:
+        """Questions whose answers come among the keys: the background, for others, and what kind of terminal it is."""
+        self.write(ASK_BACKGROUND + ("" if self.term == "linux" else _ASK_KIND))
+
+    def replied(self, body: str) -> None:
+        """An answer of the terminal about itself."""
+        if body.startswith("P>|"):
+            self._crops = self._crops or body.startswith("P>|XTerm(")
+            self.reflows = not self._crops
+        elif body.startswith("[?") and body.endswith("c"):
+            self.reflows = not self._crops and (self.reflows or not self.term.startswith("screen"))
 
     def size(self) -> Size:
         """Columns and rows; 80 by 24 when the terminal does not know, never absurdly large."""

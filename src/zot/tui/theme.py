@@ -12,7 +12,7 @@ import msgspec
 
 from zot.tui import colour, palette
 from zot.tui.colour import Background, Colour, Depth
-from zot.tui.width import RESET, pad, visible
+from zot.tui.width import RESET, cells, pad, visible
 
 
 class Spinner(msgspec.Struct, frozen=True):
@@ -77,7 +77,12 @@ class Theme:
     def grounded(self, row: str, width: int) -> str:
         """A whole row on the theme's own background; as it is when the terminal's own is wanted."""
         ground = self.sgr("background")
-        return f"{ground}{pad(row, width).replace(RESET, RESET + ground)}{RESET}" if ground else row
+        if not ground:
+            return row
+        # Filled by erasing, not by spaces, which a narrower window would break into rows; erasing behind a full row
+        # would take its last cell.
+        fill = "\x1b[K" if cells(row) < width else ""
+        return f"{ground}{row.replace(RESET, RESET + ground)}{fill}{RESET}"
 
     def selected(self, text: str, width: int) -> str:
         """The row a list stands on."""

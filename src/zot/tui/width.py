@@ -176,6 +176,17 @@ def closed_lines(text: str) -> list[str]:
     return out
 
 
+def with_cursor(text: str, column: int) -> str:
+    """The row with one cell inverted, where a cursor would stand; behind its end, that cell is added."""
+    kept: list[str] = []
+    at = 0
+    for piece, size in _pieces(text):
+        here = size and at <= column < at + size
+        kept.append(f"\x1b[7m{piece}\x1b[27m" if here else piece)
+        at += size
+    return "".join(kept) if column < at else f"{text}{' ' * (column - at)}\x1b[7m \x1b[27m"
+
+
 def pad(text: str, width: int) -> str:
     """Cut or filled with spaces to exactly ``width`` cells."""
     text = cut(text, width)

@@ -19,7 +19,7 @@ ROLES = {
     "accent": ("111", "33"),
     "user": ("180", "94"),
     "user_bubble_bg": ("`#42454b`", "254"),
-    "user_bubble_fg": ("248", "240"),
+    "user_bubble_fg": ("255", "235"),
     "assistant": ("117", "31"),
     "tool": ("114", "28"),
     "tool_out": ("245", "240"),

@@ -1,9 +1,16 @@
-"""What is where: the conversation on top, then asides, a dialog or popup, what is queued, the status bar, the editor.
+"""What is where: the conversation on top, then asides, a dialog or popup, what is queued, what goes on, the editor
+between two rules, the status bar.
 
 When it is all taller than the screen, the live area gives way first, then the dialog's rows, never the editor.
+
+A terminal that breaks rows anew in a narrower window pushes as many rows out of its top as that makes, blank rows at
+its bottom or not, and what is pushed out can never be repainted. So the region leaves room to be broken, begins with
+blank rows while nothing is above it, and its rules do not grow at once with a window that is being resized.
 """
 
 from __future__ import annotations
+
+import time
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog, Dialogs
 from zot.agent.modes.interactive.editor.editor import Editor, EditorView
@@ -14,10 +21,13 @@ from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.modes.interactive.turns import Speaking
 from zot.tui.live_region import Place
 from zot.tui.terminal import Size
-from zot.tui.width import cut
+from zot.tui.width import cells, cut, with_cursor
 
 _ROOMY = 6  # rows that hold a status bar beside the editor
+_RULED = 10  # rows that hold the rules, too
 _BOTH = 16  # rows that hold a dialog, the status bar and the editor; below, what asks comes before what waits
+_NARROWER = 0.6  # how narrow a window may get in one step without a trace in its scrollback
+_GROW_S = 10.0  # after which rules follow a window that got wider
 
 
 class Layout:
@@ -41,11 +51,17 @@ class Layout:
         self._asides = asides
         self.turns = turns
         self.bar = bar
+        self._ruled, self._resized_at, self._columns = 0, 0.0, 0
+        self._was_busy = False
 
     @property
     def animated(self) -> bool:
         dialog = self._dialogs.top
         return self.turns.busy or self._asides.animated or (dialog is not None and (dialog.animated or dialog.waits))
+
+    @property
+    def busy(self) -> bool:
+        return self.turns.busy
 
     def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
         dialog = self._dialogs.top
@@ -62,31 +78,84 @@ class Layout:
 
     # --- the live region
 
-    def compose(self, size: Size) -> tuple[list[str], Place | None]:
+    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], Place | None]:
         columns, height = size.columns, max(size.rows - 1, 1)
         dialog, begun = self._dialogs.top, self._desk.settled.begun
         view = self._editor.view(self._desk.theme, columns, max(height // 3, 1))
         typing = dialog is None or dialog.waits  # a question that waits leaves the cursor where somebody types
-        foot = [] if not typing and height < _BOTH else self._foot(view, columns, height)
+        hidden = not typing and height < _BOTH
+        foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height)
         spaced = bool(foot) and height >= _ROOMY  # a blank row stands above the foot
         sections = self._sections(columns, height - len(foot) - spaced, dialog)
-        rows, place = sections.pop(), None
+        rows, place = self._breakable(sections.pop(), [foot, *sections], size), None
         for section in reversed(sections):
             rows += ["", *section] if rows or begun else section
             if dialog is not None and place is None:
                 place = _dialog_cursor(len(rows) - len(section), len(section), dialog)
         if spaced and (rows or begun):
             rows.append("")
+        if typing:
+            place = Place(len(rows) + editor_at + view.row, min(view.column, columns - 1))
         rows += foot
-        cursor = Place(len(rows) - len(view.lines) + view.row, min(view.column, columns - 1))
-        return [self.row(row, columns) for row in rows], cursor if typing else place
+        return self._finished(rows, place, size, resting=resting)
 
-    def _foot(self, view: EditorView, columns: int, height: int) -> list[str]:
-        """Status row, bar and editor; the editor alone where it is tight."""
+    def _finished(
+        self, rows: list[str], cursor: Place | None, size: Size, *, resting: bool
+    ) -> tuple[list[str], Place | None]:
+        """As they are written, the cursor drawn where the terminal's own may not stand."""
+        if cursor is not None and not resting:
+            rows[cursor.row] = with_cursor(rows[cursor.row], cursor.column)
+            cursor = None
+        lead = self._lead(rows, size)
+        if cursor is not None:
+            cursor = Place(cursor.row + lead, cursor.column)
+        return [self.row(row, size.columns) for row in ([""] * lead + rows)], cursor
+
+    def _foot(self, view: EditorView, columns: int, height: int) -> tuple[list[str], int]:
+        """What goes on, the editor between its rules, the status bar, and where in it the editor begins; the editor
+        alone where it is tight."""
         theme = self._desk.theme
-        status = self.bar.status(theme, columns) if height >= _ROOMY else []
-        bar = [*self.bar.lines(theme, columns), ""] if height >= _ROOMY else []
-        return [*status, *bar, *view.lines]
+        if height < _ROOMY:
+            return view.lines, 0
+        above, below = self.bar.status(theme, columns), self.bar.lines(theme, self._rule_cells(columns))
+        if height >= _RULED:
+            rule = theme.paint("border", "─" * self._rule_cells(columns))
+            above, below = [*above, rule], [rule, *below]
+        return [*above, *view.lines, *below], len(above)
+
+    # --- a window that gets narrower
+
+    def _rule_cells(self, columns: int) -> int:
+        """How long rules are: as long as the window is wide, but not wider than it was a moment ago."""
+        began = self.turns.busy and not self._was_busy
+        self._was_busy = self.turns.busy
+        now = time.monotonic()
+        if columns != self._columns:
+            self._columns, self._resized_at = columns, now
+        settled = began or now - self._resized_at > _GROW_S or not self._desk.terminal.reflows
+        self._ruled = columns if settled or not self._ruled else min(self._ruled, columns)
+        return self._ruled
+
+    def _breakable(self, live: list[str], others: list[list[str]], size: Size) -> list[str]:
+        """The end of the live area that is still on the screen when a narrower window breaks all these rows."""
+        if not self._desk.terminal.reflows:
+            return live
+        narrow = max(int(size.columns * _NARROWER), 1)
+        room = size.rows - 2 - sum(_broken(row, narrow) for section in others for row in section)
+        taken = 0
+        for count, row in enumerate(reversed(live)):
+            taken += _broken(row, narrow)
+            if taken > room:
+                return live[len(live) - count :]
+        return live
+
+    def _lead(self, rows: list[str], size: Size) -> int:
+        """Blank rows before the first, as many as a narrower window may push out where nothing else stands above."""
+        if size.rows - len(rows) < _ROOMY:
+            return 0
+        narrow = max(int(size.columns * _NARROWER), 1)
+        wide = sum(_broken(row, narrow) - 1 for row in rows) if self._desk.terminal.reflows else 0
+        return max(wide - self._desk.settled.printed, 0)
 
     def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> list[list[str]]:
         """What stands above the foot, bottom to top, the live area last: each as tall as what is left allows."""
@@ -124,3 +193,7 @@ def _dialog_cursor(start: int, height: int, dialog: Dialog[object]) -> Place | N
     if dialog.cursor is None or dialog.body_at + dialog.cursor[0] >= height:
         return None
     return Place(start + dialog.body_at + dialog.cursor[0], dialog.cursor[1])
+
+
+def _broken(row: str, columns: int) -> int:
+    return max(-(-cells(row) // columns), 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from zot.agent.held_loop import LoopGuard, LoopHeld
 from zot.system.collector import wake
 from zot.tui.highlight import warm_up
-from zot.tui.terminal import ASK_BACKGROUND, Terminal
+from zot.tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
@@ -34,7 +34,7 @@ def run(flags: Flags) -> int:
     from zot.agent.modes.interactive.app import App
 
     with terminal.raw():
-        terminal.write(ASK_BACKGROUND)
+        terminal.ask()
         exit_code, session, lost = _run(flags, terminal, App)
     for text in lost:
         from zot.agent.console import say

@@ -95,7 +95,7 @@ class SideChat(Dialog[bool]):
             said.append(Message("assistant", (TextBlock(self._answer),)))
         for message in said:
             if message.role == "user":
-                rows += blocks.user_panel(message.text(), (), theme, width)
+                rows += blocks.user_prompt(message.text(), (), theme, width)
             else:
                 rows += ["", *blocks.assistant(message.text(), self._desk.painter, width), ""]
         if self._failure:

@@ -1,4 +1,4 @@
-"""Messages as blocks of rows: the user's tinted panel, the assistant's markdown, notes of the transcript."""
+"""Messages as blocks of rows: the user's prompt, the assistant's markdown, notes of the transcript."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from zot.tui.excerpt import beginning, excerpt
 from zot.tui.markdown import Painter
 from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
-from zot.tui.width import RESET, pad, visible, wrap
+from zot.tui.width import RESET, visible, wrap
 
 INDENT = "  "
+PROMPT = "› "
 _USER_LINES, _USER_CHARACTERS = 4_000, 200_000
 _NOTE_CHARACTERS = 4_000
 
@@ -23,22 +24,25 @@ def indented(rows: list[str]) -> list[str]:
     return [INDENT + row if row else row for row in rows]
 
 
-def user_panel(text: str, images: tuple[tuple[str, int], ...], theme: Theme, width: int) -> list[str]:
-    """Full width, tinted, a bar in front; ``images`` are (mime type, bytes)."""
+def user_prompt(text: str, images: tuple[tuple[str, int], ...], theme: Theme, width: int) -> list[str]:
+    """A mark in front, the words bright on a tint of their own; ``images`` are (mime type, bytes)."""
     shown, remark = excerpt(text, lines=_USER_LINES, characters=_USER_CHARACTERS)
     clean = visible(sanitize(shown.replace("\r\n", "\n").replace("\r", "\n"))).replace("\t", "    ").strip("\n")
-    rows = [row for line in clean.split("\n") for row in wrap(line, max(width - 4, 1))] if clean else []
+    rows = [row for line in clean.split("\n") for row in wrap(line, text_width(width))] if clean else []
     rows += [remark] if remark else []
     rows += [f"[{one_line(mime)}, {size:,} bytes]" for mime, size in images]
-    return [_panel_row(row, theme, width) for row in ("", *rows, "")]
+    marks = [theme.paint("accent", PROMPT, bold=True), *[INDENT] * (len(rows) - 1)]
+    return [mark + _tinted(row, theme) for mark, row in zip(marks, rows, strict=False)]
 
 
-def _panel_row(row: str, theme: Theme, width: int) -> str:
-    ground = theme.sgr("user_bubble_bg")
-    bar = f"{ground}{theme.sgr('accent')}▌ "
-    body = f"{theme.sgr('user_bubble_fg')}{pad(row, max(width - 2, 1))}"
-    reset = RESET if ground or theme.sgr("accent") else ""
-    return f"{bar}{body}{reset}"
+def _tinted(row: str, theme: Theme) -> str:
+    """Behind the words alone: rows filled to the edge would break in a narrower window."""
+    words = row.strip()
+    if not words:
+        return ""
+    lead = row[: len(row) - len(row.lstrip())]
+    opening = theme.sgr("user_bubble_bg") + theme.sgr("user_bubble_fg", bold=True)
+    return f"{lead}{opening}{words}{RESET}"
 
 
 def assistant(text: str, painter: Painter, width: int) -> list[str]:

@@ -90,7 +90,8 @@ class Looks:
     # --- the terminal's background
 
     def replied(self, body: str) -> None:
-        """The terminal's answer about its background, early or late."""
+        """An answer of the terminal: about its background, early or late, or its kind."""
+        self._terminal.replied(body)
         found = background_in(body)
         if found is None:
             return

@@ -95,7 +95,7 @@ def message_blocks(
     if message.meta.get("shell") and (view := _by_hand(message)) is not None:
         return [Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)]
     images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-    return [Block(blocks.user_panel(message.text(), images, page.painter.theme, page.columns))]
+    return [Block(blocks.user_prompt(message.text(), images, page.painter.theme, page.columns))]
 
 
 def _by_hand(message: Message) -> ToolView | None:

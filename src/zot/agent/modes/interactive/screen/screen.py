@@ -17,6 +17,7 @@ KEY_FRAME_S = 0.004  # between frames for keys: too short to feel, long enough f
 STEADY_S = 0.05  # after a resize: a window being dragged would get frames made for a width it no longer has
 _STEADY_IN_TMUX_S = 0.3  # which tells of a second resize only a quarter of a second after it happened
 TICK_S = 0.12
+_REST_S = 1.5  # without a resize: until then the next one may come before anybody is told of it
 
 
 class Scene(Protocol):
@@ -27,6 +28,11 @@ class Scene(Protocol):
         """Whether something turns or counts by itself, so that there is a next frame."""
         ...
 
+    @property
+    def busy(self) -> bool:
+        """Whether rows change by themselves: a resize may then come between two frames, and nobody is told in time."""
+        ...
+
     def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
         """The rows and the cursor of what has the whole screen to itself, if anything does."""
         ...
@@ -35,8 +41,8 @@ class Scene(Protocol):
         """Hand over the rows that can no longer change."""
         ...
 
-    def compose(self, size: Size) -> tuple[list[str], Place | None]:
-        """The rows of the live region and the place of the cursor."""
+    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], Place | None]:
+        """The rows of the live region and the place of the cursor, which is drawn unless everything is at rest."""
         ...
 
     def row(self, row: str, columns: int) -> str:
@@ -56,7 +62,8 @@ class Screen:
         self.settled = Settled()
         self.holding = True  # settled rows wait until the colours are known
         self._scheduled: asyncio.TimerHandle | None = None
-        self._last = self._steady_at = 0.0
+        self._last = self._steady_at = self._rests_at = 0.0
+        self._rest: asyncio.TimerHandle | None = None
         self._paused = False
         self._ticking = False
 
@@ -74,7 +81,11 @@ class Screen:
     def resized(self) -> None:
         """The terminal has another size: repaint once it stays that way."""
         pause = _STEADY_IN_TMUX_S if self._terminal.multiplexed else STEADY_S
-        self._steady_at = asyncio.get_running_loop().time() + pause
+        loop = asyncio.get_running_loop()
+        self._steady_at, self._rests_at = loop.time() + pause, loop.time() + _REST_S
+        if self._rest is not None:
+            self._rest.cancel()
+        self._rest = loop.call_at(self._rests_at, self.invalidate)
         self._paint_after(0)
 
     def _paint_after(self, pause: float) -> None:
@@ -118,17 +129,22 @@ class Screen:
         self._terminal.write(self._alternate.leave())
         self.scene.settle(size.columns)
         settled = [] if self.holding else self._take_settled(size.columns)
-        live, cursor = self.scene.compose(size)
+        live, cursor = self.scene.compose(size, resting=self._last >= self._rests_at and not self.scene.busy)
+        self._region.reflows = self._terminal.reflows
         self._terminal.write(self._region.frame(settled, live, cursor, size.columns, size.rows))
 
     def _take_settled(self, columns: int) -> list[str]:
         return [self.scene.row(row, columns) for row in self.settled.take()]
 
+    def _erased(self) -> str:
+        self._region.reflows = self._terminal.reflows
+        return self._region.erase(self._terminal.size().columns)
+
     # --- leaving it to others
 
     def pause(self) -> None:
         """Somebody else writes to the terminal (an external editor, a suspended zot): take the region away."""
-        self._terminal.write(self._alternate.leave() + self._region.erase())
+        self._terminal.write(self._alternate.leave() + self._erased())
         self._paused = True
 
     def resume(self) -> None:
@@ -138,7 +154,7 @@ class Screen:
 
     def repaint(self) -> None:
         """Write the whole live region again (ctrl+l)."""
-        self._terminal.write(self._region.erase())
+        self._terminal.write(self._erased())
         self.invalidate()
 
     def close(self) -> None:
@@ -151,4 +167,4 @@ class Screen:
         self.scene.settle(size.columns)
         rows = self._take_settled(size.columns)
         self._terminal.write(self._region.frame(rows, [""], None, size.columns, size.rows))
-        self._terminal.write(self._region.erase())
+        self._terminal.write(self._erased())

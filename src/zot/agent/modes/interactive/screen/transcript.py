@@ -214,7 +214,7 @@ class Transcript:
         if events.SYNTHETIC in message.meta:
             return self.remark("going on from where the answer broke off")
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-        self._settled.add(blocks.user_panel(message.text(), images, self._desk.theme, self._desk.columns))
+        self._settled.add(blocks.user_prompt(message.text(), images, self._desk.theme, self._desk.columns))
         self.anything = True
 
     def error(self, text: str) -> None:
