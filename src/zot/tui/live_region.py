@@ -58,7 +58,7 @@ class LiveRegion:
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
         repaints = settled or resized
-        body = self._repaint(settled, rows, columns, resized=resized) if repaints else self._difference(rows)
+        body = self._repaint(settled, rows, columns) if repaints else self._difference(rows)
         self._rows, self._size = rows, (columns, height)
         return f"{BEGIN}{body}{self._show(cursor)}{END}"
 
@@ -79,16 +79,14 @@ class LiveRegion:
         # Down by newlines: in a window that lost rows they scroll, and the way back up is as long as the way down.
         return "\r" + ("\n" * step if step > 0 else f"\x1b[{-step}A" if step < 0 else "")
 
-    def _repaint(self, settled: Sequence[str], rows: Sequence[str], columns: int, *, resized: bool) -> str:
+    def _repaint(self, settled: Sequence[str], rows: Sequence[str], columns: int) -> str:
         start = self._to_top(columns)
         above = "".join(f"\x1b[2K{row}\r\n" for row in settled)
         # The last row has no newline after it: the region ends where the screen may.
         painted = _CUT + "\r\n".join(f"\x1b[2K{row}" for row in rows) + _WRAP
         self._cursor = Place(len(rows) - 1, 0)
-        # Erasing comes last where the cursor stands after the row, and not in its last cell, which it would bite, and
-        # not where rows that the terminal broke are to be forgotten as such.
-        late = not resized and len(rows) > 1 and _cells(rows[-1]) < columns
-        return f"{start}{above}{painted}\x1b[J" if late else f"{start}{_ERASE_BELOW}{above}{painted}"
+        # Erasing comes first: a settled row that wraps after all would have the rest of a row of the region behind it.
+        return f"{start}{_ERASE_BELOW}{above}{painted}"
 
     def _to_top(self, columns: int) -> str:
         up = self._rows_above_cursor(columns)
@@ -98,8 +96,8 @@ class LiveRegion:
         """How far up the region begins, after the terminal broke its rows to the new width."""
         if not self.reflows or columns >= self._size[0]:
             return self._cursor.row
-        broken = sum(max(-(-_cells(row) // columns), 1) for row in self._rows[: self._cursor.row])
-        return broken + self._cursor.column // columns
+        broken = [max(-(-_cells(row) // columns), 1) for row in self._rows[: self._cursor.row + 1]]
+        return sum(broken[:-1]) + min(self._cursor.column // columns, broken[-1] - 1)
 
     def _difference(self, rows: list[str]) -> str:
         parts: list[str] = []

@@ -114,3 +114,146 @@ def test_leaving_ends_on_a_fresh_row_with_the_cursor_shown() -> None:
     emulator.stream.feed(emulator.region.leave())
     assert (emulator.screen.cursor.y, emulator.screen.cursor.x) == (3, 0)
     assert not emulator.screen.cursor.hidden
+
+
+class Reflowing:
+    """A terminal that breaks rows anew at every width, as tall as it needs to be. A row knows whether it goes on."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self.rows: list[tuple[str, bool]] = [("", False)]
+        self.y = self.x = 0
+        self._wraps = True
+
+    def feed(self, data: str) -> None:
+        for part in re.findall(r"\x1b\[[?0-9]*[A-Za-z]|.", data, re.S):
+            if part.startswith("\x1b"):
+                self._control(part[2:])
+            elif part == "\r":
+                self.x = 0
+            elif part == "\n":
+                self._down()
+            else:
+                self._put(part)
+
+    def _control(self, code: str) -> None:
+        count = int(code[:-1]) if code[:-1].isdigit() else 1
+        text, goes_on = self.rows[self.y]
+        match code:
+            case "2K":
+                self.rows[self.y] = ("", False)
+                if self.y and self.rows[self.y - 1][1]:
+                    self.rows[self.y - 1] = (self.rows[self.y - 1][0], False)
+            case "J":
+                self.rows[self.y :] = [(text[: self.x].rstrip(), False)]
+            case "?7l" | "?7h":
+                self._wraps = code == "?7h"
+            case _ if code[-1] == "A":
+                self.y = max(self.y - count, 0)
+            case _ if code[-1] == "C":
+                self.x = min(self.x + count, self.columns - 1)
+            case _:
+                assert code in ("?2026h", "?2026l", "?25l", "?25h"), code
+
+    def _down(self) -> None:
+        self.y += 1
+        if self.y == len(self.rows):
+            self.rows.append(("", False))
+
+    def _put(self, character: str) -> None:
+        if self.x == self.columns and self._wraps:
+            self.rows[self.y] = (self.rows[self.y][0], True)
+            self._down()
+            self.x = 0
+        self.x = min(self.x, self.columns - 1)
+        text, goes_on = self.rows[self.y]
+        text = text.ljust(self.x)
+        self.rows[self.y] = (text[: self.x] + character + text[self.x + 1 :], goes_on)
+        self.x += 1
+
+    def resize(self, columns: int) -> None:
+        """Break every line anew; the cursor stays on its character."""
+        lines: list[str] = [""]
+        at = (0, 0)
+        for number, (text, goes_on) in enumerate(self.rows):
+            if number == self.y:
+                at = (len(lines) - 1, len(lines[-1]) + self.x)
+            lines[-1] += text
+            if not goes_on:
+                lines.append("")
+        lines.pop()
+        self.columns, self.rows = columns, []
+        for number, line in enumerate(lines):
+            pieces = [line[i : i + columns] for i in range(0, len(line), columns)] or [""]
+            if number == at[0]:
+                row = min(at[1] // columns, len(pieces) - 1)
+                self.y, self.x = len(self.rows) + row, min(at[1] - row * columns, columns - 1)
+            self.rows += [(piece, i + 1 < len(pieces)) for i, piece in enumerate(pieces)]
+
+    @property
+    def lines(self) -> list[str]:
+        """What was written, whatever the width: rows that were broken are whole again."""
+        found = [""]
+        for text, goes_on in self.rows:
+            found[-1] += text
+            if not goes_on:
+                found.append("")
+        return [line.rstrip() for line in found if line.strip()]
+
+
+WIDTH = st.integers(min_value=8, max_value=40)
+STEPS = st.lists(
+    st.tuples(
+        st.lists(st.integers(min_value=1, max_value=40), max_size=2),  # lengths of settled rows
+        st.lists(st.integers(min_value=0, max_value=40), min_size=1, max_size=6),  # and of the region's
+        st.lists(WIDTH, max_size=3),  # widths the terminal has before anybody is told, one after the other
+        st.booleans(),  # whether it is told before this frame
+    ),
+    max_size=8,
+)
+
+
+@given(STEPS, st.integers(min_value=0, max_value=5))
+def test_property_a_parked_cursor_finds_the_region_again_whatever_happened_to_the_width_meanwhile(
+    steps: list[tuple[list[int], list[int], list[int], bool]], last: int
+) -> None:
+    """iface-079, iface-086: frames for a width the terminal no longer has leave no ghost and erase no settled row."""
+    terminal, region, told = Reflowing(40), LiveRegion(), 40
+    settled: list[str] = []
+    frame = 0
+    for new, live, widths, hears in steps:
+        for width in widths:
+            terminal.resize(width)
+        told = terminal.columns if hears else told
+        rows = [chr(97 + frame % 26) * min(length, told) for length in new]
+        settled += rows
+        frame += 1
+        shown = [chr(65 + frame % 26) * min(length, told) for length in live]
+        terminal.feed(region.frame(rows, shown, None, told, 1000))
+    shown = ["-" * min(8, terminal.columns)] * (last + 1)
+    terminal.feed(region.frame([], shown, None, terminal.columns, 1001))
+    assert terminal.lines == [*settled, *shown]
+
+
+@given(st.lists(st.integers(min_value=0, max_value=40), min_size=1, max_size=6), st.lists(WIDTH, min_size=1), st.data())
+def test_property_a_cursor_at_rest_is_found_from_the_rows_that_the_terminal_broke(
+    lengths: list[int], widths: list[int], data: st.DataObject
+) -> None:
+    terminal, region = Reflowing(40), LiveRegion()
+    live = ["x" * length for length in lengths]
+    row = data.draw(st.integers(min_value=0, max_value=len(live) - 1))
+    terminal.feed(region.frame(["settled", "rows"], live, Place(row, min(len(live[row]), 39)), 40, 1000))
+    for width in widths:
+        terminal.resize(width)
+    terminal.feed(region.frame([], ["shown"], None, terminal.columns, 1000))
+    assert terminal.lines == ["settled", "rows", "shown"]
+
+
+def test_nothing_is_erased_from_the_very_first_cell() -> None:
+    """tmux takes that for clearing the screen, and moves all of it into its history."""
+    emulator = Emulator()
+    frames = [emulator.frame([], ["one"]), emulator.frame(["s"], [""]), emulator.region.erase(30)]
+    emulator.columns = 20
+    frames.append(emulator.frame([], ["one", "two"], None))
+    for data in frames:
+        assert not re.search(r"(\r|\x1b\[\d*A|h|l)\x1b\[J", data)

@@ -22,6 +22,7 @@ from zot.agent.modes.interactive.commands.registry import parse
 from zot.agent.modes.interactive.commands.runner import Commands
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialogs
 from zot.agent.modes.interactive.editor.editor import Editor, Submitted
+from zot.agent.modes.interactive.editor.hints import Hints
 from zot.agent.modes.interactive.editor.surroundings import TerminalSurroundings
 from zot.agent.modes.interactive.keymap import Actions, CustomKeys, Keyboard, Keymap
 from zot.agent.modes.interactive.layout import Layout
@@ -79,6 +80,7 @@ class App:
         self._transcript = Transcript(desk, self._notes, self._activity, self._asking)
         self._asides = Asides(status, self._notes)
         self._editor = Editor()
+        self._hints = Hints()
         self._early = EarlyTurns(desk.redraw)
         self.turns: Speaking = self._early
         self._layout = self.screen.scene = Layout(
@@ -87,6 +89,7 @@ class App:
             self._editor,
             self._transcript,
             self._asides,
+            self._hints,
             turns=self.turns,
             bar=StartingBar(directory),
         )
@@ -107,7 +110,7 @@ class App:
             desk, self.keyboard, self._commands.slash_commands, directory, keep_history=keeps_sessions
         )
         self._editor.on_submit = self._submit
-        self._editor.on_steer = lambda submitted: self.turns.steer(submitted.text, submitted.images)
+        self._editor.on_steer = self._steer
         self._commands.early = EarlyContext(
             desk=desk,
             status=status,
@@ -132,12 +135,17 @@ class App:
 
     def _submit(self, submitted: Submitted) -> None:
         """A slash command, a shell command, or something for the model."""
+        self._hints.submitted(submitted.text, files=submitted.files, busy=self.turns.busy)
         if submitted.text.startswith("/") and parse(submitted.text) is not None:
             self._commands.run(submitted.text)
         elif submitted.text.startswith("!"):
             self._commands.run_shell(submitted.text[1:])
         else:
             self._say(submitted.text, submitted.images)
+
+    def _steer(self, submitted: Submitted) -> None:
+        self._hints.steered()
+        self.turns.steer(submitted.text, submitted.images)
 
     def _say(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         self.turns.submit(text, images)
@@ -232,6 +240,7 @@ class App:
 
             transcript.show(messages)
             self._editor.history.begin_with(prompts_in(messages))
+        self._hints.remember(self._editor.history.entries(), [str(conversation.workspace.cwd)])
         for text in (*self._notices, *self._keymap.custom.problems):
             transcript.diagnose(text)
         self.screen.holding = False

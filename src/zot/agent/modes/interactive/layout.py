@@ -14,6 +14,7 @@ import time
 
 from zot.agent.modes.interactive.dialogs.dialog import Dialog, Dialogs
 from zot.agent.modes.interactive.editor.editor import Editor, EditorView
+from zot.agent.modes.interactive.editor.hints import Hints
 from zot.agent.modes.interactive.screen.asides import Asides
 from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.modes.interactive.screen.status import Bar
@@ -40,6 +41,7 @@ class Layout:
         editor: Editor,
         transcript: Transcript,
         asides: Asides,
+        hints: Hints,
         *,
         turns: Speaking,
         bar: Bar,
@@ -49,6 +51,7 @@ class Layout:
         self._editor = editor
         self._transcript = transcript
         self._asides = asides
+        self._hints = hints
         self.turns = turns
         self.bar = bar
         self._ruled, self._resized_at, self._columns = 0, 0.0, 0
@@ -81,8 +84,9 @@ class Layout:
     def compose(self, size: Size, *, resting: bool) -> tuple[list[str], Place | None]:
         columns, height = size.columns, max(size.rows - 1, 1)
         dialog, begun = self._dialogs.top, self._desk.settled.begun
-        view = self._editor.view(self._desk.theme, columns, max(height // 3, 1))
         typing = dialog is None or dialog.waits  # a question that waits leaves the cursor where somebody types
+        hint = self._hints.text(busy=self.turns.busy) if typing else ""
+        view = self._editor.view(self._desk.theme, columns, max(height // 3, 1), placeholder=hint)
         hidden = not typing and height < _BOTH
         foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height)
         spaced = bool(foot) and height >= _ROOMY  # a blank row stands above the foot

@@ -22,6 +22,7 @@ from zot.tui.keys import Key
 from zot.tui.text_buffer import Position, units_of
 from zot.tui.text_layout import Scroll, shown
 from zot.tui.theme import Theme
+from zot.tui.width import cut
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.history import History, HistoryWalk
@@ -262,8 +263,8 @@ class Editor:
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
         return self._popups.lines(theme, width, height)
 
-    def view(self, theme: Theme, width: int, height: int) -> EditorView:
-        """At most ``height`` rows around the cursor."""
+    def view(self, theme: Theme, width: int, height: int, *, placeholder: str = "") -> EditorView:
+        """At most ``height`` rows around the cursor; ``placeholder`` stands where there is no text yet."""
         self.editing.width = max(width - 3, 1)
         window = self._scroll.window(self.buffer, self.editing.width, max(height, 1))
         prompt = theme.paint("prompt", ": " if self.vi is not None and self.vi.normal else "▌ ")
@@ -273,6 +274,8 @@ class Editor:
             hanging = last < len(line) and line[last - 1] == " "  # it may not fit, and is not seen anyway
             row = _row(line[first : last - hanging], theme)
             lines.append((prompt if number == first == 0 else "  ") + row)
+        if placeholder and self.empty:
+            lines = [cut(prompt + theme.paint("muted", placeholder), max(width - 1, 1))]
         return EditorView(lines, window.row, window.cell + 2)
 
 

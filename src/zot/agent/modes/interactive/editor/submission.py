@@ -25,14 +25,16 @@ MAX_FILES = 16
 MAX_BYTES = 1 << 20
 MAX_IMAGE = 20 << 20
 
+_PICKED = ("[file:", "[dir:", "[content:")
 _COMMAND = r"/[A-Za-z0-9_:-]+(?:\s|\Z)"
 
 
 class Submitted(msgspec.Struct, frozen=True):
-    """What the user said, every chip and paste expanded."""
+    """What the user said, every chip and paste expanded; ``files``: whether one was picked for it."""
 
     text: str
     images: tuple[ImageBlock, ...] = ()
+    files: bool = False
 
 
 def submission(units: Sequence[str]) -> Submitted | None:
@@ -44,9 +46,10 @@ def submission(units: Sequence[str]) -> Submitted | None:
     chips = [unit for unit in units if isinstance(unit, Chip) and unit.content is not None]
     texts, images = _attachments(chips)
     submitted = _trimmed(expanded(units), images_of(units))
-    if submitted is None or not chips:
-        return submitted
-    return Submitted("\n\n".join([submitted.text, *texts]), (*submitted.images, *images))
+    if submitted is None:
+        return None
+    picked = any(isinstance(unit, Chip) and unit.startswith(_PICKED) for unit in units)
+    return Submitted("\n\n".join([submitted.text, *texts]), (*submitted.images, *images), picked)
 
 
 def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
