@@ -301,4 +301,4 @@ def test_a_request_that_is_too_large_is_compacted_and_really_sent_again(serve: A
     terminal.wait_for("it fits now")
     retried = said(server.requests[-1])
     assert [text for role, text in retried if role == "user" and text == "the big one"] == ["the big one"]
-    assert terminal.everything.count("▌ the big one") == 1
+    assert terminal.everything.count("› the big one") == 1

@@ -85,7 +85,7 @@ def test_closing_it_puts_the_prompt_back(serve: Any, open_zot: OpenZot) -> None:
     terminal.submit("my prompt")
     terminal.wait_for(ASKED)
     terminal.press("esc")
-    terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
+    terminal.wait_until(lambda: "▌ my prompt\n─" in terminal.screen)
     assert "✖ " in terminal.everything
 
 
@@ -95,7 +95,7 @@ def test_what_was_put_back_and_is_sent_again_is_said_once(serve: Any, open_zot: 
     terminal.submit("my prompt")
     terminal.wait_for(ASKED)
     terminal.press("esc")
-    terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prompt"))
+    terminal.wait_until(lambda: "▌ my prompt\n─" in terminal.screen)
     server.add(Say("now it works"))
     terminal.press("enter")
     terminal.wait_for("now it works")
@@ -113,7 +113,7 @@ def test_what_was_put_back_and_edited_replaces_what_failed_also_after_a_resume(
     terminal.submit("my prmpt")
     terminal.wait_for(ASKED)
     terminal.press("esc")
-    terminal.wait_until(lambda: terminal.screen.rstrip().endswith("▌ my prmpt"))
+    terminal.wait_until(lambda: "▌ my prmpt\n─" in terminal.screen)
     server.add(Say("now it works"), Say("resumed"))
     terminal.submit(", mended")
     terminal.wait_for("now it works")
@@ -136,7 +136,7 @@ def test_what_replaced_a_failed_prompt_and_fails_too_is_replaced_in_its_turn(ser
         terminal.submit(text)
         terminal.wait_for(ASKED)
         terminal.press("esc")
-        terminal.wait_until(lambda whole=whole: terminal.screen.rstrip().endswith(f"▌ {whole}"))
+        terminal.wait_until(lambda whole=whole: f"▌ {whole}\n─" in terminal.screen)
     server.add(Say("now it works"))
     terminal.submit(" three")
     terminal.wait_for("now it works")

@@ -138,7 +138,7 @@ class Reflowing:
 
     def _control(self, code: str) -> None:
         count = int(code[:-1]) if code[:-1].isdigit() else 1
-        text, goes_on = self.rows[self.y]
+        text, _ = self.rows[self.y]
         match code:
             case "2K":
                 self.rows[self.y] = ("", False)
@@ -220,14 +220,12 @@ def test_property_a_parked_cursor_finds_the_region_again_whatever_happened_to_th
     """iface-079, iface-086: frames for a width the terminal no longer has leave no ghost and erase no settled row."""
     terminal, region, told = Reflowing(40), LiveRegion(), 40
     settled: list[str] = []
-    frame = 0
-    for new, live, widths, hears in steps:
+    for frame, (new, live, widths, hears) in enumerate(steps):
         for width in widths:
             terminal.resize(width)
         told = terminal.columns if hears else told
         rows = [chr(97 + frame % 26) * min(length, told) for length in new]
         settled += rows
-        frame += 1
         shown = [chr(65 + frame % 26) * min(length, told) for length in live]
         terminal.feed(region.frame(rows, shown, None, told, 1000))
     shown = ["-" * min(8, terminal.columns)] * (last + 1)
