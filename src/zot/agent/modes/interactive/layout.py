@@ -88,7 +88,7 @@ class Layout:
         hint = self._hints.text(busy=self.turns.busy) if typing else ""
         view = self._editor.view(self._desk.theme, columns, max(height // 3, 1), placeholder=hint)
         hidden = not typing and height < _BOTH
-        foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height)
+        foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height, ruled=typing)
         spaced = bool(foot) and height >= _ROOMY  # a blank row stands above the foot
         sections = self._sections(columns, height - len(foot) - spaced, dialog)
         rows, place = self._breakable(sections.pop(), [foot, *sections], size), None
@@ -115,14 +115,14 @@ class Layout:
             cursor = Place(cursor.row + lead, cursor.column)
         return [self.row(row, size.columns) for row in ([""] * lead + rows)], cursor
 
-    def _foot(self, view: EditorView, columns: int, height: int) -> tuple[list[str], int]:
+    def _foot(self, view: EditorView, columns: int, height: int, *, ruled: bool) -> tuple[list[str], int]:
         """What goes on, the editor between its rules, the status bar, and where in it the editor begins; the editor
         alone where it is tight."""
         theme = self._desk.theme
         if height < _ROOMY:
             return view.lines, 0
         above, below = self.bar.status(theme, columns), self.bar.lines(theme, self._rule_cells(columns))
-        if height >= _RULED:
+        if ruled and height >= _RULED:  # what asks has rules of its own
             rule = theme.paint("border", "─" * self._rule_cells(columns))
             above, below = [*above, rule], [rule, *below]
         return [*above, *view.lines, *below], len(above)
