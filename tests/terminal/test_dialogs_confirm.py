@@ -238,7 +238,7 @@ def test_the_error_dialog_takes_no_letters_typed_for_the_next_prompt(serve: Any,
     serve([CallTools([("bash", {"command": "sleep 1"})]), Refuse(401, "wrong key")])
     terminal = open_zot()
     terminal.submit("go")
-    terminal.wait_for("running")
+    terminal.wait_for("sleep 1")
     terminal.type("my next prompt")
     terminal.wait_for("continue with another model?")
     terminal.wait_for("waits while you type")
