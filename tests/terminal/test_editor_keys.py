@@ -227,3 +227,31 @@ def test_vi_keys_work_when_they_are_switched_on(zot: Zot, serve: Any, open_zot: 
     terminal.press("enter")
     terminal.wait_for("answer")
     assert user_texts(server.requests[0]) == ["one three!"]
+
+
+def test_vi_changes_words_quotes_and_selections_and_repeats_a_change(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Say("answer")])
+    configure(zot, vi_mode=True)
+    terminal = open_zot()
+    terminal.type('say "good day" to all')
+    terminal.wait_for("to all")
+    terminal.press("esc")
+    terminal.wait_for(': say "good day" to all')
+    terminal.type("ciw")
+    terminal.wait_for("▌ say")
+    terminal.type("everyone")
+    terminal.press("esc")
+    terminal.wait_for(': say "good day" to everyone')
+    terminal.type('0ci"hello')
+    terminal.wait_for('▌ say "hello" to everyone')
+    terminal.press("esc")
+    terminal.wait_for(': say "hello" to everyone')
+    terminal.type("fev")
+    terminal.wait_for("v say")
+    terminal.type("$")
+    terminal.wait_until(lambda: terminal.cell("everyone").bg != "default", "a selection that is seen")
+    terminal.type("cus")
+    terminal.wait_for('▌ say "hello" to us')
+    terminal.press("enter")
+    terminal.wait_for("answer")
+    assert user_texts(server.requests[0]) == ['say "hello" to us']

@@ -89,7 +89,9 @@ def deletes_word_left(buffer: TextBuffer, at: Position) -> Position:
     return start if start.line == at.line else Position(at.line, 0)
 
 
-# --- as vi sees words: letters, punctuation and spaces are three kinds
+# --- as vi sees words: letters, punctuation and spaces are three kinds; of its WORDS there are only two
+
+Kinds = Callable[[str], int]
 
 
 def kind_of(unit: str) -> int:
@@ -98,13 +100,17 @@ def kind_of(unit: str) -> int:
     return 2 if is_word(unit) else 1
 
 
-def next_word(buffer: TextBuffer, at: Position) -> Position:
+def big_kind_of(unit: str) -> int:
+    return 0 if unit.isspace() else 2
+
+
+def next_word(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> Position:
     """vi's ``w``: where the next word or run of punctuation begins."""
     line = buffer.lines[at.line]
     column = at.column
     if column < len(line):
-        here = kind_of(line[column])
-        while column < len(line) and kind_of(line[column]) == here:
+        here = kinds(line[column])
+        while column < len(line) and kinds(line[column]) == here:
             column += 1
     else:
         column = len(line)
@@ -125,7 +131,7 @@ def _first_of_word(buffer: TextBuffer, at: Position) -> Position:
         number, column = number + 1, 0
 
 
-def previous_word(buffer: TextBuffer, at: Position) -> Position:
+def previous_word(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> Position:
     """vi's ``b``: where the word or punctuation before begins."""
     number, column = at
     while True:
@@ -137,19 +143,19 @@ def previous_word(buffer: TextBuffer, at: Position) -> Position:
         if not number or (not line and number < at.line):
             return Position(number, 0)
         number, column = number - 1, len(buffer.lines[number - 1])
-    line, here = buffer.lines[number], kind_of(buffer.lines[number][column - 1])
-    while column and kind_of(line[column - 1]) == here:
+    line, here = buffer.lines[number], kinds(buffer.lines[number][column - 1])
+    while column and kinds(line[column - 1]) == here:
         column -= 1
     return Position(number, column)
 
 
-def word_last(buffer: TextBuffer, at: Position) -> Position:
+def word_last(buffer: TextBuffer, at: Position, kinds: Kinds = kind_of) -> Position:
     """vi's ``e``: the last character of this word, or of the next when already there."""
     start = right(buffer, at)
     if start == at:
         return at
     number, column = _first_of_word(buffer, start)
     line = buffer.lines[number]
-    while column + 1 < len(line) and kind_of(line[column + 1]) == kind_of(line[column]):
+    while column + 1 < len(line) and kinds(line[column + 1]) == kinds(line[column]):
         column += 1
     return Position(number, column)

@@ -22,7 +22,7 @@ from zot.tui.keys import Key
 from zot.tui.text_buffer import Position, units_of
 from zot.tui.text_layout import Scroll, shown
 from zot.tui.theme import Theme
-from zot.tui.width import cut
+from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.history import History, HistoryWalk
@@ -263,16 +263,25 @@ class Editor:
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
         return self._popups.lines(theme, width, height)
 
+    def _mark(self) -> str:
+        """What stands before the text; it tells vi's mode."""
+        if self.vi is None or not self.vi.normal:
+            return "▌ "
+        return f"{self.vi.selecting or ':'} "
+
     def view(self, theme: Theme, width: int, height: int, *, placeholder: str = "") -> EditorView:
         """At most ``height`` rows around the cursor; ``placeholder`` stands where there is no text yet."""
         self.editing.width = max(width - 3, 1)
         window = self._scroll.window(self.buffer, self.editing.width, max(height, 1))
-        prompt = theme.paint("prompt", ": " if self.vi is not None and self.vi.normal else "▌ ")
+        prompt = theme.paint("prompt", self._mark())
+        selected = self.vi.selection if self.vi is not None else None
         lines: list[str] = []
         for number, first, last in window.rows:
             line = self.buffer.lines[number]
             hanging = last < len(line) and line[last - 1] == " "  # it may not fit, and is not seen anyway
             row = _row(line[first : last - hanging], theme)
+            if selected is not None:
+                row = _selected_row(line, first, last - hanging, theme, columns_of(selected, number, len(line)))
             lines.append((prompt if number == first == 0 else "  ") + row)
         if placeholder and self.empty:
             lines = [cut(prompt + theme.paint("muted", placeholder), max(width - 1, 1))]
@@ -284,6 +293,25 @@ def _row(units: list[str], theme: Theme) -> str:
     if len(text) == len(units) and "\t" not in text:  # no chips, which is every row but a few
         return text
     return "".join(theme.paint("accent", unit) if isinstance(unit, Chip) else shown(unit) for unit in units)
+
+
+def columns_of(span: tuple[Position, Position], number: int, length: int) -> tuple[int, int]:
+    """Which columns of a line lie in a span."""
+    start, end = span
+    first = start.column if number == start.line else 0 if start.line < number else length
+    last = end.column if number == end.line else length if number < end.line else 0
+    return first, last
+
+
+def _selected_row(line: Sequence[str], first: int, last: int, theme: Theme, chosen: tuple[int, int]) -> str:
+    """A row with the part of it that is selected standing out."""
+    begin, end = min(max(chosen[0], first), last), max(min(chosen[1], last), first)
+    if begin >= end:
+        return _row(list(line[first:last]), theme)
+    middle = "".join(shown(unit) for unit in line[begin:end])
+    return "".join(
+        (_row(list(line[first:begin]), theme), theme.selected(middle, cells(middle)), _row(list(line[end:last]), theme))
+    )
 
 
 _ACTIONS: dict[str, Callable[[Editor], None]] = {
