@@ -240,7 +240,7 @@ def test_the_error_dialog_takes_no_letters_typed_for_the_next_prompt(serve: Any,
     terminal.submit("go")
     terminal.wait_for("sleep 1")
     terminal.type("my next prompt")
-    terminal.wait_for("continue with another model?")
+    terminal.wait_for("did not answer")
     terminal.wait_for("waits while you type")
     terminal.type(" goes on")
     terminal.wait_for("my next prompt goes on")

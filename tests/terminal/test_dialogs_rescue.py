@@ -270,3 +270,18 @@ def test_a_fallback_model_is_tried_before_anyone_is_asked(serve: Any, open_zot: 
     terminal.submit("and another one")
     terminal.wait_for(ASKED)
     assert "beta/beta-one did not answer" in terminal.screen
+
+
+def test_a_note_does_not_keep_esc_from_giving_up(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """One esc, whatever stands below the transcript."""
+    configure(zot, auto_compact_threshold=1, retries=2, retry_wait_s=0.01)
+    server = serve([Say("first", usage=(190_000, 5)), Refuse(529, "Overloaded", {"retry-after": "120"})], repeat=True)
+    terminal = open_zot()
+    terminal.submit("one")
+    terminal.wait_for("first")
+    terminal.submit("two")
+    terminal.wait_for("compacting")
+    terminal.wait_for("overloaded, try 2 of 3 in")
+    terminal.press("esc")
+    terminal.wait_for("cancelled")
+    assert len(server.requests) == 2

@@ -164,7 +164,10 @@ class Keymap:
     # --- the bindings
 
     def escape(self) -> None:
-        if self._editor.escape() or self._asides.dismiss():
+        if self._editor.escape():
+            return
+        helping = self._asides.help is not None
+        if self._asides.dismiss() and (helping or not self.turns.busy):  # a note must not keep anyone from cancelling
             return
         if self.turns.busy:
             self.turns.cancel()

@@ -36,6 +36,7 @@ async def rescue(context: Context, outcome: Outcome) -> None:
         conversation.model,
         _others(conversation, category),
         broke_off=conversation.broke_off,
+        gives_back=conversation.unanswered is not None,
         may_log_in=category == "authentication" and conversation.resolved.provider.needs_key,
         dropped=conversation.launch.in_force,
     )
@@ -90,6 +91,7 @@ class RescuePicker(Picker):
         others: Sequence[Model],
         *,
         broke_off: bool = False,
+        gives_back: bool = False,
         may_log_in: bool = False,
         dropped: str = "",
     ) -> None:
@@ -101,6 +103,6 @@ class RescuePicker(Picker):
         if not others:
             above.append("no other model can be reached: /login adds a provider")
         title = "the answer broke off" if broke_off else f"{one_line(failed.provider)}/{name} did not answer"
-        back = "closes" if broke_off else "gives the prompt back to edit"
-        hint = f"↑↓ or tab, then type to filter · enter picks · esc {back}"
+        hint = "enter picks · esc gives the prompt back" if gives_back else "enter picks · esc closes"
+        hint += " · tab, then type to filter" if others else ""
         super().__init__(title, [*rows, *(model_row(model) for model in others)], above=above, hint=hint, most=_ROWS)

@@ -212,7 +212,7 @@ class Transcript:
     def user(self, message: Message) -> None:
         self._settle_group()
         if events.SYNTHETIC in message.meta:
-            return self.remark("going on from where the answer broke off")
+            return self._note("going on from where the answer broke off", "muted", "◇")
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
         self._settled.add(blocks.user_prompt(message.text(), images, self._desk.theme, self._desk.columns))
         self.anything = True
