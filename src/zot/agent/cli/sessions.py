@@ -107,6 +107,12 @@ def _fork(store: SessionStore, arguments: Arguments) -> int:
     return 0
 
 
+def _rewind(store: SessionStore, arguments: Arguments) -> int:
+    from zot.agent.cli.rewind import rewind
+
+    return rewind(store, _session(store, arguments.word(0)), arguments)
+
+
 def _export(store: SessionStore, arguments: Arguments) -> int:
     from zot.agent.export.writing import checked_format, export, format_of, redaction
     from zot.core.session.copies import default_destination, export_session
@@ -234,6 +240,7 @@ _VERBS: dict[str, tuple[_Verb, int | None]] = {  # what it does, how many words 
     "rename": (_rename, None),
     "tree": (_tree, 0),
     "fork": (_fork, 1),
+    "rewind": (_rewind, 1),
     "export": (_export, 2),
     "import": (_import, 1),
     "prune": (_prune, 0),

@@ -88,7 +88,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "sessions",
         "[COMMAND]",
-        "list, export, import, fork and prune sessions",
+        "list, export, import, fork, rewind and prune sessions",
         more=f"{_SESSION}\n`zot sessions COMMAND --help` says more about one of them.",
     ),
     Verb(
@@ -108,6 +108,24 @@ VERBS: tuple[Verb, ...] = (
         (Switch("--at", "how many messages to keep (default: all of them)", "N"), _CWD),
         (SESSION,),
         _SESSION,
+    ),
+    Verb(
+        "sessions rewind",
+        "[SESSION]",
+        "go back to before a prompt: the conversation, the files it changed, or both",
+        (
+            Switch("--to", "the number of the prompt; without it, they are listed with what they changed", "N"),
+            Switch("--undo", "undo the last rewinding of files instead"),
+            Switch("--files", "the files only"),
+            Switch("--conversation", "the conversation only"),
+            Switch("--overwrite", "files that something else changed since, too"),
+            Switch("--dry-run", "only show what would be done"),
+            Switch("--yes", "do not ask"),
+            _CWD,
+        ),
+        (SESSION,),
+        f"{_SESSION}\nThe conversation goes on in a new session, whose file is printed; the old one stays as it is. "
+        "The exit status is 1 when a file could not go back. `zot docs rewind` says what is kept.",
     ),
     Verb(
         "sessions export",
