@@ -42,6 +42,7 @@ from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
     from zot.agent.changes.keeping import Keeping
+    from zot.agent.changes.ledger import Event
     from zot.agent.extensions.commands import CommandAnswer
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
@@ -453,6 +454,11 @@ class Conversation:
                 capacity,
             )
         return self._keeping
+
+    @property
+    def changes(self) -> list[Event]:
+        """What this run was seen to change so far, oldest first."""
+        return self._keeping.happened if self._keeping is not None else []
 
     def note_prompt(self, event: AgentEvent) -> None:
         """What is changed from now on is changed for this prompt."""

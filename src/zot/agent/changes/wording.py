@@ -24,7 +24,7 @@ def changed(point: Point) -> str:
     return "not known what its commands changed" if point.blind else ""
 
 
-def plan_lines(found: Plan, cwd: str, *, overwrite: bool = False) -> list[str]:
+def plan_lines(found: Plan, cwd: str, *, overwrite: bool = False, troubles_first: bool = False) -> list[str]:
     """What going back would do to each file; those that need nothing are left out."""
 
     def line(item: Item) -> str:
@@ -37,7 +37,11 @@ def plan_lines(found: Plan, cwd: str, *, overwrite: bool = False) -> list[str]:
 
     order = {"restore": 0, "recreate": 1, "remove": 2, "changed": 3, "lost": 4}
     items = sorted((item for item in found.items if item.verdict != "same"), key=lambda item: order[item.verdict])
-    return [*map(line, items), *(f"{'not known':<14}  {reason}" for reason in found.blind)]
+    blind = [f"{'not known':<14}  {reason}" for reason in found.blind]
+    if troubles_first:
+        items.sort(key=lambda item: order[item.verdict] < 3)
+        return [*blind, *map(line, items)]
+    return [*map(line, items), *blind]
 
 
 def report_line(report: Report, left: Sequence[Item], shown: Callable[[str], str]) -> str:

@@ -126,6 +126,8 @@ class Keymap:
             return
         if key.name != "ctrl+c":
             self._asides.exit_arm.disarm()
+        if key.name != "esc":
+            self._asides.rewind_arm.disarm()
         self._desk.redraw()
         if self._dialogs.key(key):
             return
@@ -171,7 +173,12 @@ class Keymap:
             return
         if self.turns.busy:
             self.turns.cancel()
+        elif self._asides.rewind_arm.armed:
+            self._asides.rewind_arm.disarm()
+            self._actions.run_command("/rewind")
         else:
+            if self._editor.empty and self.turns.ready and self._transcript.anything:
+                self._asides.rewind_arm.arm("esc again: go back to an earlier prompt")
             self._editor.set_aside()
             self._desk.status.clear()
 
@@ -221,7 +228,7 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor", Keymap.escape),
+    Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor; twice: rewind", Keymap.escape),
     Binding(("ctrl+c",), "clear the editor; twice: quit", Keymap.interrupt),
     Binding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
     Binding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),

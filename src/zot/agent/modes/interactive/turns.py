@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from zot.agent.modes.interactive.screen.turn_line import TurnMark
 from zot.tui.sanitize import sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import cut, visible
@@ -202,14 +203,21 @@ class Turns:
         queued: bool = False,
         instead: bool = False,
     ) -> None:
-        conversation = self._conversation
+        conversation, mark = self._conversation, TurnMark(self._conversation)
         if text is None:
             outcome = await (conversation.go_on() if conversation.broke_off else conversation.proceed())
         else:
             outcome = await conversation.say(text, images, queued=queued, first_call=first, instead=instead)
+        await self._sum_up(mark)
         while self._concluded(outcome) and (following := conversation.take_queued()) is not None:
             self._asides.turn_begins()
+            mark = TurnMark(conversation)
             outcome = await conversation.say(following.text, following.images, queued=True)
+            await self._sum_up(mark)
+
+    async def _sum_up(self, mark: TurnMark) -> None:
+        if line := await mark.line():
+            self._transcript.sum_up(line)
 
     def _concluded(self, outcome: Outcome) -> bool:
         """Say how it ended; return whether queued prompts may follow."""

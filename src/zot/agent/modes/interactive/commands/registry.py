@@ -52,6 +52,13 @@ COMMANDS: list[Command] = [
     ),
     Command(name="new", summary="begin a new session, keep this one", when_busy="cancel"),
     Command(name="jump", summary="read an earlier turn, with search", arguments="[text]"),
+    Command(
+        name="rewind",
+        summary="go back to before a prompt: conversation, files or both",
+        arguments="[n]",
+        when_busy="apply",
+    ),
+    Command(name="diff", summary="what a turn or the session changed", arguments="[turn|session|n]"),
     Command(name="copy", summary="copy the last answer, an earlier one, or its code", arguments="[n|code]"),
     Command(name="export", summary="write the conversation to a page to read", arguments="[md|html] [path] [--redact]"),
     Command(name="compact", summary="replace the conversation with a summary", when_busy="cancel"),
@@ -91,7 +98,7 @@ SESSION_OPERATIONS = {
 # one of an extension, comes first.
 ALIASES: dict[str, str] = {
     **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "models": "model"},
-    **{"undo": "rewind", "checkpoints": "rewind", "rewind": "session fork", "branch": "session fork"},
+    **{"undo": "rewind", "checkpoints": "rewind", "branch": "session fork"},
     **{"fork": "session fork", "tree": "session tree", "rename": "session rename", "import": "session import"},
     **{"theme": "settings theme", "themes": "settings theme", "config": "settings", "preferences": "settings"},
     **{"think": "reasoning", "thinking": "reasoning", "effort": "reasoning", "usage": "cost", "stats": "cost"},

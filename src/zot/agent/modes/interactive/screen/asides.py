@@ -26,7 +26,7 @@ class Asides:
     def __init__(self, status: StatusLine, notes: Notes) -> None:
         self._status = status
         self._notes = notes
-        self.exit_arm = ExitArm()
+        self.exit_arm, self.rewind_arm = TwiceArm(), TwiceArm()
         self.help: Rows | None = None
         self._opened = time.monotonic()
         self._welcoming = True
@@ -61,6 +61,7 @@ class Asides:
             self._status.lines(theme, width),
             self._notes.lines(theme, width),
             [theme.paint("warning", f"  {self.exit_arm.hint}")] if self.exit_arm.armed else [],
+            [theme.paint("muted", f"  {self.rewind_arm.hint}")] if self.rewind_arm.armed else [],
         ]
 
     def _welcome(self, theme: Theme, width: int) -> list[str]:
@@ -72,8 +73,8 @@ class Asides:
         ]
 
 
-class ExitArm:
-    """A second ctrl+c within two seconds leaves; any other key disarms."""
+class TwiceArm:
+    """A second ctrl+c within two seconds leaves, a second esc goes back; any other key disarms."""
 
     def __init__(self) -> None:
         self._armed = 0.0

@@ -228,6 +228,10 @@ class Transcript:
     def remark(self, text: str) -> None:
         self._note(text, "muted", "")
 
+    def sum_up(self, text: str) -> None:
+        """What a turn came to."""
+        self._note(text, "muted", " ")
+
     def _note(self, text: str, role: str, mark: str) -> None:
         self._settle_group()
         self._settled.add(blocks.note(text, role, mark, self._desk.theme, self._desk.columns))

@@ -1,0 +1,173 @@
+"""``/rewind``, or esc twice: go back to before a prompt, in the conversation, in the files, or in both."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.agent.modes.interactive.commands.context import Context
+from zot.agent.modes.interactive.commands.sessions import show_session
+from zot.errors import UsageError, ZotError
+from zot.provider.messages import ImageBlock, Message, TextBlock, utc_now
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zot.agent.changes.points import Point
+    from zot.agent.changes.rewinding import Item, Plan, Report
+    from zot.core.session.history import Turn
+    from zot.tui.widgets.select_list import Choice
+
+_MOST_LINES = 12  # of what would become of files
+_LABEL = 300
+_BOTH, _FILES, _CONVERSATION, _ALL = "both", "files", "conversation", "overwrite"
+
+
+async def run(context: Context, arguments: str) -> None:
+    path = context.session_file()
+    if path is None:
+        kept = context.conversation.session is not None
+        why = "nothing has been said yet" if kept else "there is no session (--no-session)"
+        raise ZotError(f"/rewind: {why}")
+    turns, found = await asyncio.to_thread(_found, context, path)
+    point = await _choose(context, found, arguments)
+    if point is not None:
+        await _go_back(context, turns, point)
+
+
+def _found(context: Context, path: Path) -> tuple[list[Turn], list[Point]]:
+    from zot.agent.changes.objects import Objects
+    from zot.agent.changes.points import points
+    from zot.core.session.history import turns_of
+
+    keeping = context.conversation.keeping
+    turns = turns_of(path)
+    if keeping is None:
+        return turns, points(turns, [], Objects(path))
+    return turns, points(turns, keeping.history(), keeping.place.objects)
+
+
+# --- where to
+
+
+async def _choose(context: Context, found: list[Point], typed: str) -> Point | None:
+    from zot.agent.modes.interactive.dialogs.picker import Picker
+
+    if typed:
+        point = next((point for point in found if point.number and str(point.number) == typed.lstrip("#")), None)
+        if point is None:
+            raise UsageError(f'/rewind {typed}: there is no prompt "{typed}"')
+        return point
+    rows = [_row(number, point) for number, point in enumerate(found)]
+    picker = Picker("rewind to before", rows, selected=rows[-1].value if rows else "", empty="nothing was said yet")
+    chosen = await context.dialogs.ask(picker)
+    return found[int(chosen)] if chosen is not None else None
+
+
+def _row(index: int, point: Point) -> Choice:
+    from zot.agent.changes.wording import changed
+    from zot.tui.sanitize import one_line
+    from zot.tui.widgets.select_list import Choice
+
+    text = one_line(point.text.strip().partition("\n")[0][:_LABEL]) or "(no text)"
+    label = f"#{point.number:<4} {text}" if point.number else "◇     a rewinding, to undo it"
+    return Choice(str(index), label, changed(point))
+
+
+# --- what, and what stands in the way
+
+
+async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
+    plan = await asyncio.to_thread(_plan, context, point)
+    how = await _ask(context, point, plan)
+    if how is None:
+        return
+    await context.end_turn("/rewind")
+    told: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewinding"]
+    if how != _CONVERSATION:
+        told.append(await _restore(context, point, how))
+    if not how.startswith(_FILES):
+        await show_session(context, await context.conversation.fork(point.row))
+        prompt = turns[point.number - 1].prompt
+        if context.editor.empty:
+            images = [block for block in prompt.content if isinstance(block, ImageBlock)]
+            context.editor.give_back([(prompt.text(), images)])
+        context.status.clear()
+    context.transcript.remark(f"◇ {' · '.join(told)}")
+
+
+def _plan(context: Context, point: Point) -> Plan:
+    from zot.agent.changes.rewinding import Plan, plan
+
+    keeping = context.conversation.keeping
+    return Plan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
+
+
+async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
+    """Which way; the conversation alone needs no question, for it only branches off."""
+    from zot.agent.modes.interactive.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    choices: list[Choice] = []
+    if plan.doable:
+        choices.append(Choice(_BOTH, "conversation and files"))
+        choices.append(Choice(_FILES, "files only"))
+    if plan.conflicts:
+        number = len(plan.conflicts)
+        over = f"overwriting {'the file' if number == 1 else f'the {number} files'} changed since"
+        choices.append(Choice(f"{_BOTH} {_ALL}", f"conversation and files, {over}"))
+        choices.append(Choice(f"{_FILES} {_ALL}", f"files only, {over}"))
+    if point.number:
+        choices.append(Choice(_CONVERSATION, "conversation only; the files stay as they are"))
+    else:
+        choices = [choice for choice in choices if choice.value.startswith(_FILES)]
+    above = _plan_rows(plan, str(context.conversation.workspace.cwd))
+    if not above and point.number:
+        return _CONVERSATION
+    title = f"rewind to before #{point.number}" if point.number else "undo a rewinding"
+    return await context.dialogs.ask(Picker(title, choices, filterable=False, above=above, empty="no file to change"))
+
+
+def _plan_rows(plan: Plan, cwd: str) -> list[str]:
+    """What needs a decision first; the rest is counted when there is too much of it."""
+    from zot.agent.changes.wording import plan_lines
+    from zot.system.spelled import spelled
+
+    lines = [spelled(line) for line in plan_lines(plan, cwd, troubles_first=True)]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
+    return lines
+
+
+# --- doing it
+
+
+async def _restore(context: Context, point: Point, how: str) -> str:
+    """Planned again, for the question may have stood there for a while; what became of it in words."""
+    from zot.agent.changes.wording import report_line, shown_path
+
+    report, left = await asyncio.to_thread(_carry_out, context, point, overwrite=how.endswith(_ALL))
+    cwd = str(context.conversation.workspace.cwd)
+    if report.done and how.startswith(_FILES):
+        _tell_model(context, [shown_path(item.path, cwd) for item in report.done])
+    return report_line(report, left, lambda path: shown_path(path, cwd))
+
+
+def _carry_out(context: Context, point: Point, *, overwrite: bool) -> tuple[Report, list[Item]]:
+    from zot.agent.changes.rewinding import carry_out
+
+    keeping, plan = context.conversation.keeping, _plan(context, point)
+    if keeping is None:
+        raise ZotError("/rewind: nothing is kept of files")
+    try:
+        report = carry_out(keeping, [*plan.doable, *(plan.conflicts if overwrite else [])])
+    except OSError as error:
+        raise ZotError(f"/rewind: nothing was changed: {keeping.place.root}: {error.strerror or error}") from error
+    return report, [*([] if overwrite else plan.conflicts), *plan.of("lost")]
+
+
+def _tell_model(context: Context, paths: list[str]) -> None:
+    """Else it would take the files for what it made of them."""
+    names = ", ".join(paths[:50]) + (f" and {len(paths) - 50} more" if len(paths) > 50 else "")
+    text = f"The user has put these files back to an earlier state; read them again before you change them: {names}"
+    context.conversation.add(Message("user", (TextBlock(text),), utc_now(), {"synthetic": "true"}))
