@@ -98,7 +98,7 @@ SESSION_OPERATIONS = {
 # one of an extension, comes first.
 ALIASES: dict[str, str] = {
     **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "models": "model"},
-    **{"undo": "rewind", "checkpoints": "rewind", "branch": "session fork"},
+    **{"undo": "rewind", "checkpoints": "rewind", "rewind": "session fork", "branch": "session fork"},
     **{"fork": "session fork", "tree": "session tree", "rename": "session rename", "import": "session import"},
     **{"theme": "settings theme", "themes": "settings theme", "config": "settings", "preferences": "settings"},
     **{"think": "reasoning", "thinking": "reasoning", "effort": "reasoning", "usage": "cost", "stats": "cost"},
