@@ -137,6 +137,24 @@ def nearest(rgb: Rgb) -> int:
     return min(candidates, key=lambda i: sum((a - b) ** 2 for a, b in zip(of_index(i), rgb, strict=True)))
 
 
+def tint(rgb: Rgb, ground: Rgb, background: Background, depth: Depth, *, strong: bool = False) -> Colour:
+    """A background in the tone of a colour on which text stays readable.
+
+    The 256 colours have no faint tones: there it is the darkest or lightest that still has the tone."""
+    pure = [max(channel - 0.7 * min(rgb), 0) for channel in rgb]
+    if depth == "256":
+        low, high = (0, 0x87 if strong else 0x5F) if background == "dark" else (0xAF if strong else 0xD7, 0xFF)
+        red, green, blue = (high if channel >= 0.6 * max(pure) else low for channel in pure)
+        return Colour(index=nearest((red, green, blue)))
+    most = 0xA0 if background == "dark" else max(rgb)
+    share = (0.5 if strong else 0.2) if background == "dark" else (0.36 if strong else 0.14)
+    scale = most / max(max(pure), 1)
+    red, green, blue = (
+        round(share * channel * scale + (1 - share) * below) for channel, below in zip(pure, ground, strict=True)
+    )
+    return Colour(rgb=(min(red, 255), min(green, 255), min(blue, 255)))
+
+
 def contrast(one: Rgb, other: Rgb) -> float:
     """The WCAG contrast ratio, 1 to 21."""
     high, low = sorted((_luminance(one), _luminance(other)), reverse=True)

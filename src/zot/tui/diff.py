@@ -1,4 +1,5 @@
-"""Differences as rows: sign and true line number in one coloured gutter, code highlighted by language."""
+"""Differences as rows one can review: sign and true line number in one coloured gutter, changed lines on a tint, what
+changed in them on a stronger one, code highlighted by language, and nothing cut."""
 
 from __future__ import annotations
 
@@ -7,13 +8,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from zot.tui.changed_words import changed_words
 from zot.tui.decide import CONTINUED
 from zot.tui.highlight import Highlighter
 from zot.tui.theme import Theme
-from zot.tui.width import broken
+from zot.tui.width import RESET, STYLE, broken
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@", re.ASCII)
 _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}
+_UNTINTED = "\x1b[1;4m"  # changed words where there is no background to set them off
 
 
 class DiffLine(msgspec.Struct, frozen=True):
@@ -75,20 +78,63 @@ def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
     return DiffLine(sign, new, text), old + (sign == " "), new + 1
 
 
+def counted(lines: Sequence[DiffLine]) -> tuple[int, int]:
+    """How many lines came and how many went."""
+    return sum(line.sign == "+" for line in lines), sum(line.sign == "-" for line in lines)
+
+
 def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language: str, width: int) -> list[str]:
-    """A line that does not fit goes on behind a mark in the next rows: a change at its end is as visible as any."""
+    """Changed lines stand on a tint, the words that changed on a stronger one, code keeps its colours. A line that does
+    not fit goes on behind a mark in the next rows: a change at its end is as visible as any."""
     digits = max(3, *(len(str(line.number)) for line in lines)) if lines else 3
     plain = [line.text.expandtabs(4) for line in lines]
     styled = code.lines("\n".join(plain), language) if language and plain else plain
+    words = changed_words([line.sign for line in lines], plain)
     rows: list[str] = []
-    for line, text, bare in zip(lines, styled, plain, strict=True):
+    for place, (line, text, bare) in enumerate(zip(lines, styled, plain, strict=True)):
         if not line.sign:
             rows += [theme.paint("muted", part) for part in broken(bare, width)]
             continue
+        role = _ROLES[line.sign]
+        ground = theme.tint(role) if line.sign != " " else ""
+        body = text if language else theme.paint("fg" if ground else role, bare)
+        if line.sign != " ":
+            body = _on_tint(body, ground, words.get(place, []), theme.tint(role, strong=True) or _UNTINTED)
         number = str(line.number) if line.number else ""  # unknown where only the rows were kept
-        body = text if language else theme.paint(_ROLES[line.sign], bare)
         parts = broken(body, max(width - digits - 2, 1))
         marks = [number, *[CONTINUED] * (len(parts) - 1)]
-        gutters = [theme.paint(_ROLES[line.sign], f"{line.sign}{mark:>{digits}} ") for mark in marks]
+        opening = theme.sgr(role) + ground
+        gutters = [f"{opening}{line.sign}{mark:>{digits}} {RESET if opening else ''}" for mark in marks]
         rows += [gutter + part for gutter, part in zip(gutters, parts, strict=True)]
     return rows
+
+
+def _on_tint(styled: str, ground: str, spans: Sequence[tuple[int, int]], strong: str) -> str:
+    """A styled line on a background, pieces of it on another; each piece opens and closes its own styles."""
+    if not ground and not spans:
+        return styled
+    out: list[str] = []
+    active, place, end = "", 0, 0
+    for match in (*STYLE.finditer(styled), None):
+        text = styled[end : match.start() if match else len(styled)]
+        for start, stop, inside in _pieces(place, place + len(text), spans):
+            opening = active + (strong if inside else ground)
+            out.append(f"{opening}{text[start - place : stop - place]}{RESET if opening else ''}")
+        place += len(text)
+        if match is not None:
+            active, end = "" if match[0] == RESET else active + match[0], match.end()
+    return "".join(out)
+
+
+def _pieces(start: int, end: int, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
+    """The stretch from start to end, cut where a span begins or ends, each with whether it is inside one."""
+    for first, last in spans:
+        first, last = max(first, start), min(last, end)
+        if first >= last:
+            continue
+        if start < first:
+            yield start, first, False
+        yield first, last, True
+        start = last
+    if start < end:
+        yield start, end, False

@@ -34,6 +34,10 @@ ROLES: tuple[Role, ...] = (
     Role("selection_fg", 231, 232, "selected row, text"),
     Role("background", None, None, "painted behind the whole screen; absent = the terminal's own"),
     Role("thinking_max", None, None, "the highest reasoning level"),
+    Role("diff_add_bg", None, None, "behind added lines; absent = a tint of `diff_add`"),
+    Role("diff_remove_bg", None, None, "behind removed lines; absent = a tint of `diff_remove`"),
+    Role("diff_add_word_bg", None, None, "behind added words; absent = a stronger tint"),
+    Role("diff_remove_word_bg", None, None, "behind removed words; absent = a stronger tint"),
 )
 
 # Finer roles, each of which follows another while no theme names it.
@@ -56,7 +60,10 @@ DERIVED: dict[str, str] = {
     "ctx_high": "error",
 }
 
-BACKGROUND_ROLES = frozenset({"user_bubble_bg", "selection_bg", "background"})
+BACKGROUND_ROLES = frozenset(
+    {"user_bubble_bg", "selection_bg", "background"}
+    | {"diff_add_bg", "diff_remove_bg", "diff_add_word_bg", "diff_remove_word_bg"}
+)
 
 
 # What a syntax style may say besides a colour, with its SGR code.

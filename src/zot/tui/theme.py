@@ -14,6 +14,8 @@ from zot.tui import colour, palette
 from zot.tui.colour import Background, Colour, Depth
 from zot.tui.width import RESET, cells, pad, visible
 
+GROUNDS: dict[Background, colour.Rgb] = {"dark": (0x1E, 0x1E, 0x1E), "light": (0xFA, 0xFA, 0xFA)}
+
 
 class Spinner(msgspec.Struct, frozen=True):
     frames: tuple[str, ...] = palette.SPINNER_FRAMES
@@ -60,6 +62,26 @@ class Theme:
                 codes.append(code)
             self._sgr[key] = f"\x1b[{';'.join(codes)}m" if codes else ""
         return self._sgr[key]
+
+    def tint(self, role: str, *, strong: bool = False) -> str:
+        """The opening sequence of a background in the tone of a role: its own role ``…_bg`` or ``…_word_bg``, else
+        made from its colour. Empty where only the terminal knows what the colour looks like."""
+        own = f"{role}_word_bg" if strong else f"{role}_bg"
+        if self.colours.get(own) is not None:
+            return self.sgr(own)
+        key = (own, strong)
+        if key not in self._sgr:
+            made = self._tinted(role, strong=strong)
+            self._sgr[key] = f"\x1b[{made.sgr(self.depth, background=True)}m" if made is not None else ""
+        return self._sgr[key]
+
+    def _tinted(self, role: str, *, strong: bool) -> Colour | None:
+        found = self.colour_of(role)
+        if self.depth == "none" or found is None or found.ansi is not None or (rgb := found.approximate()) is None:
+            return None
+        own = self.colour_of("background")
+        ground = (own.approximate() if own else None) or GROUNDS[self.background]
+        return colour.tint(rgb, ground, self.background, self.depth, strong=strong)
 
     def paint(self, role: str, text: str, *, bold: bool = False) -> str:
         """A text without styles in the colour of a role."""

@@ -19,7 +19,7 @@ from zot.errors import nearest
 from zot.system.opening import TooLarge, read_whole
 from zot.tui import colour, palette
 from zot.tui.colour import Background, Colour, Depth
-from zot.tui.theme import Spinner, Theme, built_in
+from zot.tui.theme import GROUNDS, Spinner, Theme, built_in
 from zot.tui.width import cells
 
 LARGEST = 256 * 1024
@@ -264,7 +264,6 @@ def _is_style(text: str) -> bool:
     return bool(words) and all(word in palette.STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
 
 
-GROUNDS: dict[Background, colour.Rgb] = {"dark": (0x1E, 0x1E, 0x1E), "light": (0xFA, 0xFA, 0xFA)}
 _FAINT = frozenset({"muted", "quote", "border", "diff_context", "note_info", "user"})
 
 

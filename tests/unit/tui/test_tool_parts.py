@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from zot.tui import diff
 from zot.tui.call_rows import Head, call_rows, folded, head_row
+from zot.tui.changed_words import changed_words
 from zot.tui.highlight import Highlighter
 from zot.tui.partial_json import string_fields
 from zot.tui.theme import built_in
@@ -60,8 +62,44 @@ def test_a_numbered_diff_counts_each_side() -> None:
 def test_added_rows_are_green_and_removed_rows_red() -> None:
     """iface-102: added rows are green and removed rows red, with their line numbers."""
     rows = diff.render(diff.numbered(["-b", "+B"], [(7, 7)]), THEME, Highlighter(THEME), "", 30)
-    assert rows[0].startswith("\x1b[38;5;203m-  7 ")
-    assert rows[1].startswith("\x1b[38;5;114m+  7 ")
+    assert rows[0].startswith("\x1b[38;5;203m\x1b[48;5;52m-  7 ")
+    assert rows[1].startswith("\x1b[38;5;114m\x1b[48;5;22m+  7 ")
+
+
+@pytest.mark.parametrize("background", ["dark", "light"])
+@pytest.mark.parametrize("depth", ["256", "true"])
+def test_changed_words_stand_on_a_stronger_tint_and_code_keeps_its_colours(background: Any, depth: Any) -> None:
+    theme = built_in(background, depth)
+    lines = diff.numbered(["-x = foo(1)", "+x = bar(1)"], [(7, 7)])
+    removed, added = diff.render(lines, theme, Highlighter(theme), "python", 60)
+    for row, word, role in ((removed, "foo", "diff_remove"), (added, "bar", "diff_add")):
+        assert f"{theme.tint(role, strong=True)}{word}\x1b[0m" in row
+        assert row.count(theme.tint(role, strong=True)) == 1 and row.count(theme.tint(role)) > 3
+        assert Highlighter(theme).lines("1", "python")[0].removesuffix("1\x1b[0m") in row
+    assert len({theme.tint(role, strong=strong) for role in ("diff_add", "diff_remove") for strong in (0, 1)}) == 4
+
+
+def test_without_colours_changed_words_are_underlined() -> None:
+    theme = built_in("dark", "none")
+    removed, added = diff.render(diff.numbered(["-a b c", "+a X c"], [(7, 7)]), theme, Highlighter(theme), "", 60)
+    assert (removed, added) == ("-  7 a \x1b[1;4mb\x1b[0m c", "+  7 a \x1b[1;4mX\x1b[0m c")
+
+
+def test_lines_that_have_little_in_common_are_other_lines() -> None:
+    assert changed_words("-+", ["return 1", "import everything"]) == {}
+    assert changed_words(" +-", ["a b c d", "a b c d", "a b c e"]) == {}, "what was added is not what was removed"
+    assert changed_words("-+", ["a b", "a b " + "c" * 3000]) == {}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("+- "), st.text(alphabet="ab日é (", max_size=30)), max_size=12),
+    st.integers(9, 50),
+)
+def test_property_a_rendered_diff_is_the_diff(rows: list[tuple[str, str]], width: int) -> None:
+    lines = diff.numbered([sign + text for sign, text in rows], [(1, 1)])
+    shown = diff.render(lines, THEME, Highlighter(THEME), "", width)
+    assert all(cells(row) <= width for row in shown)
+    assert "".join(visible(row)[5:] for row in shown) == "".join(text for _, text in rows)
 
 
 def test_a_unified_diff_is_numbered_from_its_hunk_headers() -> None:

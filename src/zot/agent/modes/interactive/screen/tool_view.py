@@ -15,6 +15,7 @@ import msgspec
 from zot.agent.modes.interactive.screen import call_words, tool_bodies
 from zot.core.tool_calls import STOPPED
 from zot.tui.call_rows import Head, body_width, call_rows, head_row
+from zot.tui.diff import counted
 from zot.tui.excerpt import beginning
 from zot.tui.markdown import Painter
 from zot.tui.partial_json import string_fields
@@ -158,10 +159,7 @@ class ToolView:
         outcome = call_words.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
         head = self._head(self.state, self._verb(result), arguments, outcome)
         changes = tool_bodies.change_of(self.name, arguments, result)
-        if not changes:
-            return head
-        added, removed = (sum(line.sign == sign for line in changes) for sign in "+-")
-        return msgspec.structs.replace(head, changed=(added, removed))
+        return msgspec.structs.replace(head, changed=counted(changes)) if changes else head
 
     def _verb(self, result: ToolResultEvent) -> str:
         if self.name == "write" and call_words.text_of(result).startswith("created "):
