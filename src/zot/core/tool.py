@@ -16,6 +16,7 @@ from zot.provider.messages import Hunks, ResultBlock, TextBlock, ToolCallBlock
 from zot.provider.model_call import ToolSpec
 
 MOST_HUNKS = 1_000
+LONGEST_CHANGES = 64_000  # characters
 
 
 class ToolResult(msgspec.Struct, frozen=True):
@@ -42,6 +43,12 @@ def hunks_of(details: dict[str, Any] | None) -> Hunks:
     except msgspec.ValidationError:  # a tool of somebody else's means something else by the name
         return ()
     return tuple((hunk.old_start, hunk.new_start) for hunk in hunks) if len(hunks) <= MOST_HUNKS else ()
+
+
+def changes_of(details: dict[str, Any] | None) -> str:
+    """The other thing that outlives it: hunks of a unified diff that the content does not have, within reason."""
+    changes = (details or {}).get("changes")
+    return changes if isinstance(changes, str) and len(changes) <= LONGEST_CHANGES else ""
 
 
 class ToolContext(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from zot.core import events
 from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.tool import Tool, ToolContext, ToolResult, hunks_of, text_result
+from zot.core.tool import Tool, ToolContext, ToolResult, changes_of, hunks_of, text_result
 from zot.core.tool_calls import STOPPED, Blocked, Permitted, execute, permit
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
@@ -139,8 +139,10 @@ class ToolRuns:
                 self._run.emit(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN, self._origin))
                 self._settle(place, NOT_RUN)
         results = (result or NOT_RUN for result in self._results)
-        blocks = (
-            ToolResultBlock(call.id, result.content, result.is_error, hunks_of(result.details))
-            for call, result in zip(self._calls, results, strict=True)
-        )
+        blocks = (_block(call, result) for call, result in zip(self._calls, results, strict=True))
         self._state.append(Message("tool", tuple(blocks), utc_now()))
+
+
+def _block(call: ToolCallBlock, result: ToolResult) -> ToolResultBlock:
+    details = result.details
+    return ToolResultBlock(call.id, result.content, result.is_error, hunks_of(details), changes_of(details))

@@ -75,13 +75,15 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
     """The answer to one call; lives in a ``tool`` message.
 
-    ``hunks`` are for screens, never for a model: a diff in the content could not be numbered again without them.
+    ``hunks`` and ``changes`` are for screens, never for a model: a diff in the content could not be numbered again
+    without the one, and what a call replaced without saying so could not be shown again without the other.
     """
 
     call_id: str
     content: tuple[TextBlock | ImageBlock, ...] = ()
     is_error: bool = False
     hunks: Hunks = ()
+    changes: str = ""
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):

@@ -16,7 +16,7 @@ from zot.tui.width import RESET, STYLE, broken
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@", re.ASCII)
 _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}
-_UNTINTED = "\x1b[1;4m"  # changed words where there is no background to set them off
+UNTINTED = "\x1b[1;4m"  # changed words where there is no background to set them off
 
 
 class DiffLine(msgspec.Struct, frozen=True):
@@ -52,6 +52,12 @@ def unified(text: str) -> list[DiffLine] | None:
     if not ("\n+++ " in text and _HUNK.search(text)):
         return None
     return list(_unified(text.rstrip("\n").split("\n")))
+
+
+def hunks(text: str) -> list[DiffLine]:
+    """Hunks of a unified diff without its heads; a skip stands where the next one begins."""
+    lines = list(_unified(text.split("\n")))
+    return [DiffLine("", 0, "...") if _HUNK.match(line.text) and not line.sign else line for line in lines][1:]
 
 
 def _unified(rows: Sequence[str]) -> Iterator[DiffLine]:
@@ -99,7 +105,7 @@ def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language:
         ground = theme.tint(role) if line.sign != " " else ""
         body = text if language else theme.paint("fg" if ground else role, bare)
         if line.sign != " ":
-            body = _on_tint(body, ground, words.get(place, []), theme.tint(role, strong=True) or _UNTINTED)
+            body = on_tint(body, ground, words.get(place, []), theme.tint(role, strong=True) or UNTINTED)
         number = str(line.number) if line.number else ""  # unknown where only the rows were kept
         parts = broken(body, max(width - digits - 2, 1))
         marks = [number, *[CONTINUED] * (len(parts) - 1)]
@@ -109,7 +115,7 @@ def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language:
     return rows
 
 
-def _on_tint(styled: str, ground: str, spans: Sequence[tuple[int, int]], strong: str) -> str:
+def on_tint(styled: str, ground: str, spans: Sequence[tuple[int, int]], strong: str) -> str:
     """A styled line on a background, pieces of it on another; each piece opens and closes its own styles."""
     if not ground and not spans:
         return styled

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zot.core.tool import MOST_HUNKS, hunks_of
+from zot.core.tool import LONGEST_CHANGES, MOST_HUNKS, changes_of, hunks_of
 
 HUNK = {"old_start": 3, "new_start": 4}
 
@@ -25,3 +25,8 @@ def test_what_is_no_list_of_hunks_is_none(details: Any) -> None:
 def test_so_many_that_they_would_weigh_are_not_kept() -> None:
     assert len(hunks_of({"hunks": [HUNK] * MOST_HUNKS})) == MOST_HUNKS
     assert hunks_of({"hunks": [HUNK] * (MOST_HUNKS + 1)}) == ()
+
+
+def test_what_a_call_replaced_is_kept_when_the_content_does_not_have_it() -> None:
+    assert changes_of({"changes": "@@ -1,1 +1,1 @@\n-a\n+b"}) == "@@ -1,1 +1,1 @@\n-a\n+b"
+    assert changes_of({"changes": "x" * (LONGEST_CHANGES + 1)}) == changes_of({"changes": 3}) == changes_of(None) == ""

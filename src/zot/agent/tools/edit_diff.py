@@ -63,6 +63,22 @@ def diff_of(body: str, spans: list[Span]) -> Diff:
     return Diff(text, hunks)
 
 
+def hunks_text(diff: Diff) -> str:
+    """The same as hunks of a unified diff, each with its line numbers in front of it."""
+    hunks = iter(diff.hunks)
+    rows = [_header(next(hunks))] if diff.hunks else []
+    for row in diff.text.split("\n") if diff.hunks else ():
+        if row != "...":
+            rows.append(row)
+        elif (hunk := next(hunks, None)) is not None:
+            rows.append(_header(hunk))
+    return "\n".join(rows)
+
+
+def _header(hunk: Hunk) -> str:
+    return f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
+
+
 def _rows(lines: list[str], changes: list[Change], first: int, last: int) -> list[str]:
     rows: list[str] = []
     position = first
@@ -120,10 +136,13 @@ def _applied(body: str, spans: list[Span], start: int, end: int) -> str:
 
 def _refined(old: list[str], new: list[str], offset: int) -> list[Change]:
     """The lines that really differ; an edit often quotes unchanged ones to be unique."""
-    if len(old) * len(new) > _MOST_COMPARED:
-        return [_trimmed(old, new, offset)]
+    whole = _trimmed(old, new, offset)
+    old = old[whole.start - offset : whole.end - offset]
+    if not old or not whole.new or len(old) * len(whole.new) > _MOST_COMPARED:
+        return [whole] if old or whole.new else []
     from difflib import SequenceMatcher
 
+    offset, new = whole.start, whole.new
     matcher = SequenceMatcher(a=old, b=new, autojunk=False)
     return [Change(offset + a, offset + b, new[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
 

@@ -1,16 +1,25 @@
-"""The write tool: a file gets exactly the bytes given, all at once; missing directories are made."""
+"""The write tool: a file gets exactly the bytes given, all at once; missing directories are made.
+
+What it replaces is told to screens as a difference; the model knows what it wrote.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.edit_diff import Span, diff_of, hunks_text
 from zot.agent.tools.registry import WRITE
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.files import replace_file
+from zot.system.opening import TooLarge, read_whole
+
+LARGEST_COMPARED = 4 << 20  # of a file that is replaced
+_SNIFFED = 8_192
 
 
 class WriteTool(WorkspaceTool):
@@ -26,17 +35,47 @@ class WriteTool(WorkspaceTool):
             data = content.encode()
         except UnicodeEncodeError as error:
             raise ToolError(f"write: 'content' holds a lone surrogate at character {error.start}") from error
+        before = _content(path)
         try:
-            with self._workspace.changing(path, data, self.name):
+            with self._workspace.changing(path, data, self.name, before):
                 os.makedirs(path.parent, mode=0o755, exist_ok=True)
                 created = replace_file(path, data)
         except OSError as error:
             raise ToolError(f"write: {shown}: {reason_of(error)}; nothing was changed") from error
         lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
-        details = {"path": str(path), "content": content, "bytes": len(data), "total_lines": lines, "start_line": 1}
+        details: dict[str, Any] = {
+            "path": str(path),
+            "content": content,
+            "bytes": len(data),
+            "total_lines": lines,
+            "start_line": 1,
+        }
+        if before is not None and not created and (changes := changes_between(before, content)) is not None:
+            details["changes"] = changes
         verb = "created" if created else "overwrote"
         size = f"{_counted(lines, 'line')}, {_counted(len(data), 'byte')}"
         return text_result(f"{verb} {shown}: {size}", details=details)
+
+
+def _content(path: Path) -> bytes | None:
+    """What is there now; None when that is nothing, or nothing one could compare."""
+    try:
+        return read_whole(path, LARGEST_COMPARED)
+    except (OSError, TooLarge):
+        return None
+
+
+def changes_between(before: bytes, content: str) -> str | None:
+    """Hunks of a unified diff; empty when nothing changes, None when it is not a matter of lines."""
+    if before == content.encode():
+        return ""
+    if b"\0" in before[:_SNIFFED]:
+        return None
+    old = before.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    new = content.removeprefix("\ufeff").replace("\r\n", "\n")
+    if old.endswith("\n") and new.endswith("\n"):
+        old, new = old[:-1], new[:-1]
+    return hunks_text(diff_of(old, [Span(0, len(old), 1, new)])) if old != new else None
 
 
 def _counted(number: int, noun: str) -> str:

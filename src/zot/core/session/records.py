@@ -13,7 +13,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from zot.core.tool import ToolResult, hunks_of
+from zot.core.tool import LONGEST_CHANGES, ToolResult, changes_of, hunks_of
 from zot.provider.messages import (
     Block,
     Hunks,
@@ -40,9 +40,9 @@ _NONE = msgspec.Raw()  # this very object is what an encoder leaves out as a def
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Every kind of block in one wide, tolerant shape.
 
-    ``arguments`` is the JSON object itself; text that is not one is kept whole in ``arguments_text``. ``hunks`` is read
-    apart: if another program means something else by it, the block is still good. ``server`` marks a call that the
-    provider carried out itself, in files of a program that knows such calls.
+    ``arguments`` is the JSON object itself; text that is not one is kept whole in ``arguments_text``. ``hunks`` and
+    ``changes`` are read apart: if another program means something else by them, the block is still good. ``server``
+    marks a call that the provider carried out itself, in files of a program that knows such calls.
     """
 
     type: str = ""
@@ -58,6 +58,7 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     content: tuple[DiskBlock, ...] | None = None
     is_error: bool = False
     hunks: msgspec.Raw = _NONE
+    changes: msgspec.Raw = _NONE
     reasoning_id: str = ""
     summary: str = ""
     encrypted_content: str = ""
@@ -77,6 +78,7 @@ class DiskResult(msgspec.Struct, frozen=True, omit_defaults=True):
     content: tuple[DiskBlock, ...] | None = None
     is_error: bool = False
     hunks: msgspec.Raw = _NONE
+    changes: msgspec.Raw = _NONE
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -243,7 +245,8 @@ def intent_row(call: ToolCallBlock) -> ToolIntentRow:
 
 def outcome_row(call_id: str, result: ToolResult) -> ToolOutcomeRow:
     content = tuple(disk_block(block) for block in result.content)
-    return ToolOutcomeRow(call_id, DiskResult(content, result.is_error, _raw(hunks_of(result.details))), utc_now())
+    hunks, changes = _raw(hunks_of(result.details)), _raw(changes_of(result.details))
+    return ToolOutcomeRow(call_id, DiskResult(content, result.is_error, hunks, changes), utc_now())
 
 
 def disk_message(message: Message) -> DiskMessage:
@@ -293,11 +296,12 @@ def _disk_result(block: ToolResultBlock) -> DiskBlock:
         content=tuple([disk_block(inner) for inner in block.content]),
         is_error=block.is_error,
         hunks=_raw(block.hunks),
+        changes=_raw(block.changes),
     )
 
 
-def _raw(hunks: Hunks) -> msgspec.Raw:
-    return msgspec.Raw(_encoder.encode(hunks)) if hunks else _NONE
+def _raw(kept: Hunks | str) -> msgspec.Raw:
+    return msgspec.Raw(_encoder.encode(kept)) if kept else _NONE
 
 
 def _json_object(text: str) -> bytes | None:
@@ -335,7 +339,7 @@ def block_of(disk: DiskBlock) -> Block:
         case "tool_call":
             return ToolCallBlock(disk.id, disk.name, disk.arguments_text or _arguments(disk.arguments))
         case "tool_result":
-            return ToolResultBlock(disk.call_id, _result_content(disk.content), disk.is_error, _hunks(disk.hunks))
+            return result_of(disk, disk.call_id)
         case "image":
             return ImageBlock(disk.mime_type, disk.data)
         case "reasoning":
@@ -361,8 +365,9 @@ def _arguments(raw: msgspec.Raw) -> str:
     return "{}" if text in ("", "null") else text
 
 
-def result_of(disk: DiskResult, call_id: str) -> ToolResultBlock:
-    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error, _hunks(disk.hunks))
+def result_of(disk: DiskResult | DiskBlock, call_id: str) -> ToolResultBlock:
+    hunks, changes = _hunks(disk.hunks), _changes(disk.changes)
+    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error, hunks, changes)
 
 
 def _result_content(blocks: tuple[DiskBlock, ...] | None) -> tuple[ResultBlock, ...]:
@@ -374,6 +379,13 @@ def _hunks(raw: msgspec.Raw) -> Hunks:
         return _hunk_list()(raw) if bytes(raw) else ()
     except msgspec.DecodeError:
         return ()
+
+
+def _changes(raw: msgspec.Raw) -> str:
+    try:
+        return msgspec.json.decode(raw, type=str)[:LONGEST_CHANGES] if bytes(raw) else ""
+    except msgspec.DecodeError:
+        return ""
 
 
 def _reasoning(disk: DiskBlock) -> ReasoningBlock:

@@ -193,6 +193,7 @@ class App:
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
 
     def _make_context(self, conversation: Conversation) -> Context:
+        from zot.agent.modes.interactive.dialogs.call_text import existing_in
         from zot.agent.modes.interactive.dialogs.confirm import Confirmations
 
         desk = self.desk
@@ -207,6 +208,7 @@ class App:
             on_end=attention.turn_ended,
         )
         confirmations = Confirmations(desk, self._dialogs, conversation.gate, turns.cancel)
+        confirmations.existing = existing_in(conversation.workspace)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,

@@ -5,34 +5,66 @@ All of it goes through the door for text a person decides on: what is approved i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from zot.agent.tools.edit_diff import Span, diff_of
+from zot.errors import ToolError
+from zot.system.opening import TooLarge, read_whole
 from zot.system.spelled import MARK, TAB, has_hidden, spelled_lines
+from zot.tui.call_rows import counts
+from zot.tui.changed_words import changed_words
 from zot.tui.decide import CONTINUED, decision_rows, folded, painted
+from zot.tui.diff import UNTINTED, on_tint
 from zot.tui.highlight import language_of
 from zot.tui.markdown import Painter
-from zot.tui.width import visible
+from zot.tui.width import cut, visible, wrap
+
+if TYPE_CHECKING:
+    from zot.agent.tools.workspace import Workspace
+
+LARGEST_COMPARED = 4 << 20  # of a file that is replaced
 
 _ROLES = {" ": "diff_context", "-": "diff_remove", "+": "diff_add"}
+_CHANGED = ("diff_remove", "diff_add")
 _COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
 
 
-def call_rows(tool: str, args: Any, painter: Painter, width: int) -> list[str]:
-    """Nothing is left out, whatever its length: what is approved has to be readable."""
+Existing = Callable[[str], bytes | None]  # what a path holds now
+
+
+def nothing_there(path: str) -> bytes | None:
+    return None
+
+
+def call_rows(tool: str, args: Any, painter: Painter, width: int, existing: Existing = nothing_there) -> list[str]:
+    """Nothing is left out, whatever its length: what is approved has to be readable. Over a file that is there a write
+    is a difference first, and then the whole file as it will be."""
     fields = _fields(args)
     if tool == "bash" and isinstance(command := fields.get("command"), str):
         return [*_text(f"$ {command}", "accent", painter, width), *_rest(fields, ("command",), painter, width)]
     if tool == "write" and isinstance(content := fields.get("content"), str) and _has_path(fields):
         rows = [*_path(fields, painter, width), *_rest(fields, ("path", "content"), painter, width)]
+        rows += _replaced(existing(fields["path"]), content, painter, width)
         return rows + _file(content, fields["path"], painter, width)
     if tool == "edit" and (changes := _changes(fields)) and _has_path(fields):
         rows = [*_path(fields, painter, width), *_rest(fields, ("path", "edits"), painter, width)]
         return rows + _edits(changes, painter, width)
     return _rest(fields, (), painter, width) if fields else _text(_as_text(args), "fg", painter, width)
+
+
+def existing_in(workspace: Workspace) -> Existing:
+    """Reads what a write in this workspace would replace."""
+
+    def read(path: str) -> bytes | None:
+        try:
+            return read_whole(workspace.resolve(path), LARGEST_COMPARED)
+        except (OSError, TooLarge, ToolError, ValueError):
+            return None
+
+    return read
 
 
 def call_hides(tool: str, args: Any) -> bool:
@@ -89,6 +121,22 @@ def _file(content: str, path: str, painter: Painter, width: int) -> list[str]:
     return rows
 
 
+def _replaced(before: bytes | None, content: str, painter: Painter, width: int) -> list[str]:
+    """What becomes of a file that is there; nothing is said of one that is not."""
+    if before is None:
+        return []
+    theme = painter.theme
+    if before == content.encode("utf-8", "replace"):
+        return [theme.paint("muted", row) for row in wrap("the file is exactly like this already", width)]
+    if b"\0" in before:
+        return [theme.paint("warning", row) for row in wrap("this replaces a file that is not text", width)]
+    changes = list(_difference(before.decode("utf-8", "replace"), content))
+    signs = [text[0] for role, text in changes if role in _ROLES.values()]
+    told = theme.paint("fg", "replaces a file ") + f"({counts(theme, signs.count('+'), signs.count('-'))})"
+    whole = theme.paint("fg", "the whole file as it will be")
+    return [cut(told, width), *_changed_rows(changes, painter, width), cut(whole, width)]
+
+
 def _changes(fields: dict[str, Any]) -> list[dict[str, str]]:
     """Empty when one of them is not what the tool expects: it is shown as it came."""
     edits = fields.get("edits")
@@ -108,8 +156,26 @@ def _edits(changes: list[dict[str, str]], painter: Painter, width: int) -> list[
     for number, change in enumerate(changes, 1):
         if len(changes) > 1:
             rows.append(painter.theme.paint("muted", f"edit {number} of {len(changes)}"))
-        for role, line in _difference(change["oldText"], change["newText"]):
-            rows += painted(folded(line, width, 2), role, painter.theme, f"{CONTINUED} ")
+        rows += _changed_rows(list(_difference(change["oldText"], change["newText"])), painter, width)
+    return rows
+
+
+def _changed_rows(changes: list[tuple[str, str]], painter: Painter, width: int) -> list[str]:
+    """Changed lines on their tint, changed words on a stronger one, each line folded and whole."""
+    theme = painter.theme
+    words = changed_words([text[:1] for _, text in changes], [text for _, text in changes])
+    rows: list[str] = []
+    for place, (role, text) in enumerate(changes):
+        ground, strong = (
+            ("", "") if role not in _CHANGED else (theme.tint(role), theme.tint(role, strong=True) or UNTINTED)
+        )
+        parts = folded(text, width, 2)
+        start = 0
+        for number, (part, shown) in enumerate(zip(parts, painted(parts, role, theme), strict=True)):
+            spans = [(first - start, last - start) for first, last in words.get(place, [])]
+            mark = theme.paint("muted", f"{CONTINUED} ") if number else ""
+            rows.append(mark + on_tint(shown, ground, spans, strong))
+            start += len(part)
     return rows
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from zot.agent.modes.interactive.dialogs.call_text import call_hides, call_rows
+from zot.agent.modes.interactive.dialogs.call_text import Existing, call_hides, call_rows, nothing_there
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
 from zot.core.confirm import Answer, ConfirmGate, Question
@@ -96,7 +96,7 @@ class ConfirmDialog(Dialog[Answer]):
             rows += decision_rows(f"tool: {tool}", "fg", theme, width)
         if self._origin:
             rows += decision_rows(f"the extension {self._origin} asks for it", "muted", theme, width)
-        return rows + call_rows(tool, args, self._painter, width)
+        return rows + call_rows(tool, args, self._painter, width, self._confirmations.existing)
 
     def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
         """One row each; all on one row where there is hardly any room."""
@@ -165,6 +165,7 @@ class Confirmations:
         self._cancel = cancel
         if self._gate is not None:
             self._gate.confirmer = self
+        self.existing: Existing = nothing_there  # what a file holds that a call would replace
         self._turn = asyncio.Lock()
         self._asked = 0
         self._open: ConfirmDialog | None = None

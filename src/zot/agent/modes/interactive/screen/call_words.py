@@ -127,6 +127,8 @@ def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
     if name == "glob":
         files = details.get("files")
         return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
+    if name == "write":
+        return [("unchanged", "muted")] if details.get("changes") == "" else []
     return [] if name in _VERBS else _gist_of(text)
 
 

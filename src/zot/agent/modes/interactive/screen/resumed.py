@@ -128,8 +128,11 @@ def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: Page, expan
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
-    """Of the details only line numbers are stored; what the call itself says stands in for the rest."""
+    """Of the details only line numbers and what a call replaced are stored; what the call itself says stands in for the
+    rest."""
     if result.hunks:
         return {"hunks": [{"old_start": old, "new_start": new} for old, new in result.hunks]}
+    if result.changes:
+        return {"changes": result.changes}
     arguments = call.value if call is not None and call.name == "write" else None
     return {"content": arguments["content"]} if isinstance(arguments, dict) and "content" in arguments else None

@@ -98,8 +98,8 @@ def change_of(name: str, arguments: dict[str, Any], result: ToolResultEvent) -> 
 
 def _written(arguments: dict[str, Any], details: dict[str, Any], text: str) -> list[diff.DiffLine]:
     """The difference to what was there, or all of a file that was not."""
-    if isinstance(changes := details.get("diff"), str):
-        return edit_lines(changes, details)
+    if isinstance(changes := details.get("changes"), str) and changes:
+        return diff.hunks(visible(sanitize(changes)))
     content = details.get("content", arguments.get("content"))
     if not text.startswith("created ") or not isinstance(content, str) or not content:
         return []
