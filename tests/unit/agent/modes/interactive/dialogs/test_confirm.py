@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from zot.agent.modes.interactive.dialogs import confirm
-from zot.agent.modes.interactive.dialogs.call_text import call_rows
+from zot.agent.modes.interactive.dialogs.call_text import call_rows, nothing_there
 from zot.agent.modes.interactive.dialogs.confirm import ConfirmDialog, is_dangerous
 from zot.core.confirm import Answer
 from zot.tui.keys import Key
@@ -23,6 +23,7 @@ class FakeConfirmations:
 
     def __init__(self) -> None:
         self.escapes = 0
+        self.existing = nothing_there
 
     def escaped(self) -> None:
         self.escapes += 1
@@ -34,6 +35,19 @@ def dialog(args: Any, tool: str = "bash") -> ConfirmDialog:
 
 def shown(asked: ConfirmDialog, height: int = 20) -> str:
     return "\n".join(visible(row) for row in asked.lines(PAINTER.theme, 60, height))
+
+
+def test_a_write_over_a_file_says_what_it_replaces_and_shows_all_of_the_new_one() -> None:
+    def rows(before: bytes, content: str) -> list[str]:
+        made = call_rows("write", {"path": "f", "content": content}, PAINTER, 50, lambda path: before)
+        return [visible(row) for row in made]
+
+    assert rows(b"a\nb\n", "a\nc\u202e\n") == [
+        *["f", "replaces a file (+1 \N{MINUS SIGN}1)", "  a", "- b", "+ c⟨U+202E⟩"],
+        *["the whole file as it will be", "   1 a", "   2 c⟨U+202E⟩"],
+    ]
+    assert rows(b"a\n", "a\n")[1] == "the file is exactly like this already"
+    assert rows(b"\0", "a\n")[1] == "this replaces a file that is not text"
 
 
 async def test_a_key_that_comes_with_the_dialog_is_ignored() -> None:
