@@ -122,11 +122,32 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     inline_images_enabled: Annotated[
         bool | None, Meta(description="Show images in the terminal; if absent, it depends on the terminal.")
     ] = None
-    terminal_title: Annotated[bool, Meta(description="Name the terminal's window after the project.")] = True
+    terminal_title: Annotated[
+        bool,
+        Meta(description="Name the terminal's window after the project; `…` in front: it works, `?`: it asks you."),
+    ] = True
+    bell: Annotated[
+        Literal["on", "quiet", "off"],
+        Meta(
+            description="How zot calls you after a long turn, or when a question has to wait: `on` rings and notifies "
+            "the desktop where the terminal can, `quiet` only notifies, `off` does neither."
+        ),
+    ] = "on"
     notify_after_s: Annotated[
         Annotated[float, Meta(ge=0)],
         Meta(description="Ring the bell at the end of a turn that took at least this many seconds; 0 for never."),
     ] = 15
+    status_command: Annotated[
+        str,
+        Meta(
+            description="A shell command whose first line of output is a row under the status bar. It gets the state "
+            "as JSON on its standard input and has two seconds. Only this file can name it, never a project."
+        ),
+    ] = ""
+    status_command_every_s: Annotated[
+        Annotated[float, Meta(ge=0)],
+        Meta(description="Run `status_command` also after this many seconds; 0: only when something has happened."),
+    ] = 0
     update_url: Annotated[
         str, Meta(description="Address of a release feed; without it zot never looks for updates.")
     ] = ""

@@ -14,7 +14,7 @@ import termios
 import time
 from base64 import b64encode
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from zot.tui.sanitize import one_line
 
@@ -28,6 +28,9 @@ _ASK_KIND = "\x1b[>0q\x1b[c"  # its name and version, and what every terminal an
 _LARGEST = (1000, 500)
 _FLUSH_S = 1.0
 _LARGEST_COPY = 1_000_000  # characters of base64
+
+
+Bell = Literal["on", "quiet", "off"]  # quiet: the desktop is told, nothing is heard
 
 
 class Size(NamedTuple):
@@ -48,6 +51,7 @@ class Terminal:
         self.hyperlinks = _links(environ, self.term)
         self.on_closed: Callable[[], None] = lambda: None
         self.closed = False
+        self.bell: Bell = "on"
         self._in, self._out, self._own = 0, 1, False
         self._modes: list[Any] | None = None
         self._waiting = bytearray()
@@ -100,8 +104,9 @@ class Terminal:
         self._titled = True
 
     def alert(self, text: str) -> None:
-        """Ring, and tell the desktop where the terminal can."""
-        self.write((f"\x1b]9;{one_line(text)}\x07" if self._notifies else "") + "\x07")
+        """Ring, and tell the desktop where the terminal can, as far as ``bell`` allows."""
+        told = f"\x1b]9;{one_line(text)}\x07" if self._notifies and self.bell != "off" else ""
+        self.write(told + ("\x07" if self.bell == "on" else ""))
 
     def copy(self, text: str) -> bool:
         """Ask the terminal to put a text into its clipboard (OSC 52); False where it is known to be dropped.

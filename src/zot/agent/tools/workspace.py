@@ -6,6 +6,7 @@ plus the variables that tell a program it runs under an agent.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -111,11 +112,27 @@ class Workspace:
 
     def start(self, argv: list[str], cwd: Path, failure: str) -> tuple[ProcessTree, int]:
         """A child, and where to read what it writes to stdout and stderr; ToolError begins with ``failure``."""
+        return self._start(argv, cwd, failure)
+
+    def ask(self, argv: list[str], given: bytes, failure: str) -> tuple[ProcessTree, int]:
+        """The same for a child that is given something to read; only its stdout is read, and it runs where we work."""
+        stdin, feeding = os.pipe()
+        try:
+            os.set_blocking(feeding, False)  # what a pipe does not hold, nobody waits to write
+            with contextlib.suppress(BlockingIOError):
+                os.write(feeding, given)
+            os.close(feeding)
+            return self._start(argv, self.cwd, failure, stdin)
+        finally:
+            os.close(stdin)
+
+    def _start(self, argv: list[str], cwd: Path, failure: str, stdin: int | None = None) -> tuple[ProcessTree, int]:
         from zot.system.processes import spawn  # only tools that start something pay for it
 
         read_end, write_end = os.pipe()
         try:
-            tree = spawn(argv, cwd=cwd, env=self.child_environment(), stdout=write_end, stderr=write_end)
+            ends = {"stderr": write_end} if stdin is None else {"stdin": stdin}
+            tree = spawn(argv, cwd=cwd, env=self.child_environment(), stdout=write_end, **ends)
         except (OSError, ValueError) as error:
             os.close(read_end)
             reason = reason_of(error) if isinstance(error, OSError) else str(error)

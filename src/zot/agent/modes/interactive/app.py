@@ -28,11 +28,12 @@ from zot.agent.modes.interactive.keymap import Actions, CustomKeys, Keyboard, Ke
 from zot.agent.modes.interactive.layout import Layout
 from zot.agent.modes.interactive.screen.activity import Activity
 from zot.agent.modes.interactive.screen.asides import Asides
+from zot.agent.modes.interactive.screen.attention import Attention
 from zot.agent.modes.interactive.screen.desk import Desk, Tasks
 from zot.agent.modes.interactive.screen.looks import Looks
 from zot.agent.modes.interactive.screen.notes import Notes
 from zot.agent.modes.interactive.screen.screen import Screen
-from zot.agent.modes.interactive.screen.status import AgentBar, Attention, StartingBar, StatusLine
+from zot.agent.modes.interactive.screen.status import AgentBar, StartingBar, StatusLine
 from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.modes.interactive.surface import InteractiveSurface, NoOwner, Panels, Typing
 from zot.agent.modes.interactive.turns import EarlyTurns, Speaking, Turns
@@ -217,6 +218,8 @@ class App:
             asking=self._asking,
             confirming=lambda: confirmations.active,
         )
+        if conversation.settings.values.status_command:
+            self._add_status_command(conversation, attention, turns)
         context = Context(
             **msgspec.structs.asdict(self._commands.early),
             conversation=conversation,
@@ -230,6 +233,13 @@ class App:
         )
         turns.on_failure = lambda outcome: desk.spawn(_rescue(context, outcome))
         return context
+
+    def _add_status_command(self, conversation: Conversation, attention: Attention, turns: Turns) -> None:
+        from zot.agent.modes.interactive.screen.status_command import ScriptedBar, StatusCommand
+
+        command = StatusCommand(conversation, attention, lambda: turns.busy, self.desk.redraw)
+        self._layout.bar = ScriptedBar(self._layout.bar, command)
+        self.desk.spawn(command.run())
 
     def _show(self, conversation: Conversation) -> None:
         """What was said before, and the notices of the start."""

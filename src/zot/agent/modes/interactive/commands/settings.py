@@ -43,6 +43,10 @@ def _compact_at(context: Context) -> None:
     context.conversation.read_settings()
 
 
+def _bell(context: Context) -> None:
+    context.desk.terminal.bell = context.conversation.settings.values.bell
+
+
 def _images(context: Context) -> None:
     context.looks.allow_images(context.conversation.settings.values.inline_images_enabled)
 
@@ -52,6 +56,7 @@ ROWS: tuple[Row, ...] = (
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _compact_at),
     Row("show_thinking", "what the model thinks", ("folded", "open", "off")),
     Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
+    Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
     Row("terminal_title", "name the terminal's window", (True, False)),
     Row("vi_mode", "vi keys in the editor", (False, True)),
 )

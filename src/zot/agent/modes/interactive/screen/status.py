@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from zot.system.opening import read_whole
 from zot.tui.excerpt import beginning
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
@@ -19,11 +18,10 @@ from zot.tui.width import cut, wrap
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.screen.activity import Activity
-    from zot.tui.terminal import Terminal
+    from zot.agent.modes.interactive.screen.attention import Attention
 
 _ERROR_ROWS = 4
 _WARN, _HIGH = 70, 90  # percent of the window
-_LONGEST_HEAD = 1_000
 _LONGEST_SAID = 2_000
 _LONGEST_NAME = 200
 
@@ -106,6 +104,7 @@ class AgentBar:
         return [self._activity.row(theme, width, asking=self._asking())] if self._busy() else []
 
     def lines(self, theme: Theme, width: int) -> list[str]:
+        self._attention.show(busy=self._busy(), asking=self._asking())
         return StatusBar(
             model=self._model(),
             stats=self._stats(),
@@ -161,35 +160,3 @@ def place(directory: str, branch: str = "") -> str:
 def home_as_tilde(path: str) -> str:
     home = os.path.expanduser("~")
     return "~" + path[len(home) :] if path == home or path.startswith(home.rstrip("/") + "/") else path
-
-
-class Attention:
-    """The window is named after the directory, a long turn ends with a bell; ``branch`` is the one we are on."""
-
-    def __init__(self, terminal: Terminal, conversation: Conversation) -> None:
-        self._terminal = terminal
-        self._settings = conversation.settings
-        self._directory = directory = Path(conversation.present.directory)
-        self.branch = branch_of(directory)
-        if self._settings.values.terminal_title:
-            terminal.title(f"zot: {directory.name or directory}")
-
-    def turn_ended(self, seconds: float) -> None:
-        self.branch = branch_of(self._directory)
-        wanted = self._settings.values.notify_after_s
-        if wanted and seconds >= wanted:
-            self._terminal.alert("zot is done")
-
-
-def branch_of(directory: Path) -> str:
-    """The git branch a directory is on, read without running git; a short hash when it is on none."""
-    for above in (directory, *directory.parents):
-        git = above / ".git"
-        try:
-            if git.is_file():  # a worktree or submodule points elsewhere
-                git = above / read_whole(git, _LONGEST_HEAD).decode().removeprefix("gitdir:").strip()
-            head = read_whole(git / "HEAD", _LONGEST_HEAD).decode().strip()
-        except (OSError, UnicodeError):
-            continue
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:7]
-    return ""

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from zot.agent.modes.interactive.screen.status import branch_of, home_as_tilde, stats_of
+from zot.agent.modes.interactive.screen.attention import branch_of
+from zot.agent.modes.interactive.screen.status import home_as_tilde, stats_of
 from zot.provider.messages import Usage
 from zot.provider.model import Model
 

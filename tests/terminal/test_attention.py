@@ -1,0 +1,122 @@
+"""Outside zot's rows: the window's name tells the state, the bell rings as it was asked to, and a program of the user's
+own writes a row under the status bar."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, Say, Silent
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import configure
+from tests.terminal.test_dialogs_confirm import listening
+
+
+def titles(terminal: FakeTerminal) -> list[str]:
+    return [found.decode() for found in re.findall(rb"\x1b\]2;([^\x07]*)\x07", terminal.raw)]
+
+
+def bells(terminal: FakeTerminal) -> int:
+    """Those that do not end a sequence."""
+    return re.sub(rb"\x1b\][^\x07\x1b]*\x07", b"", terminal.raw).count(b"\x07")
+
+
+def test_the_title_says_that_zot_works_and_that_it_asks(serve: Any, open_zot: OpenZot) -> None:
+    serve([CallTools([("bash", {"command": "touch made"})]), Silent(Say("words that do not end"), after_bytes=900)])
+    terminal = open_zot("--no-yolo")
+    assert titles(terminal) == ["zot: project"]
+    terminal.submit("go")
+    terminal.wait_until(lambda: titles(terminal)[-1] == "? zot: project", "the question in the title")
+    assert "… zot: project" in titles(terminal)
+    terminal.wait_for("yes, this once")
+    listening(terminal)
+    terminal.press("1")
+    terminal.wait_until(lambda: titles(terminal)[-1] == "… zot: project", "work in the title")
+    terminal.press("esc")
+    terminal.wait_until(lambda: titles(terminal)[-1] == "zot: project", "the idle title")
+    assert len(titles(terminal)) < 10  # when the state changes, and not with time
+
+
+def test_the_title_is_left_alone_when_it_should_be(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    configure(zot, terminal_title=False)
+    serve([Say("an answer")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("an answer")
+    assert titles(terminal) == []
+
+
+@pytest.mark.parametrize(
+    ("bell", "rings", "notifies"), [("on", True, True), ("quiet", False, True), ("off", False, False)]
+)
+def test_the_bell_is_as_loud_as_it_should_be(
+    serve: Any, open_zot: OpenZot, zot: Zot, bell: str, rings: bool, notifies: bool
+) -> None:
+    configure(zot, bell=bell, notify_after_s=0.001)
+    serve([Say("an answer")])
+    terminal = open_zot(env={"TERM_PROGRAM": "WezTerm"})
+    terminal.submit("go")
+    terminal.wait_for("an answer")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    assert (bells(terminal) > 0) == rings
+    assert (b"\x1b]9;zot is done\x07" in terminal.raw) == notifies
+
+
+SCRIPT = """\
+#!/bin/sh
+cat > "{place}/given.new" && mv "{place}/given.new" "{place}/given"
+printf '\\n\\033[32mmine\\033[0m \\033[2J\\033]0;owned\\007'
+grep -o '"messages":[0-9]*' "{place}/given"
+echo a second line
+echo noise >&2
+"""
+
+
+def script(zot: Zot, text: str) -> None:
+    program = zot.home / "status"
+    program.write_text(text)
+    program.chmod(0o755)
+    configure(zot, status_command=str(program))
+
+
+def test_a_program_of_the_users_own_writes_a_row(serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path) -> None:
+    script(zot, SCRIPT.format(place=tmp_path))
+    serve([Say("an answer", usage=(2000, 7))])
+    terminal = open_zot(columns=100)
+    terminal.wait_for('mine "messages":0')
+    terminal.submit("go")
+    terminal.wait_for('mine "messages":2')
+    given = json.loads((tmp_path / "given").read_text())
+    assert given["model"] == "claude-sonnet-4-5"
+    assert given["cwd"] == str(zot.project)
+    assert given["context"] == {"tokens": 2000, "window": 200_000, "percent": 1.0}
+    assert given["usage"]["output_tokens"] == 7
+    assert "a second line" not in terminal.screen
+    assert "noise" not in terminal.screen
+    assert b"\x1b]0;owned" not in terminal.raw
+    assert terminal.cell("mine").fg not in ("default", terminal.cell("claude-sonnet").fg)
+    assert "an answer" in terminal.screen
+
+
+def test_a_program_that_hangs_is_ended_and_told(serve: Any, open_zot: OpenZot, zot: Zot, tmp_path: Path) -> None:
+    script(zot, f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 1000\n")
+    serve([Say("an answer")])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_for("an answer")
+    terminal.wait_for("status_command: no answer within 2 s")
+    pid = int((tmp_path / "pid").read_text())
+    terminal.wait_until(lambda: not Path(f"/proc/{pid}").exists(), "its end")
+
+
+def test_a_program_that_fails_is_told(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    script(zot, "#!/bin/sh\necho no; exit 3\n")
+    serve([])
+    open_zot().wait_for("status_command: exit 3")
