@@ -103,8 +103,7 @@ class Resources:
 
     async def aclose(self) -> None:
         """Nothing that was started for this run is left."""
-        for tree in self.workspace.left_running:
-            await tree.stop(CHILDREN_GRACE)
+        await self.workspace.jobs.stop_all(CHILDREN_GRACE)
         if self.extensions is not None:
             await self.extensions.stop()
         await self.pool.aclose()

@@ -26,7 +26,7 @@ _COMMAND_NAME = re.compile(r"[A-Za-z0-9_-]+")
 BUILTIN_COMMANDS = (
     *("help", "login", "logout", "model", "sessions", "session", "jump", "compact", "study", "btw", "jail", "unjail"),
     *("skills", "reload-ext", "yolo", "telegram", "tg", "clear", "exit", "settings", "new", "cd"),
-    *("reasoning", "skill", "doctor", "cost", "quit", "copy", "context", "export", "init", "review"),
+    *("reasoning", "skill", "doctor", "cost", "quit", "copy", "context", "export", "init", "review", "jobs"),
     *("rewind", "diff"),
 )
 

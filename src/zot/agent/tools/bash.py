@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -48,7 +49,7 @@ class BashTool(WorkspaceTool):
             try:
                 ending = await _run(tree, pipe, capture, seconds)
                 if ending.left:
-                    self._workspace.left_running.append(tree)
+                    self._workspace.jobs.add(command, tree, started, ending.output)
                 return _result(command, capture, ending, time.monotonic() - started)
             finally:
                 capture.let_go()
@@ -63,6 +64,7 @@ class Ending(msgspec.Struct, frozen=True):
     exit_code: int
     notes: tuple[str, ...] = ()
     left: bool = False
+    output: Path | None = None  # where what they print goes
 
 
 async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seconds: int) -> Ending:
@@ -78,12 +80,13 @@ async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seco
         await _stop(tree, pipe)
         raise
     left = tree.leave(suspicious=not pipe.ended)
-    notes = (_named(left, pipe, capture),) if left else ()
-    if left:
-        pipe.detach()
-    else:
+    code = code if code >= 0 else -1
+    if not left:
         pipe.close()
-    return Ending(code if code >= 0 else -1, notes, bool(left))
+        return Ending(code)
+    output = None if pipe.ended else capture.open_spool().named()
+    pipe.detach()
+    return Ending(code, (_named(left, output),), left=True, output=output)
 
 
 async def _stop(tree: ProcessTree, pipe: OutputPipe) -> None:
@@ -93,10 +96,10 @@ async def _stop(tree: ProcessTree, pipe: OutputPipe) -> None:
         pipe.close()
 
 
-def _named(left: list[Process], pipe: OutputPipe, capture: OutputCapture) -> str:
+def _named(left: list[Process], output: Path | None) -> str:
     names = [f"{process.pid} ({command_of(process)})" for process in left[:_MOST_NAMED]]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    later = "" if pipe.ended else f"; output goes on to {capture.open_spool().named()}"
+    later = "" if output is None else f"; output goes on to {output}"
     return f"[still running in the background: {', '.join(names)}{more}{later}]"
 
 

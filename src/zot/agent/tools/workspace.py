@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from zot.agent.tools.jobs import Jobs
 from zot.errors import ToolError
 from zot.system.opening import TooLarge
 
@@ -37,7 +38,7 @@ class Workspace:
 
     ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set. ``keeping`` has who is
     told before a file is changed; when it has nobody, nothing is kept.
-    ``left_running`` are the commands whose children live on; they end with the agent.
+    ``jobs`` are the commands whose children live on; they end with the agent.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Workspace:
         self.cwd = Path(os.path.abspath(cwd))
         self.present: Callable[[], Present] | None = None
         self.keeping: Callable[[], Keeping | None] = lambda: None
-        self.left_running: list[ProcessTree] = []
+        self.jobs = Jobs()
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
         self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld

@@ -80,6 +80,7 @@ COMMANDS: list[Command] = [
     Command(name="settings", summary="change settings, choose a theme", arguments="[theme [name]]"),
     Command(name="doctor", summary="check this installation"),
     Command(name="cost", summary="what was spent, by model and by turn"),
+    Command(name="jobs", summary="what runs in the background, to look at and stop", arguments="[stop N|all]"),
     Command(name="context", summary="what fills the model's window, by part", kept_in="window"),
     Command(name="clear", summary="forget the conversation, begin a new one", when_busy="cancel"),
     Command(name="exit", summary="leave zot", aliases=("quit",), early=True),
@@ -104,6 +105,7 @@ ALIASES: dict[str, str] = {
     **{"think": "reasoning", "thinking": "reasoning", "effort": "reasoning", "usage": "cost", "stats": "cost"},
     **{"tokens": "context", "summarize": "compact", "share": "export", "save": "export", "reset": "clear"},
     **{"reload": "reload-ext", "keys": "help", "shortcuts": "help", "commands": "help", "q": "exit"},
+    **{"ps": "jobs", "tasks": "jobs", "bashes": "jobs"},
 }
 
 _SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"

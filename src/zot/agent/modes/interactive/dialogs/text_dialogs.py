@@ -71,6 +71,10 @@ class TextView(Dialog[bool]):
         self.hint = f"{place}esc closes"
         return super().lines(theme, width, height)
 
+    def at_end(self) -> None:
+        """Begin at the end of the text."""
+        self._pages.top = 1 << 30
+
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         assert self._made is not None
         return self._pages.show(self._made[2], min(height, self._most))

@@ -1,0 +1,76 @@
+"""/jobs: what runs in the background is listed, its output shown, stopped by hand or by command, and ends with zot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.model_server import CallTools, Say
+from tests.fakes.terminal import FakeTerminal
+from tests.terminal.conftest import OpenZot
+
+RUNS = "still running in the background"
+
+
+def gone(pid: Path) -> bool:
+    """Ended, even if nobody has asked for its status yet."""
+    try:
+        return Path(f"/proc/{pid.read_text().strip()}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def start(terminal: FakeTerminal, name: str, project: Path) -> Path:
+    """Something that says hello and stays; the file with its number."""
+    place = project / f"{name}.pid"
+    told = f"echo $$ > {place}.new; mv {place}.new {place}\n"
+    (project / f"{name}.sh").write_text(f"{told}echo hello from {name}\nsleep 1000\n")
+    before = terminal.screen.count(RUNS)
+    terminal.submit(f"!sh {name}.sh &")
+    terminal.wait_until(place.exists, f"{name} to run")
+    terminal.wait_until(lambda: terminal.screen.count(RUNS) > before, f"{name} to be left")
+    return place
+
+
+def test_jobs_are_listed_shown_and_stopped(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    serve([])
+    terminal = open_zot(rows=40)
+    terminal.submit("/jobs")
+    terminal.wait_for("nothing runs in the background")
+    one, two = start(terminal, "one", project), start(terminal, "two", project)
+    terminal.submit("/jobs")
+    terminal.wait_for("in the background ──")
+    terminal.wait_for("1  sh one.sh &")
+    terminal.wait_for("2  sh two.sh &")
+    terminal.press("down", "enter")
+    terminal.wait_for("job 2: sh two.sh &")
+    terminal.wait_for("hello from two")
+    terminal.press("esc")
+    terminal.wait_for("ctrl+x stops it")
+    terminal.press("ctrl+x")
+    terminal.wait_until(lambda: gone(two), "the second to end")
+    terminal.wait_gone("2  sh two.sh &")
+    terminal.press("esc")
+    terminal.wait_for("stopped: sh two.sh &")
+    assert not gone(one)
+    terminal.submit("/jobs stop 7")
+    terminal.wait_for("there is no job 7")
+    terminal.submit("/jobs stop 1")
+    terminal.wait_for("stopped: sh one.sh &")
+    assert gone(one)
+
+
+def test_what_the_agent_left_running_is_a_job_and_ends_with_zot(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    (project / "server.sh").write_text("echo $$ > server.new; mv server.new server.pid; sleep 1000\n")
+    serve([CallTools([("bash", {"command": "sh server.sh & echo started"})]), Say("it runs")])
+    terminal = open_zot()
+    terminal.submit("start the server")
+    terminal.wait_for("it runs")
+    terminal.wait_until((project / "server.pid").exists)
+    terminal.submit("/jobs")
+    terminal.wait_for("1  sh server.sh & echo started")
+    terminal.press("esc")
+    terminal.wait_gone("ctrl+x stops it")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    assert gone(project / "server.pid")
