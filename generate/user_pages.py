@@ -6,7 +6,7 @@ import msgspec
 
 from zot.agent.cli.help import sections
 from zot.agent.cli.verbs import VERBS
-from zot.agent.modes.interactive.commands.registry import ALIASES, COMMANDS, Command, aliased, find
+from zot.agent.modes.interactive.commands.registry import ALIASES, COMMANDS, Command
 from zot.agent.settings import Values
 
 _COMMAND_LINE = """\
@@ -113,8 +113,7 @@ def _description(field: msgspec.structs.FieldInfo) -> str:
 
 def slash_commands() -> str:
     """``docs/reference/slash-commands.md``: every command of the terminal."""
-    aliases = {name: aliased(name) for name in ALIASES if find(name) is None}
-    rows = "\n".join(f"| `/{name}` | `/{target}` |" for name, target in aliases.items())
+    rows = "\n".join(f"| `/{name}` | `/{target}` |" for name, target in ALIASES.items())
     return _SLASH_COMMANDS.format(rows="\n".join(map(_command_row, COMMANDS)), aliases=rows)
 
 

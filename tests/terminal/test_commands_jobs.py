@@ -49,9 +49,11 @@ def test_jobs_are_listed_shown_and_stopped(serve: Any, open_zot: OpenZot, projec
     terminal.wait_for("ctrl+x stops it")
     terminal.press("ctrl+x")
     terminal.wait_until(lambda: gone(two), "the second to end")
-    terminal.wait_gone("2  sh two.sh &")
-    terminal.press("esc")
     terminal.wait_for("stopped: sh two.sh &")
+    terminal.wait_for("1  sh one.sh &")
+    assert "2  sh two.sh &" not in terminal.screen
+    terminal.press("esc")
+    terminal.wait_gone("ctrl+x stops it")
     assert not gone(one)
     terminal.submit("/jobs stop 7")
     terminal.wait_for("there is no job 7")

@@ -99,7 +99,7 @@ SESSION_OPERATIONS = {
 # one of an extension, comes first.
 ALIASES: dict[str, str] = {
     **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "models": "model"},
-    **{"undo": "rewind", "checkpoints": "rewind", "rewind": "session fork", "branch": "session fork"},
+    **{"undo": "rewind", "checkpoints": "rewind", "branch": "session fork"},
     **{"fork": "session fork", "tree": "session tree", "rename": "session rename", "import": "session import"},
     **{"theme": "settings theme", "themes": "settings theme", "config": "settings", "preferences": "settings"},
     **{"think": "reasoning", "thinking": "reasoning", "effort": "reasoning", "usage": "cost", "stats": "cost"},
@@ -123,14 +123,6 @@ def parse(text: str) -> tuple[str, str] | None:
 def find(name: str) -> Command | None:
     """By name or alias."""
     return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
-
-
-def aliased(name: str) -> str | None:
-    """What an alias runs, a command with its first arguments; another alias, while no command has that name."""
-    target = ALIASES.get(name)
-    if target is None or find(target.split()[0]) is not None:
-        return target
-    return aliased(target)
 
 
 def meant(name: str) -> str:

@@ -62,7 +62,7 @@ class Commands:
             self._desk.spawn(self._run(command, arguments, typed))
         elif name in (known.lower() for known, _ in self.of_extensions()):
             self._desk.spawn(self._run_extensions(name, arguments))
-        elif (target := registry.aliased(name)) is not None:
+        elif (target := registry.ALIASES.get(name)) is not None:
             self.run(f"/{target} {arguments}".rstrip(), typed=typed)
         else:
             self._desk.status.error(f"unknown command /{name}{registry.meant(name)}; /help lists them")
@@ -140,8 +140,11 @@ class Commands:
 def _aliases(taken: Collection[str]) -> list[SlashCommand]:
     from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
 
-    meant = {name: registry.aliased(name) for name in registry.ALIASES if name not in taken}
-    return [SlashCommand(name, f"runs /{target}", alias=True) for name, target in meant.items() if target]
+    return [
+        SlashCommand(name, f"runs /{target}", alias=True)
+        for name, target in registry.ALIASES.items()
+        if name not in taken
+    ]
 
 
 def _heed(context: Context, answer: CommandAnswer) -> None:
