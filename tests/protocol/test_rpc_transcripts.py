@@ -18,7 +18,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import write_extension
-from tests.fakes.model_server import CallTools, Refuse, Say
+from tests.fakes.model_server import CallTools, Refuse, Say, StreamError
 from tests.fakes.rpc_client import FakeRpcClient
 from tests.protocol.test_rpc_process import PNG
 from zot import __version__
@@ -113,6 +113,8 @@ SCENARIOS = {
     "tools": lone("look", [CallTools(BASH, text="Let me look."), Say("Both failed.")]),
     "unknown-tool": lone("go", [CallTools([("frobnicate", '{"broken')]), Say("Sorry.")]),
     "provider-error": lone("hi", [Refuse(400, '{"error":{"type":"invalid_request_error","message":"no such thing"}}')]),
+    "retry": lone("hi", [Refuse(529, "busy", {"retry-after": "0.7"}), Say("hello there")]),
+    "broken-off": lone("hi", [StreamError(after=Say("The answer is ")), Say("forty-two.")]),
     "step-limit": lone("go", [CallTools([("bash", {"command": "true"})])] * 2, "--max-steps", "2"),
     "mistakes": Scenario(_mistakes),
     "compact": Scenario(_compact, [Say("done"), Say("## Goal\nfix it")]),
