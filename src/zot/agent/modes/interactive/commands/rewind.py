@@ -112,14 +112,14 @@ async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
     if plan.doable:
         choices.append(Choice(_BOTH, "conversation and files"))
         choices.append(Choice(_FILES, "files only"))
+    if point.number:
+        choices.append(Choice(_CONVERSATION, "conversation only; the files stay as they are"))
     if plan.conflicts:
         number = len(plan.conflicts)
         over = f"overwriting {'the file' if number == 1 else f'the {number} files'} changed since"
         choices.append(Choice(f"{_BOTH} {_ALL}", f"conversation and files, {over}"))
         choices.append(Choice(f"{_FILES} {_ALL}", f"files only, {over}"))
-    if point.number:
-        choices.append(Choice(_CONVERSATION, "conversation only; the files stay as they are"))
-    else:
+    if not point.number:
         choices = [choice for choice in choices if choice.value.startswith(_FILES)]
     above = _plan_rows(plan, str(context.conversation.workspace.cwd))
     if not above and point.number:
@@ -136,7 +136,7 @@ def _plan_rows(plan: Plan, cwd: str) -> list[str]:
     lines = [spelled(line) for line in plan_lines(plan, cwd, troubles_first=True)]
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
-    return lines
+    return [*lines, ""] if lines else []
 
 
 # --- doing it
