@@ -138,6 +138,26 @@ def test_the_content_of_a_file_is_attached(serve: Any, open_zot: OpenZot, projec
     assert user_texts(server.requests[0]) == [f'read {path} \n\n<file path="{path}">\nwater is wet\n</file>']
 
 
+def test_tab_completes_a_path_and_at_picks_a_file_of_the_home(
+    zot: Zot, serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    server = serve([Say("answer")])
+    (project / "parser.py").write_text("")
+    (zot.home / "notes.txt").write_text("")
+    terminal = open_zot(env={"HOME": str(zot.home)})
+    terminal.type("compare par")
+    terminal.wait_for("compare par")
+    terminal.press("tab")
+    terminal.wait_for("compare parser.py")
+    terminal.type(" with @~/no")
+    terminal.wait_for("  notes.txt")
+    terminal.press("enter")
+    terminal.wait_for("[file:~/notes.txt]")
+    terminal.press("enter")
+    terminal.wait_for("answer")
+    assert user_texts(server.requests[0]) == [f"compare parser.py with {zot.home}/notes.txt "]
+
+
 def test_letters_of_a_command_find_it_and_a_guess_is_written_out_before_it_is_run(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.type("/dctr")

@@ -327,7 +327,8 @@ _HELP = (
     ("alt+enter, shift+enter, ctrl+j", "new line, as is \\ before enter"),
     ("up, down", "move by row; past the edge: earlier prompts"),
     ("ctrl+r", "search earlier prompts"),
-    ("@, !@", "pick a file; with ! attach what is in it"),
+    ("@, !@", "pick a file, also ~/, / and ../; with ! attach what is in it"),
+    ("tab", "complete the path before the cursor"),
     ("ctrl+g", "edit in $VISUAL or $EDITOR"),
     ("ctrl+v", "attach an image from the clipboard"),
 )

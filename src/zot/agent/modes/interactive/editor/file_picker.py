@@ -1,5 +1,6 @@
 """``@`` picks a file or directory. What stands after it is all there is to know: ``@`` lists the working directory,
-``@src/`` what is in ``src``, ``@src/ed`` and ``@ed`` filter that and search below it. Nothing outside is ever listed.
+``@src/`` what is in ``src``, ``@src/ed`` and ``@ed`` filter that and search below it. ``@/``, ``@~/`` and ``@../`` list
+what is outside, one directory at a time.
 
 ``!@`` does the same and attaches the file's content.
 """
@@ -16,7 +17,7 @@ import msgspec
 
 from zot.agent.modes.interactive.editor.file_index import FileIndex, PathMatcher
 from zot.agent.modes.interactive.editor.popups import ROWS
-from zot.agent.tools.ignore import listed
+from zot.agent.modes.interactive.editor.typed_paths import entries_of, is_outside, name_of, parted, without_hidden
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -71,13 +72,20 @@ class FilePicker:
             self._actions.spawn(self._index.refresh())
         self._look_near(typed)
         matcher = PathMatcher(typed)
-        self._found = [path for path in self._found if typed and matcher.in_order(path.lower())]
+        inside = typed and not is_outside(typed)
+        self._found = [path for path in self._found if inside and matcher.in_order(path.lower())]
         self._show()
-        self._search()
+        if inside:
+            self._search()
 
     def _look_near(self, typed: str) -> None:
-        directory, _, name = typed.rpartition("/")
-        here = self._listing(directory) if _inside(typed) else []
+        directory, name = parted(typed)
+        if is_outside(typed) and name in ("~", ".."):
+            self._near = [f"{typed}/"]
+            return
+        here = self._listing(directory)
+        if is_outside(typed):
+            here = without_hidden(here, name)
         self._near = [path for path in here if name.lower() in os.path.basename(path.rstrip("/")).lower()]
 
     def _listing(self, directory: str) -> list[str]:
@@ -87,8 +95,7 @@ class FilePicker:
         key = (directory, self._ignored_too)
         if key not in self._listings:
             self._listings[key] = []
-            root, ignored_too = str(self.root), self._ignored_too
-            work = self._lister().submit(listed, root, directory, ignored_too=ignored_too)
+            work = self._lister().submit(entries_of, self.root, directory, ignored_too=self._ignored_too)
             try:
                 self._listings[key] = work.result(_MOMENT_S)
             except TimeoutError:
@@ -183,15 +190,18 @@ class FilePicker:
             self._actions.changed()
 
     def _more_files(self) -> None:
-        if self._typed:
+        if self._typed and not is_outside(self._typed):
             self._search()
 
     def _show(self) -> None:
         near = set(self._near)
         paths = [*self._near, *(path for path in self._found if path not in near)]
-        rows = [Choice(path, path if path.isprintable() else one_line(path)) for path in paths[:_SHOWN]]
+        outside = is_outside(self._typed or "")  # its directory stands above the list
+        labels = [name_of(path) if outside else path for path in paths[:_SHOWN]]
+        shown = [label if label.isprintable() else one_line(label) for label in labels]
+        rows = [Choice(path, label) for path, label in zip(paths, shown, strict=False)]
         kept = self._list.chosen if self._moved else None
-        found = Pattern(self._typed or "", path=True)
+        found = Pattern(parted(self._typed or "")[1] if outside else self._typed or "", path=True)
         self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "", found=found)
 
     # --- rows
@@ -205,12 +215,12 @@ class FilePicker:
         return [theme.paint("muted", cut(head, width)), *rows] if head else rows
 
 
-def _inside(typed: str) -> bool:
-    return not typed.startswith(("/", "~")) and ".." not in typed.split("/")
-
-
 def _parent(typed: str) -> str:
-    """One directory up from what is typed, never above the working directory."""
+    """One directory up from what is typed; from below the working directory never above it."""
     directory = typed.rpartition("/")[0]
-    above = directory.rpartition("/")[0]
-    return f"{above}/" if above else ""
+    if directory in ("", "~") and is_outside(typed):
+        return f"{directory}/"
+    if directory.rpartition("/")[2] == "..":
+        return f"{directory}/../"
+    above, slash, _ = directory.rpartition("/")
+    return above + slash

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Editor
     from zot.agent.modes.interactive.editor.file_picker import FilePicker
     from zot.agent.modes.interactive.editor.history_search import HistorySearch
+    from zot.agent.modes.interactive.editor.path_completion import PathCompletion
     from zot.agent.modes.interactive.editor.slash_popup import SlashPopup
 
 ROWS = 12
@@ -43,6 +44,7 @@ class Popups:
         self._slash: SlashPopup | None = None
         self._picker: FilePicker | None = None
         self._mention: FileMention | None = None
+        self._paths: PathCompletion | None = None
         self._open: Popup | None = None
 
     def refresh(self) -> None:
@@ -50,10 +52,14 @@ class Popups:
         buffer, walking = self._editor.buffer, self._editor.walking
         commands = self._commands("" if walking else slash_text(buffer))
         self._mention = None if walking or commands is not None else file_mention(buffer)
-        self._open = self._search or commands or self._files()
+        if self._paths is not None and not self._paths.visible:
+            self._paths = None
+        self._open = self._search or self._paths or commands or self._files()
 
     def key(self, key: Key) -> bool:
-        used = self._visible() and self._open is not None and self._open.key(key)
+        if not self._visible() or self._open is None:
+            return key.name == "tab" and self.complete_path()
+        used = self._open.key(key)
         if used:
             self.refresh()
         return used
@@ -87,6 +93,31 @@ class Popups:
         self._slash.update(typed)
         return self._slash if self._slash.visible else None
 
+    # --- paths
+
+    def complete_path(self) -> bool:
+        """Tab: the path before the cursor as far as it is clear, or a list of what is possible; whether it is one."""
+        from zot.agent.modes.interactive.editor.path_completion import PathCompletion, common, completions, typed_path
+
+        buffer = self._editor.buffer
+        typed = typed_path(buffer)
+        mark = typed[: typed.startswith("!")] if buffer.cursor.line == 0 and len(typed) == buffer.cursor.column else ""
+        typed = typed.removeprefix(mark)
+        found = completions(self._editor.around.cwd, buffer, typed) if typed else []
+        if not found:
+            return False
+        if len(common(found)) > len(typed) or len(found) == 1:
+            self._write_path(typed, found[0] if len(found) == 1 else common(found))
+        else:
+            self._paths = PathCompletion(typed, found, lambda path: self._write_path(typed, path))
+        self.refresh()
+        return True
+
+    def _write_path(self, typed: str, path: str) -> None:
+        buffer = self._editor.buffer
+        start = Position(buffer.cursor.line, buffer.cursor.column - len(units_of(typed)))
+        buffer.replace(start, buffer.cursor, units_of(path))
+
     # --- files
 
     def _files(self) -> FilePicker | None:
@@ -111,9 +142,15 @@ class Popups:
         self._put(units_of(mark + typed))
 
     def _take(self, path: str) -> None:
+        from zot.agent.modes.interactive.editor.typed_paths import chip_outside, is_outside
+
         chips, root = self._editor.chips, self._editor.around.cwd
         content = self._mention is not None and self._mention.content
-        self._put([chips.content(root, path) if content else chips.picked(root, path), " "])
+        if is_outside(path):
+            chip = chip_outside(root, path, content=content)
+        else:
+            chip = chips.content(root, path) if content else chips.picked(root, path)
+        self._put([chip, " "])
 
     def _put(self, units: list[str]) -> None:
         if self._mention is not None:

@@ -80,8 +80,6 @@ async def test_right_enters_a_directory_and_left_leaves_it_but_never_the_working
     assert board.text == "@"
     board.press("left", "left")
     assert board.text == "@" and "src/" in rows(board)
-    assert Keyboard(Desk(tree / "src")).type("@../").popup == []
-    assert Keyboard(Desk(tree)).type("@/").popup == []
 
 
 async def test_a_chosen_file_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
@@ -188,3 +186,88 @@ async def test_a_file_that_a_link_brings_in_from_outside_the_project_is_not_atta
     board.press("enter")
     assert board.sent == [] and "leads out of" in desk.errors[0]
     assert "of the project" in Keyboard(Desk(tmp_path / "clone")).type("!@near").press("enter").send()
+
+
+@pytest.fixture
+def home(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tree / "Zoo"
+    (home / ".hidden").write_text("")
+    (home / "notes.md").write_text("my notes")
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+async def test_what_is_outside_is_listed_one_directory_at_a_time(tree: Path, home: Path) -> None:
+    here = Desk(tree / "src" / "deep")
+    assert rows(Keyboard(here).type("@../")) == ["../", "deep/", "main.py"]
+    assert rows(Keyboard(here).type("@../../b")) == ["../../", "b.txt"]
+    assert rows(Keyboard(here).type("@~/")) == ["~/", "notes.md", "x"]
+    assert rows(Keyboard(here).type("@~/.h"))[1:] == [".hidden"]
+    assert rows(Keyboard(here).type(f"@{tree}/A"))[1:] == ["A.md"]
+    assert rows(Keyboard(here).type("@~")) == ["~/"]
+    assert rows(Keyboard(here).type("@..")) == ["../"]
+    assert Keyboard(here).type("@/no/such/place/").popup == []
+
+
+async def test_what_is_picked_outside_is_sent_as_an_absolute_path(tree: Path, home: Path) -> None:
+    board = Keyboard(Desk(tree / "src")).type("read @~/no").press("enter")
+    assert board.text == "read [file:~/notes.md] "
+    assert board.send() == f"read {home}/notes.md "
+    assert Keyboard(Desk(tree / "src")).type("@../Zo").press("enter").send() == f"{tree}/Zoo "
+
+
+async def test_the_content_of_a_file_outside_is_attached_when_it_was_named(tree: Path, home: Path) -> None:
+    board = Keyboard(Desk(tree / "src")).type("!@~/no").press("enter")
+    assert board.text == "[content:notes.md] "
+    assert "my notes" in board.send()
+
+
+async def test_left_and_right_walk_outside_too(tree: Path) -> None:
+    board = Keyboard(Desk(tree / "src")).type("@../").press("left")
+    assert board.text == "@../../"
+    board = Keyboard(Desk(tree / "src")).type("@../Zo").press("right")
+    assert board.text == "@../Zoo/" and board.press("left").text == "@../"
+    assert Keyboard(Desk(tree)).type("@/").press("left").text == "@/"
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("see src/m", "see src/main.py"),
+        ("see src/d", "see src/deep/"),
+        ("see ./src/m", "see ./src/main.py"),
+        ("see a.m", "see A.md"),
+        ("see ~/no", "see ~/notes.md"),
+        ("see ~", "see ~/"),
+        ("see ..", "see ../"),
+        ("!cat src/m", "!cat src/main.py"),
+        ("!cat sp", "!cat sp\\ ace/"),
+        ("!cat sp\\ ace/f", "!cat sp\\ ace/file"),
+        ("see nothing/like", "see nothing/like"),
+        ("", ""),
+        ("word ", "word "),
+    ],
+)
+async def test_tab_completes_the_path_before_the_cursor(tree: Path, home: Path, typed: str, expected: str) -> None:
+    (tree / "sp ace").mkdir()
+    (tree / "sp ace" / "file").write_text("")
+    assert Keyboard(Desk(tree)).type(typed).press("tab").text == expected
+
+
+async def test_tab_goes_as_far_as_is_clear_and_then_offers_a_list(tree: Path) -> None:
+    for name in ("test_one.py", "test_two.py"):
+        (tree / "src" / name).write_text("")
+    board = Keyboard(Desk(tree)).type("see src/t").press("tab")
+    assert board.text == "see src/test_" and board.popup == []
+    board.press("tab")
+    assert rows(board) == ["test_one.py", "test_two.py"]
+    assert board.press("down", "tab").text == "see src/test_two.py" and board.popup == []
+    board = Keyboard(Desk(tree)).type("see src/test_").press("tab").type("o")
+    assert board.popup == [] and board.press("tab").text == "see src/test_one.py"
+    board = Keyboard(Desk(tree)).type("see src/test_").press("tab", "esc")
+    assert board.popup == [] and board.text == "see src/test_"
+
+
+async def test_tab_completes_in_the_middle_of_a_text(tree: Path) -> None:
+    board = Keyboard(Desk(tree)).type("see src/m now").press(*["left"] * 4, "tab")
+    assert board.text == "see src/main.py now"
