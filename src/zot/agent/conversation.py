@@ -265,9 +265,10 @@ class Conversation:
         """End whatever runs; nothing happens when it is idle or ending already."""
         self._agent.abort()
 
-    async def compact(self) -> str:
-        """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing."""
-        return await self._agent.compact()
+    async def compact(self, focus: str = "") -> str:
+        """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing.
+        ``focus`` says what the summary should keep above all."""
+        return await self._agent.compact(focus=focus)
 
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""

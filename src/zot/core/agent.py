@@ -85,8 +85,8 @@ class Agent(AgentState):
             return text_result(str(refusal), is_error=True)
         return await execute(self, permitted, ToolContext(permitted.call, lambda text: None))
 
-    async def compact(self, emit: Reader | None = None, keep_tail: int = 0) -> str:
-        """Replace the transcript with a summary, returned as the model wrote it.
+    async def compact(self, emit: Reader | None = None, keep_tail: int = 0, focus: str = "") -> str:
+        """Replace the transcript with a summary, returned as the model wrote it; ``focus`` is to be kept above all.
 
         Raises CompactionFailed (after Error, Done) or CompactionAborted (after Done); nothing changed then."""
         from zot.core.compaction import compact  # few conversations get so long
@@ -94,7 +94,7 @@ class Agent(AgentState):
         with self._exclusive(emit) as run:
             run.emit(events.CompactStart())
             try:
-                summary = await compact(self, run, keep_tail)
+                summary = await compact(self, run, keep_tail, focus=focus)
             except asyncio.CancelledError:
                 self._finish(run, None)
                 await run.close()

@@ -1,7 +1,8 @@
 """Compaction: the older part of the transcript becomes one message that another model could go on from.
 
-Either it succeeds whole or the transcript is unchanged. The last instruction of the user always survives word
-for word, a tool exchange is never split, and the summary's cost is counted.
+Either it succeeds whole or the transcript is unchanged. The last instruction of the user survives word for word, unless
+it would fill half the window by itself; a tool exchange is never split, and the summary's cost is counted. What is too
+long to be summarised is cut until it is not.
 """
 
 from __future__ import annotations
@@ -16,34 +17,37 @@ from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
 from zot.core.inputs import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.summary_text import INSTRUCTIONS, SYSTEM, length_of, serialise
-from zot.errors import CompactionFailed, ZotError, in_words
+from zot.core.summary_text import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
+from zot.errors import CompactionFailed, ContextTooLong, ZotError, in_words
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
+from zot.provider.model import Model
 
 AUTOMATIC_TAIL = 4
 SUMMARY_TOKENS = 4096
 HEADING = "## Context Summary (compacted)"
 LAST_INSTRUCTION = "## Last instruction"
 
-_CHARS_PER_TOKEN = 4
+CHARS_PER_TOKEN = 4
 _ASSUMED_WINDOW = 32_768  # for a model whose window is unknown
 _OVERHEAD_TOKENS = 1024  # the summariser's own instructions
+_LEAST_ROOM = 2_000  # characters of a conversation; it makes no sense to cut it further
 
 
-async def compact(state: AgentState, run: Run, keep_tail: int = 0) -> str:
-    """Replace all but the last ``keep_tail`` messages with a summary; returns the model's text."""
+async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str = "", pinned: int = 0) -> str:
+    """Replace all but the last ``keep_tail`` messages with a summary; returns the model's text. ``focus`` is what the
+    user wants kept above all; the last ``pinned`` messages stay, however long they are."""
     messages = state.messages
     if not state.readers.hear(CompactionStarted):
-        return await _compact(state, run, messages, keep_tail)
+        return await _compact(state, run, messages, keep_tail, focus, pinned)
     with _announced(state, messages):
-        return await _compact(state, run, messages, keep_tail)
+        return await _compact(state, run, messages, keep_tail, focus, pinned)
 
 
 @contextmanager
 def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None]:
     """Emit that an attempt begins, and how it ended."""
-    started = CompactionStarted(os.urandom(8).hex(), len(messages), length_of(messages) // _CHARS_PER_TOKEN)
+    started = CompactionStarted(os.urandom(8).hex(), len(messages), length_of(messages) // CHARS_PER_TOKEN)
     state.emit(started)
     try:
         yield
@@ -56,23 +60,29 @@ def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None
     state.emit(CompactionEnded(started, "completed"))
 
 
-async def _compact(state: AgentState, run: Run, messages: Sequence[Message], keep_tail: int) -> str:
+async def _compact(
+    state: AgentState, run: Run, messages: Sequence[Message], keep_tail: int, focus: str, pinned: int
+) -> str:
     if not messages:
         raise CompactionFailed("nothing to compact")
-    start = tail_start(messages, keep_tail, state.model.context_window)
+    window = state.model.context_window
+    before = messages[: len(messages) - pinned]
+    start = tail_start(before, max(keep_tail - pinned, 0), window) or (len(before) if pinned else 0)
     if start == 0:
         raise CompactionFailed("nothing to compact: the messages to keep are the whole transcript")
-    summary = await _summarise(state, run, messages[:start])
-    state.replace_by_summary(_summary_message(summary, messages, start), len(messages) - start)
+    summary = await _summarise(state, run, messages[:start], focus)
+    state.replace_by_summary(_summary_message(summary, messages, start, window), len(messages) - start)
     return summary
 
 
-async def compact_automatically(state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL) -> bool:
+async def compact_automatically(
+    state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL, *, pinned: int = 0
+) -> bool:
     """Compact in mid-task. A failure is told and the task goes on; returns whether there is room now."""
     run.emit(events.Notice(f"{why}: compacting"))
     run.emit(events.CompactStart(automatic=True))
     try:
-        summary = await compact(state, run, keep_tail)
+        summary = await compact(state, run, keep_tail, pinned=pinned)
     except CompactionFailed as error:
         run.emit(events.Notice(f"automatic compaction failed: {error}", "warn"))
         return False
@@ -81,9 +91,23 @@ async def compact_automatically(state: AgentState, run: Run, why: str, keep_tail
 
 
 async def compact_after_overflow(state: AgentState, run: Run) -> bool:
-    """The provider refused the prompt as too long; a short transcript has no tail to spare."""
+    """The provider refused the prompt as too long; a short transcript has no tail to spare. Nothing is gained where the
+    prompt would not fit by itself: then the conversation stays as it is."""
+    prompt = state.unanswered
+    if prompt is not None and (len(state.messages) == 1 or fills_the_window(prompt, state.model)):
+        return False
     tail = AUTOMATIC_TAIL if len(state.messages) > AUTOMATIC_TAIL else 0
-    return await compact_automatically(state, run, "the prompt does not fit the model's window", tail)
+    why = "the prompt does not fit the model's window"
+    return await compact_automatically(state, run, why, tail, pinned=0 if prompt is None else 1)
+
+
+def tokens_of(message: Message) -> int:
+    """About how many tokens a message takes."""
+    return length_of([message]) // CHARS_PER_TOKEN
+
+
+def fills_the_window(prompt: Message, model: Model) -> bool:
+    return bool(model.context_window) and tokens_of(prompt) >= model.context_window * 9 // 10
 
 
 def tail_start(messages: Sequence[Message], keep: int, window: int) -> int:
@@ -91,7 +115,7 @@ def tail_start(messages: Sequence[Message], keep: int, window: int) -> int:
     start = max(0, len(messages) - keep)
     while 0 < start < len(messages) and messages[start].role == "tool":
         start -= 1
-    room = window * _CHARS_PER_TOKEN // 2
+    room = window * CHARS_PER_TOKEN // 2
     while window and start < len(messages) and length_of(messages[start:]) > room:
         start += 1
         while start < len(messages) and messages[start].role == "tool":
@@ -99,10 +123,23 @@ def tail_start(messages: Sequence[Message], keep: int, window: int) -> int:
     return start
 
 
-async def _summarise(state: AgentState, run: Run, messages: Sequence[Message]) -> str:
+async def _summarise(state: AgentState, run: Run, messages: Sequence[Message], focus: str) -> str:
+    """Text may have more tokens than its length lets one think: what is too long is cut to half, some times."""
     window = state.model.context_window or _ASSUMED_WINDOW
-    room = max(1, window - SUMMARY_TOKENS - _OVERHEAD_TOKENS) * _CHARS_PER_TOKEN
-    conversation = f"<conversation>\n{serialise(messages, room)}\n</conversation>\n\n{INSTRUCTIONS}"
+    room = max(1, window - SUMMARY_TOKENS - _OVERHEAD_TOKENS) * CHARS_PER_TOKEN
+    while True:
+        text = serialise(messages, room)
+        room = len(text) // 2
+        try:
+            return await _summary_of(state, run, text, focus)
+        except CompactionFailed as error:
+            if not isinstance(error.__cause__, ContextTooLong) or room < _LEAST_ROOM:
+                raise
+
+
+async def _summary_of(state: AgentState, run: Run, text: str, focus: str) -> str:
+    asked = f"{INSTRUCTIONS}\n\nThe user asks you to keep this above all:\n{focus}" if focus else INSTRUCTIONS
+    conversation = f"<conversation>\n{text}\n</conversation>\n\n{asked}"
     request = stream.Request(
         model=state.model,
         system=SYSTEM,
@@ -136,19 +173,20 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
     except ZotError as error:
         raise CompactionFailed(str(error)) from error
     if finished is None or finished.stop in ("error", "aborted"):
-        reason = finished.error if finished and finished.error else "the summary was cut off"
-        raise CompactionFailed(str(reason))
+        error = finished.error if finished else None
+        raise CompactionFailed(str(error or "the summary was cut off")) from error
     return "".join(texts)
 
 
-def _summary_message(summary: str, messages: Sequence[Message], start: int) -> Message:
+def _summary_message(summary: str, messages: Sequence[Message], start: int, window: int) -> Message:
     text = f"{HEADING}\n\n{summary}"
-    meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // _CHARS_PER_TOKEN)}
+    meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
     images: tuple[Block, ...] = ()
     instruction = _lost_instruction(messages, start)
     if instruction is not None:
-        text += f"\n\n{LAST_INSTRUCTION}\n\n{instruction.text}"
-        meta["last_instruction"] = instruction.text  # a later compaction finds it here
+        said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
+        text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
+        meta["last_instruction"] = said  # a later compaction finds it here
         images = instruction.images
     return Message("user", (*images, TextBlock(text)), utc_now(), meta)
 

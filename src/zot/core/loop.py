@@ -18,7 +18,7 @@ from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool
 from zot.core.turn import Turn, TurnOutcome, describe
-from zot.errors import CostLimitReached, ProviderError, StepLimitReached, TransportFailed, ZotError
+from zot.errors import ContextTooLong, CostLimitReached, ProviderError, StepLimitReached, TransportFailed, ZotError
 from zot.provider.messages import Message, StopReason, ToolCallBlock, user_message, utc_now
 
 GO_ON = (
@@ -28,11 +28,13 @@ GO_ON = (
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a prompt ended. ``refused`` is an interceptor's reason for allowing no further turn."""
+    """How a prompt ended. ``refused`` is an interceptor's reason for allowing no further turn; ``taken_back`` is a
+    prompt too long for the model, which is in the transcript no more."""
 
     stop: StopReason
     error: Exception | None = None
     refused: str = ""
+    taken_back: Prompt | None = None
 
 
 class Loop:
@@ -84,8 +86,16 @@ class Loop:
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
             elif not self._goes_on(turn.stop, step):
-                return Outcome(turn.stop, turn.error, turn.refused)
+                return self._ended(turn)
             step += 1
+
+    def _ended(self, turn: TurnOutcome) -> Outcome:
+        if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
+            from zot.core.too_long import take_back  # next to nobody writes so much
+
+            error, prompt = take_back(self._state, turn.error)
+            return Outcome(turn.stop, error, taken_back=prompt)
+        return Outcome(turn.stop, turn.error, turn.refused)
 
     async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
         from zot.core.tool_runs import ToolRuns  # many a prompt is answered without a tool

@@ -66,7 +66,7 @@ def serialise(messages: Iterable[Message], room: int) -> str:
     excess = sum(len(piece.text) + 1 for piece in pieces) - room
     if excess > 0:
         _shorten_results(pieces, excess)
-    return _shorten("\n".join(piece.text for piece in pieces), room)
+    return shortened("\n".join(piece.text for piece in pieces), room)
 
 
 def length_of(messages: Iterable[Message]) -> int:
@@ -103,7 +103,7 @@ def _shorten_results(pieces: Sequence[_Piece], excess: int) -> None:
     sizes = [len(piece.text) for piece in results]
     ceiling = _ceiling(sizes, max(0, sum(sizes) - excess))
     for piece in results:
-        piece.text = _shorten(piece.text, ceiling)
+        piece.text = shortened(piece.text, ceiling)
 
 
 def _ceiling(sizes: Sequence[int], room: int) -> int:
@@ -116,7 +116,7 @@ def _ceiling(sizes: Sequence[int], room: int) -> int:
     return max(sizes, default=0)
 
 
-def _shorten(text: str, limit: int) -> str:
+def shortened(text: str, limit: int) -> str:
     """Head and tail of a text that is too long."""
     if len(text) <= limit:
         return text

@@ -22,6 +22,7 @@ from tests.unit.core.harness import (
     words,
 )
 from zot.core import events
+from zot.core.inputs import Prompt
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider.messages import ImageBlock, Usage
 from zot.provider.model_call import Request, Started, TextDelta
@@ -116,14 +117,40 @@ async def test_a_prompt_that_does_not_fit_is_compacted_and_sent_once_more() -> N
     assert "error" not in words(said)
 
 
-async def test_a_first_prompt_that_does_not_fit_is_retried_too() -> None:
-    """engine-170: a short transcript has no tail to spare."""
-    agent, client = make_agent([ContextTooLong("413")], says("sum"), says("ok"))
+async def test_a_first_prompt_that_does_not_fit_is_taken_out_again() -> None:
+    """There is nothing to summarise but the prompt itself, which would be sent along word for word."""
+    journal = FakeJournal()
+    agent, client = make_agent([ContextTooLong("413")], says("ok"), journal=journal)
     image = ImageBlock("image/png", b"png")
     outcome = await agent.prompt("the prompt", [image])
-    assert outcome.stop == "end"
-    [message] = client.requests[2].messages
-    assert message.text().endswith("the prompt") and image in message.content
+    assert outcome.taken_back == Prompt("the prompt", (image,))
+    assert isinstance(outcome.error, ContextTooLong)
+    assert "fake-1, which is 100,000 tokens: it has about" in str(outcome.error)
+    assert (await agent.prompt("shorter", instead=True)).stop == "end"
+    assert [m.text() for m in client.requests[1].messages] == ["shorter"]
+
+
+@pytest.mark.parametrize("instead", [True, False])
+async def test_a_prompt_that_fills_the_window_leaves_the_conversation_as_it_was(instead: bool) -> None:
+    agent, client = make_agent([ContextTooLong("413")], says("ok"), messages=HISTORY)
+    outcome, said = await heard(agent, "word " * 100_000)
+    assert outcome.taken_back is not None and outcome.taken_back.text == "word " * 100_000
+    assert "compact_start" not in words(said) and words(said)[-3:] == ["turn_end", "error", "done"]
+    assert agent.messages[:-1] == tuple(HISTORY)
+    await agent.prompt("go on", instead=instead)
+    texts = [message.text() for message in client.requests[1].messages]
+    assert texts[-1] == "go on" and len(texts) == len(HISTORY) + (1 if instead else 2)
+    assert sum(map(len, texts)) < 1_000
+
+
+async def test_a_prompt_that_does_not_fit_after_a_compaction_is_taken_out_of_what_it_left() -> None:
+    agent, client = make_agent([ContextTooLong("413")], says("sum"), [ContextTooLong("413")], messages=HISTORY)
+    outcome, _ = await heard(agent, "the prompt")
+    assert summarised(client.requests) == [False, True, False]
+    assert client.requests[2].messages[-1].text() == "the prompt", "as a message of its own"
+    assert outcome.taken_back == Prompt("the prompt")
+    assert "the prompt" not in [message.text() for message in agent.messages]
+    assert "taken out" in agent.messages[-1].text()
 
 
 async def test_a_prompt_that_still_does_not_fit_is_reported() -> None:
@@ -137,7 +164,8 @@ async def test_a_prompt_that_still_does_not_fit_is_reported() -> None:
 async def test_an_overflow_is_reported_when_it_cannot_be_compacted() -> None:
     agent, _ = make_agent([ContextTooLong("413")], [ContextTooLong("413 too")], messages=HISTORY)
     outcome, said = await heard(agent)
-    assert str(outcome.error) == "413"
+    assert "it has about 4 tokens, what was said before 30, instructions" in str(outcome.error)
+    assert outcome.taken_back == Prompt("go") and str(outcome.error.__cause__) == "413"
     assert "warn" in [e.level for e in of(said, events.Notice)]
 
 

@@ -13,7 +13,7 @@ from tests.unit.core.harness import MODEL, answered, assistant, called, heard, m
 from zot.core import events
 from zot.core.compaction import tail_start
 from zot.core.events import AgentEvent
-from zot.errors import CompactionAborted, CompactionFailed, TransportFailed
+from zot.errors import CompactionAborted, CompactionFailed, ContextTooLong, TransportFailed
 from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, Usage
 from zot.provider.model_call import TextDelta
 
@@ -50,6 +50,43 @@ async def test_one_exchange_is_enough_without_a_tail() -> None:
     assert message.text().startswith("## Context Summary (compacted)\n\n## Goal\nfix")
     assert message.text().endswith("\n\nfix the bug")
     assert said == [events.CompactStart(), events.CompactDone("## Goal\nfix")]
+
+
+async def test_what_the_user_wants_kept_is_asked_for() -> None:
+    agent, client = make_agent(says("sum"), says("sum"), messages=EXCHANGE)
+    await agent.compact(focus="the names of the files")
+    assert client.requests[0].messages[0].text().endswith("keep this above all:\nthe names of the files")
+    await agent.compact()
+    assert "above all" not in client.requests[1].messages[0].text()
+
+
+async def test_what_is_too_long_to_be_summarised_is_cut_until_it_is_not() -> None:
+    """A text may have far more tokens than its length lets one think."""
+    long = [user("word " * 20_000), assistant("answer " * 10_000)]
+    refused = ContextTooLong("fake: 400")
+    inside = answer((), stop="error", error=ContextTooLong("fake: too long"))
+    agent, client = make_agent([refused], inside, says("sum"), messages=long)
+    assert await agent.compact() == "sum"
+    sizes = [len(request.messages[0].text()) for request in client.requests]
+    assert sizes[0] > 150_000 and sizes[1] < sizes[0] * 0.6 and sizes[2] < sizes[1] * 0.6
+
+
+async def test_a_summary_that_is_always_refused_fails_in_the_end_and_changes_nothing() -> None:
+    long = [user("word " * 2_000)]
+    agent, client = make_agent(*[[ContextTooLong("fake: 400")]] * 20, messages=long)
+    with pytest.raises(CompactionFailed, match="fake: 400"):
+        await agent.compact()
+    assert len(client.requests) < 6 and list(agent.messages) == long
+
+
+async def test_an_instruction_that_fills_the_window_is_kept_in_part() -> None:
+    """Word for word, it would make every later prompt too long."""
+    agent, _ = make_agent(says("sum"), messages=[user("begin " + "word " * 200_000 + "end")])
+    await agent.compact()
+    [message] = agent.messages
+    assert len(message.text()) <= 201_000
+    assert "begin word" in message.text() and message.text().endswith("word end")
+    assert "characters left out" in message.text()
 
 
 async def test_the_last_instruction_survives_a_second_compaction() -> None:

@@ -25,7 +25,7 @@ _ROWS = 12
 
 async def rescue(context: Context, outcome: Outcome) -> None:
     error, conversation, turns = outcome.error, context.conversation, context.turns
-    if error is None:
+    if error is None or outcome.taken_back is not None:  # which has its own way back
         return
     await turns.over()
     category = rescue_category(error)

@@ -228,6 +228,10 @@ class Turns:
         if outcome.refused:
             self._status.error(f"blocked: {outcome.refused}")
             return True
+        if outcome.taken_back is not None:
+            self._editor.give_back([(outcome.taken_back.text, outcome.taken_back.images)])
+            self._given_back = self._conversation.unanswered  # the line in its place
+            self._transcript.remark("the prompt is back in the editor; shorten it, or put it into a file and name that")
         if outcome.error is not None:
             self.on_failure(outcome)
             return False

@@ -1,4 +1,7 @@
-"""``/compact``: the whole conversation becomes one message that ends with the last instruction word for word."""
+"""``/compact [FOCUS]``: the whole conversation becomes one message that ends with the last instruction word for word.
+
+The focus is what the summary should keep above all.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ async def run(context: Context, arguments: str) -> None:
 
     async def work() -> None:
         try:
-            await conversation.compact()
+            await conversation.compact(arguments.strip())
             used = f"; it was {tokens(before)} tokens before" if before else ""
             status.ok(f"compacted: the conversation is now one summary{used}")
         except CompactionAborted:

@@ -61,7 +61,7 @@ COMMANDS: list[Command] = [
     Command(name="diff", summary="what a turn or the session changed", arguments="[turn|session|n]"),
     Command(name="copy", summary="copy the last answer, an earlier one, or its code", arguments="[n|code]"),
     Command(name="export", summary="write the conversation to a page to read", arguments="[md|html] [path] [--redact]"),
-    Command(name="compact", summary="replace the conversation with a summary", when_busy="cancel"),
+    Command(name="compact", summary="replace the conversation with a summary", arguments="[focus]", when_busy="cancel"),
     Command(name="study", summary="have the agent read the project", arguments="[path]", when_busy="queue"),
     Command(name="init", summary="have the agent write AGENTS.md", arguments="[what matters]", when_busy="queue"),
     Command(

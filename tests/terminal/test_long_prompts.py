@@ -1,0 +1,52 @@
+"""A prompt too long for the model never bricks a session: it comes back, and the conversation goes on without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import Refuse, Say
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import user_texts
+
+TOO_LONG = Refuse(400, {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}})
+WORDS = "word " * 170_000  # more than a window of 200,000 tokens
+
+
+def test_a_prompt_that_does_not_fit_comes_back_and_the_next_one_takes_its_place(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Say("hello"), TOO_LONG, Say("that fits")])
+    terminal = open_zot(columns=200, rows=50)
+    terminal.submit("hi")
+    terminal.wait_for("hello")
+    terminal.wait_gone("esc stops")
+    terminal.paste(WORDS)
+    terminal.press("enter")
+    terminal.wait_for("claude-sonnet-4-5, which is 200,000 tokens: it has about 212,503 tokens")
+    terminal.wait_for("the prompt is back in the editor")
+    terminal.press("ctrl+c")  # away with it
+    terminal.submit("something short")
+    terminal.wait_for("that fits")
+    assert user_texts(server.requests[-1]) == ["hi", "something short"]
+
+
+def test_a_session_without_a_screen_goes_on_after_a_prompt_that_did_not_fit(zot: Zot, serve: Any) -> None:
+    server = serve([TOO_LONG, Say("fine")])
+    ran = zot("-p", stdin=WORDS)
+    assert ran.code == 1 and "the prompt does not fit the window of claude-sonnet-4-5" in ran.err
+    assert zot("-p", "-c", "something short").out == "fine\n"
+    assert sum(map(len, user_texts(server.requests[-1]))) < 1_000
+
+
+def test_compact_works_on_what_is_too_long_and_keeps_what_it_is_asked_to(serve: Any, open_zot: OpenZot) -> None:
+    server = serve([Say("hello " * 2_000), TOO_LONG, Say("the summary"), Say("went on")])
+    terminal = open_zot()
+    terminal.submit("hi")
+    terminal.wait_gone("esc stops")
+    terminal.wait_for("hello hello")
+    terminal.submit("/compact the names of the files")
+    terminal.wait_for("compacted")
+    first, second = (user_texts(request)[0] for request in server.requests[1:3])
+    assert first.endswith("above all:\nthe names of the files") and second.endswith("the names of the files")
+    assert len(second) < len(first)
+    terminal.submit("and now")
+    terminal.wait_for("went on")
