@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.e2e.conftest import Zot
@@ -10,18 +11,28 @@ from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import user_texts
 
 TOO_LONG = Refuse(400, {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}})
-WORDS = "word " * 170_000  # more than a window of 200,000 tokens
+WORDS = "word " * 1_700  # more than a window of 2,000 tokens
 
 
-def test_a_prompt_that_does_not_fit_comes_back_and_the_next_one_takes_its_place(serve: Any, open_zot: OpenZot) -> None:
+def a_small_model(zot: Zot, url: str) -> None:
+    home = zot.home / "zot"
+    home.mkdir(parents=True, exist_ok=True)
+    small = {"baseUrl": url, "api": "anthropic", "auth": "none", "models": [{"id": "small", "contextWindow": 2_000}]}
+    (home / "models.json").write_text(json.dumps({"providers": {"here": small}}))
+
+
+def test_a_prompt_that_does_not_fit_comes_back_and_the_next_one_takes_its_place(
+    zot: Zot, serve: Any, open_zot: OpenZot
+) -> None:
     server = serve([Say("hello"), TOO_LONG, Say("that fits")])
-    terminal = open_zot(columns=200, rows=50)
+    a_small_model(zot, server.url)
+    terminal = open_zot("--provider", "here", "--model", "small", model=False, columns=200, rows=50)
     terminal.submit("hi")
     terminal.wait_for("hello")
     terminal.wait_gone("esc stops")
     terminal.paste(WORDS)
     terminal.press("enter")
-    terminal.wait_for("claude-sonnet-4-5, which is 200,000 tokens: it has about 212,503 tokens")
+    terminal.wait_for("window of small, which is 2,000 tokens: it has about 2,128 tokens")
     terminal.wait_for("the prompt is back in the editor")
     terminal.press("ctrl+c")  # away with it
     terminal.submit("something short")
@@ -31,9 +42,10 @@ def test_a_prompt_that_does_not_fit_comes_back_and_the_next_one_takes_its_place(
 
 def test_a_session_without_a_screen_goes_on_after_a_prompt_that_did_not_fit(zot: Zot, serve: Any) -> None:
     server = serve([TOO_LONG, Say("fine")])
-    ran = zot("-p", stdin=WORDS)
-    assert ran.code == 1 and "the prompt does not fit the window of claude-sonnet-4-5" in ran.err
-    assert zot("-p", "-c", "something short").out == "fine\n"
+    a_small_model(zot, server.url)
+    ran = zot("-p", "--provider", "here", "--model", "small", stdin=WORDS, model=False)
+    assert ran.code == 1 and "the prompt does not fit the window of small" in ran.err
+    assert zot("-p", "-c", "something short", model=False).out == "fine\n"
     assert sum(map(len, user_texts(server.requests[-1]))) < 1_000
 
 
