@@ -144,7 +144,11 @@ MEANINGS: dict[str, str] = {
     "ReasoningSet.reasoning": "The level now.",
     "ModelInfo.reasoning": "Whether it can think before it answers.",
     "request_id": "Ties the answer to the question.",
-    "decision": "once: this call; tool: this tool from now on; all: everything from now on; deny: no.",
+    "decision": "once: this call; prefix: commands that begin like this one from now on; tool: this tool from now on; "
+    "all: everything from now on; deny: no.",
+    "permission_mode": "plan, ask, accept-edits or everything.",
+    "PermissionModeSet.permission_mode": "The mode now.",
+    "prefix": "The beginning of commands that the decision prefix allows; absent when there is none.",
     "reason": "Told to the model with a refusal.",
     "RunCommand.name": "The command's name; a leading slash is forgiven.",
     "CommandInfo.name": "The command's name, without a slash.",

@@ -62,6 +62,7 @@ class FrontEnd:
     def say(self, text: str, answer: str) -> None: ...
     def use_model(self, model: str) -> None: ...
     def set_reasoning(self, level: str) -> None: ...
+    def set_permission_mode(self, mode: str) -> None: ...
     def clear(self) -> None: ...
     def compact(self) -> None: ...
     def say_and_abort(self, text: str) -> None: ...
@@ -135,6 +136,10 @@ class Rpc(FrontEnd):
     def set_reasoning(self, level: str) -> None:
         self.data("set_reasoning", reasoning=level)
 
+    def set_permission_mode(self, mode: str) -> None:
+        self.data("set_permission_mode", permission_mode=mode)
+        assert self.data("get_state")["permission_mode"] == mode
+
     def clear(self) -> None:
         self.data("clear")
 
@@ -183,6 +188,10 @@ class Sdk(FrontEnd):
     def set_reasoning(self, level: Any) -> None:
         self.runtime.set_reasoning(level)
 
+    def set_permission_mode(self, mode: Any) -> None:
+        self.runtime.set_permission_mode(mode)
+        assert self.runtime.permission_mode == self.runtime.state().permission_mode == mode
+
     def clear(self) -> None:
         self.runtime.set_messages()
 
@@ -226,6 +235,10 @@ class Screen(FrontEnd):
 
     def set_reasoning(self, level: str) -> None:
         self.type(f"/reasoning {level}", f"reasoning: {level}")
+
+    def set_permission_mode(self, mode: str) -> None:
+        shown = {"plan": "plans only", "everything": "runs everything"}
+        self.type(f"/permissions {mode}", shown[mode])
 
     def clear(self) -> None:
         self.type("/clear", "a new conversation begins")

@@ -61,6 +61,8 @@ VERBS: dict[str, Verb] = {
     "state": Verb("get_state", "state", SHOWN),
     "gate": Verb("approve", Not("`approve=` of Runtime is asked"), "/yolo"),
     "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),
+    "window_use": Verb(Not("`usage` events say how much"), Not("`usage` events say how much"), "/context"),
+    "tool": inside(),
     "extension_of": inside(),
     "missing": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),
     "unanswered": inside(),
@@ -81,6 +83,8 @@ VERBS: dict[str, Verb] = {
     "abort": Verb("abort", "abort", "esc"),
     "compact": Verb("compact", "compact", "/compact"),
     "add": Verb(Not("there is no shell of the user's"), Not("there is no shell of the user's"), "!"),
+    # permission
+    "set_permission_mode": Verb("set_permission_mode", "set_permission_mode", "/permissions"),
     # extensions
     "extensions": Verb("panel_key", INSIDE, INSIDE),
     "commands": Verb("get_commands", Not("commands are for people and their clients"), "/help"),
@@ -107,9 +111,33 @@ VERBS: dict[str, Verb] = {
 
 # What a front end has that is no verb of the conversation.
 RPC_ALONE = {"hello", "ping", "panel_close"}
-SDK_ALONE = {"ask", "reasoning", "cwd", "notices", "open", "set_messages", "cancel", "list_models"}  # two older names
+SDK_ALONE = {
+    "ask",
+    "reasoning",
+    "permission_mode",
+    "cwd",
+    "notices",
+    "open",
+    "set_messages",
+    "cancel",
+    "list_models",
+}  # two older names
 TERMINAL_ALONE = {
-    *("help", "login", "logout", "jail", "unjail", "skills", "skill", "study", "settings", "doctor", "exit", "yolo")
+    *(
+        "help",
+        "login",
+        "logout",
+        "jail",
+        "unjail",
+        "skills",
+        "skill",
+        "study",
+        "settings",
+        "doctor",
+        "exit",
+        "yolo",
+        "copy",
+    )
 }
 
 
@@ -164,6 +192,14 @@ def set_reasoning(front_end: FrontEnd) -> None:
     front_end.say("two", "answer 2")
 
 
+def set_permission_mode(front_end: FrontEnd) -> None:
+    front_end.say("one", "answer 1")
+    front_end.set_permission_mode("plan")
+    front_end.say("two", "answer 2")
+    front_end.set_permission_mode("everything")
+    front_end.say("three", "answer 3")
+
+
 def clear(front_end: FrontEnd) -> None:
     front_end.say("one", "answer 1")
     front_end.clear()
@@ -201,6 +237,7 @@ SCENARIOS: dict[str, Scenario] = {
     "say": Scenario(say, [*look(1), *look(2)]),
     "use_model": Scenario(use_model, [*look(1), *look(2)], "anthropic claude-haiku-4-5 none its-own zot"),
     "set_reasoning": Scenario(set_reasoning, [*look(1), *look(2)], "anthropic claude-sonnet-4-5 high its-own zot"),
+    "set_permission_mode": Scenario(set_permission_mode, [*look(1), *look(2), *look(3)]),
     "clear": Scenario(clear, [*look(1), *look(2)]),
     "compact": Scenario(compact, [Say("answer 1"), Say("<summary>what was said</summary>"), *look(2)]),
     "abort": Scenario(abort, [Silent(Say("never")), *look(2)]),

@@ -98,6 +98,31 @@ def test_no_yolo_denies_every_call_and_says_so_once(zot: Zot, serve) -> None:
     assert all(block["is_error"] for block in results)
 
 
+@pytest.mark.parametrize(
+    ("mode", "made"), [("plan", []), ("ask", []), ("accept-edits", ["b.txt"]), ("yolo", ["b.txt", "c"])]
+)
+def test_a_mode_says_what_runs_where_nobody_can_be_asked(zot: Zot, serve, mode: str, made: list[str]) -> None:
+    (zot.project / "a.txt").write_text("what is read")
+    read, write = ("read", {"path": "a.txt"}), ("write", {"path": "b.txt", "content": "x"})
+    server = serve([CallTools([read, write, ("bash", {"command": "touch c"})]), Say("ok")])
+    ran = zot("-p", "go", "--no-yolo", "--permission-mode", mode)  # the last one counts
+    assert (ran.out, ran.err) == ("ok\n", "")
+    assert sorted(path.name for path in zot.project.iterdir()) == ["a.txt", *made]
+    assert "what is read" in str(server.requests[-1].json)
+
+
+@pytest.mark.parametrize(
+    "content", ['{"permission_mode": "ask"}', '{"permission_mode": "aks"}', '{"permission_mode": "ask"']
+)
+def test_a_setting_that_asks_is_obeyed_also_when_it_is_damaged(zot: Zot, serve, content: str) -> None:
+    path = zot.home / "zot" / "config.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    serve([CallTools([("bash", {"command": "touch c"})]), Say("ok")])
+    assert zot("-p", "go").out == "ok\n"
+    assert not (zot.project / "c").exists()
+
+
 def test_a_provider_error_leaves_stdout_empty(zot: Zot, serve) -> None:
     """iface-037, engine-010, engine-016: a provider's error leaves stdout empty, names the status on stderr and exits
     1.

@@ -136,3 +136,88 @@ def test_the_arguments_shown_are_those_that_will_run(rpc, serve, tmp_path: Path)
     client.send("approve", request_id=request["request_id"], decision="once")
     client.until("done")
     assert "harmless" in results(client)[0]["content"][0]["text"] and not (tmp_path / "ran").exists()
+
+
+# --- modes
+
+WRITE = CallTools([("write", {"path": "made.txt", "content": "x"})])
+
+
+def test_a_client_may_narrow_the_mode_and_go_back_to_what_zot_was_started_with(rpc, serve, zot) -> None:
+    server = serve([WRITE, Say("a plan"), WRITE, Say("ok")])
+    client = rpc()
+    assert client.ask("get_state")["data"]["permission_mode"] == "everything"
+    assert client.ask("set_permission_mode", permission_mode="plan")["data"] == {"permission_mode": "plan"}
+    client.prompt("go")
+    assert "plan mode" in results(client)[0]["content"][0]["text"] and not (zot.project / "made.txt").exists()
+    assert "switched to plan mode" in str(server.requests[0].json["messages"])
+    assert client.ask("set_permission_mode", permission_mode="yolo")["data"] == {"permission_mode": "everything"}
+    client.prompt("now")
+    assert (zot.project / "made.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "mode", "may"),
+    [
+        (("--no-yolo",), "accept-edits", False),
+        (("--no-yolo",), "everything", False),
+        (("--permission-mode", "plan"), "ask", False),
+        (("--permission-mode", "plan", "--permission-limit", "ask"), "ask", True),
+        (("--permission-mode", "plan", "--permission-limit", "ask"), "everything", False),
+        (("--permission-mode", "ask", "--permission-limit", "everything"), "everything", True),
+        (("--permission-mode", "ask"), "plan", True),
+        ((), "nonsense", False),
+    ],
+)
+def test_a_client_widens_nothing_unless_the_launcher_said_so(
+    rpc, serve, flags: tuple[str, ...], mode: str, may: bool
+) -> None:
+    serve([])
+    client = rpc(*flags)
+    before = client.ask("get_state")["data"]["permission_mode"]
+    answer = client.ask("set_permission_mode", permission_mode=mode)
+    assert answer["success"] is may
+    assert client.ask("get_state")["data"]["permission_mode"] == (mode if may else before)
+
+
+def test_a_yes_to_everything_does_not_end_planning(rpc, serve, zot, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.txt").write_text("x")
+    serve([CallTools([("read", {"path": str(tmp_path / "elsewhere.txt")})]), WRITE, Say("ok")])
+    client = rpc("--permission-mode", "plan")
+    client.ask("hello", capabilities=["approvals"])
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    client.send("approve", request_id=request["request_id"], decision="all")
+    client.until("done")
+    assert [result["is_error"] for result in results(client)] == [False, True]
+    assert not (zot.project / "made.txt").exists()
+
+
+def test_a_beginning_may_be_allowed_where_the_question_names_one(rpc, serve, zot) -> None:
+    commands = ["touch a", "touch b", "touch c; touch d"]
+    serve([CallTools([("bash", {"command": command}) for command in commands]), Say("ok")])
+    client = rpc("--permission-mode", "ask")
+    client.ask("hello", capabilities=["approvals"])
+    client.send("prompt", message="go")
+    request = client.until("approval_request")
+    assert request["prefix"] == "touch"
+    client.send("approve", request_id=request["request_id"], decision="prefix")
+    second = client.until("approval_request")
+    assert second["preview"] == "touch c; touch d" and "prefix" not in second
+    client.send("approve", request_id=second["request_id"], decision="deny")
+    client.until("done")
+    assert sorted(path.name for path in zot.project.iterdir()) == ["a", "b"]
+
+
+def test_no_yolo_asks_about_reading_and_the_mode_ask_does_not(rpc, serve, zot) -> None:
+    (zot.project / "a.txt").write_text("x")
+    read = CallTools([("read", {"path": "a.txt"})])
+    serve([read, Say("ok"), read, Say("ok")])
+    for flags, asked in ((("--no-yolo",), 1), (("--permission-mode", "ask"), 0)):
+        client = rpc(*flags)
+        client.ask("hello", capabilities=["approvals"])
+        client.send("prompt", message="go")
+        while (line := client.next())["type"] != "done":
+            if line["type"] == "approval_request":
+                client.send("approve", request_id=line["request_id"], decision="once")
+        assert client.types.count("approval_request") == asked

@@ -51,7 +51,7 @@ def test_always_this_tool_stops_questions_for_that_tool_only(serve: Any, open_zo
     terminal.submit("go")
     terminal.wait_for("run bash?")
     listening(terminal)
-    terminal.press("2")
+    terminal.press("right", "right", "enter")  # past the beginning of the command, to the tool
     terminal.wait_for("run write?")
     listening(terminal)
     assert (project / "two").exists() and not (project / "w.txt").exists()
@@ -66,21 +66,21 @@ def test_always_everything_ends_the_questions(serve: Any, open_zot: OpenZot, pro
     terminal = open_zot("--no-yolo")
     terminal.submit("go")
     terminal.wait_for("run bash?")
-    terminal.wait_for("yolo mode disabled")
+    terminal.wait_for("asks first")
     listening(terminal)
     terminal.press("3")
     terminal.wait_for("finished")
     assert (project / "w.txt").exists()
-    assert "yolo mode disabled" not in terminal.screen
+    assert "asks first" not in terminal.screen and "runs everything" in terminal.screen
 
 
 def test_the_tag_in_the_status_bar_goes_with_yolo(serve: Any, open_zot: OpenZot) -> None:
     """iface-115: the tag in the status bar disappears with `/yolo`."""
     serve([])
     terminal = open_zot("--no-yolo")
-    terminal.wait_for("yolo mode disabled")
+    terminal.wait_for("asks first")
     terminal.submit("/yolo")
-    terminal.wait_gone("yolo mode disabled")
+    terminal.wait_gone("asks first")
 
 
 def test_the_model_reads_why_a_call_was_refused(serve: Any, open_zot: OpenZot) -> None:

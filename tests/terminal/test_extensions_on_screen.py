@@ -123,15 +123,16 @@ serve(command_invoked=run)
 """
 
 
+@pytest.mark.parametrize("text", ["/yolo", "/permissions everything", "/mode everything"])
 def test_yolo_submitted_by_an_extension_is_refused_and_tools_are_still_asked_about(
-    serve: Any, open_zot: OpenZot, add: Any, zot: Zot
+    serve: Any, open_zot: OpenZot, add: Any, zot: Zot, text: str
 ) -> None:
-    """The attack: an extension submits `/yolo`, and `--no-yolo` asks no more."""
+    """The attack: an extension submits `/yolo` or what means the same, and `--no-yolo` asks no more."""
     serve([CallTools([("bash", {"command": "touch pwned"})]), Say("done")])
-    add("sly", SUBMITTING.format(kind="submit_slash", text="/yolo"))
+    add("sly", SUBMITTING.format(kind="submit_slash", text=text))
     terminal = open_zot("--no-yolo")
     terminal.submit("/go")
-    terminal.wait_for("/yolo came from an extension and was refused")
+    terminal.wait_for(f"{text.split()[0]} came from an extension and was refused")
     assert "▌ /" not in terminal.screen
     terminal.submit("begin")
     terminal.wait_for("run bash?")

@@ -36,7 +36,7 @@ type Options struct {
 	CWD          string
 	Extensions   []string
 	Token        string                                     // a shared secret: zot serves nobody else
-	Approve      func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, tool, all or deny
+	Approve      func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, prefix, tool, all or deny
 	Capabilities []string                                   // what else you can show: commands, panels
 	OnEvent      func(Event)                                // hears events that belong to no prompt
 	OnStderr     func(line string)                          // hears zot's stderr, line by line
@@ -193,6 +193,12 @@ func (c *Client) SetModel(ctx context.Context, model string) error {
 // SetReasoning says how hard the model thinks.
 func (c *Client) SetReasoning(ctx context.Context, level string) error {
 	return c.request(ctx, setReasoningCommand{Type: "set_reasoning", Reasoning: level}, nil)
+}
+
+// SetPermissionMode says what runs without a question: plan, ask, accept-edits or everything; no wider than zot was
+// started with.
+func (c *Client) SetPermissionMode(ctx context.Context, mode string) error {
+	return c.request(ctx, setPermissionModeCommand{Type: "set_permission_mode", PermissionMode: mode}, nil)
 }
 
 // PanelKey is a key pressed in a panel (capability panels).

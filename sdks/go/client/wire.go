@@ -73,12 +73,13 @@ type Started struct {
 
 // State: Data of `get_state`.
 type State struct {
-	Provider     string      `json:"provider"`
-	Model        string      `json:"model"`
-	CWD          string      `json:"cwd"`
-	MessageCount int         `json:"message_count"`
-	Busy         bool        `json:"busy"`
-	Usage        UsageTotals `json:"usage"`
+	Provider       string      `json:"provider"`
+	Model          string      `json:"model"`
+	CWD            string      `json:"cwd"`
+	MessageCount   int         `json:"message_count"`
+	Busy           bool        `json:"busy"`
+	Usage          UsageTotals `json:"usage"`
+	PermissionMode string      `json:"permission_mode"`
 }
 
 // Messages: Data of `get_messages`.
@@ -94,6 +95,11 @@ type ModelSet struct {
 // ReasoningSet: Data of `set_reasoning`.
 type ReasoningSet struct {
 	Reasoning string `json:"reasoning"`
+}
+
+// PermissionModeSet: Data of `set_permission_mode`.
+type PermissionModeSet struct {
+	PermissionMode string `json:"permission_mode"`
 }
 
 // Models: Data of `get_models`.
@@ -376,7 +382,7 @@ type ExtPanelCloseEvent struct {
 // EventType is "ext_panel_close".
 func (ExtPanelCloseEvent) EventType() string { return "ext_panel_close" }
 
-// ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`.
+// ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on.
 type ApprovalRequestEvent struct {
 	Type      string          `json:"type"`
 	RequestID string          `json:"request_id"`
@@ -384,6 +390,7 @@ type ApprovalRequestEvent struct {
 	Name      string          `json:"name"`
 	Args      json.RawMessage `json:"args"`
 	Preview   string          `json:"preview"`
+	Prefix    string          `json:"prefix,omitempty"`
 }
 
 // EventType is "approval_request".
@@ -417,7 +424,7 @@ type compactCommand struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// getStateCommand: Provider, model, directory, size of the transcript, usage, and whether something runs.
+// getStateCommand: Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs.
 type getStateCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
@@ -447,6 +454,13 @@ type setReasoningCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`
 	Reasoning string `json:"reasoning"`
+}
+
+// setPermissionModeCommand: What runs without a question, from the next tool call on: `plan`, `ask`, `accept-edits` or `everything`. No wider than zot was started with, unless `--permission-limit` says so. Also while something runs.
+type setPermissionModeCommand struct {
+	Type           string `json:"type"`
+	ID             string `json:"id,omitempty"`
+	PermissionMode string `json:"permission_mode"`
 }
 
 // getModelsCommand: The models of the current provider.

@@ -10,7 +10,7 @@ import type * as rpc from "./rpc.js";
 export { ClientError } from "./client-error.js";
 export type * from "./rpc.js";
 
-export type Decision = "once" | "tool" | "all" | "deny" | boolean;
+export type Decision = "once" | "prefix" | "tool" | "all" | "deny" | boolean;
 
 export interface ClientOptions {
   /** How zot is started; `["zot"]` when left out. */
@@ -160,6 +160,11 @@ export class Client {
     await this.#request({ type: "set_reasoning", reasoning });
   }
 
+  /** What runs without a question: `plan`, `ask`, `accept-edits` or `everything`; no wider than zot was started with. */
+  async setPermissionMode(mode: string): Promise<void> {
+    await this.#request({ type: "set_permission_mode", permission_mode: mode });
+  }
+
   async panelKey(extension: string, panelId: string, key: string, text = ""): Promise<void> {
     await this.#request({ type: "panel_key", extension, panel_id: panelId, key, text });
   }
@@ -228,7 +233,7 @@ export class Client {
     try {
       decision = (await this.#options.approve?.(request)) ?? "deny";
       if (typeof decision === "boolean") decision = decision ? "once" : "deny";
-      if (!["once", "tool", "all", "deny"].includes(decision)) throw new Error(`unknown decision ${decision}`);
+      if (!["once", "prefix", "tool", "all", "deny"].includes(decision)) throw new Error(`unknown decision ${decision}`);
     } catch (error) {
       decision = "deny";
       reason = `refused: asking for approval failed: ${error instanceof Error ? error.message : error}`;

@@ -90,6 +90,7 @@ export interface State {
   message_count: number;
   busy: boolean;
   usage: UsageTotals;
+  permission_mode: string;
 }
 
 /** Data of `get_messages`. */
@@ -105,6 +106,11 @@ export interface ModelSet {
 /** Data of `set_reasoning`. */
 export interface ReasoningSet {
   reasoning: string;
+}
+
+/** Data of `set_permission_mode`. */
+export interface PermissionModeSet {
+  permission_mode: string;
 }
 
 /** Data of `get_models`. */
@@ -163,7 +169,7 @@ export interface CompactCommand {
   id?: string;
 }
 
-/** Provider, model, directory, size of the transcript, usage, and whether something runs. */
+/** Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs. */
 export interface GetStateCommand {
   type: "get_state";
   id?: string;
@@ -195,6 +201,13 @@ export interface SetReasoningCommand {
   reasoning: string;
 }
 
+/** What runs without a question, from the next tool call on: `plan`, `ask`, `accept-edits` or `everything`. No wider than zot was started with, unless `--permission-limit` says so. Also while something runs. */
+export interface SetPermissionModeCommand {
+  type: "set_permission_mode";
+  id?: string;
+  permission_mode: string;
+}
+
 /** The models of the current provider. */
 export interface GetModelsCommand {
   type: "get_models";
@@ -212,7 +225,7 @@ export interface ApproveCommand {
   type: "approve";
   id?: string;
   request_id: string;
-  decision: "once" | "tool" | "all" | "deny";
+  decision: "once" | "prefix" | "tool" | "all" | "deny";
   reason?: string;
 }
 
@@ -258,6 +271,7 @@ export type Command =
   | ClearCommand
   | SetModelCommand
   | SetReasoningCommand
+  | SetPermissionModeCommand
   | GetModelsCommand
   | PingCommand
   | ApproveCommand
@@ -449,7 +463,7 @@ export interface ExtPanelCloseEvent {
   panel_id: string;
 }
 
-/** May this call run? `args` are those that will run; the agent waits for `approve`. */
+/** May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
   request_id: string;
@@ -457,6 +471,7 @@ export interface ApprovalRequestEvent {
   name: string;
   args: unknown;
   preview: string;
+  prefix?: string;
 }
 
 export type Event =
@@ -496,6 +511,7 @@ export interface Answers {
   get_messages: Messages;
   set_model: ModelSet;
   set_reasoning: ReasoningSet;
+  set_permission_mode: PermissionModeSet;
   get_models: Models;
   ping: Pong;
   get_commands: Commands;

@@ -107,6 +107,7 @@ const scenarios: Record<string, () => Promise<unknown>> = {
       const failure = await zot.setModel("nonsense").catch((error: ClientError) => error.message);
       await zot.setModel("claude-haiku-4-5");
       await zot.setReasoning("low");
+      await zot.setPermissionMode("plan");
       const text = await zot.ask("hi");
       await zot.clear();
       return { models, failure, text, left: (await zot.messages()).length };

@@ -177,7 +177,7 @@ def _converse(
         reasoning=cast("Reasoning", config.reasoning or values.reasoning),
         temperature=values.temperature if config.temperature is None else config.temperature,
         interceptors=front_end.interceptors,
-        gate=_gate(front_end) if config.confirm else None,
+        gate=_gate(resources, late),
         messages=session.messages if session else (),
         cumulative=session.cumulative if session else Usage(),
         session_id=new_id() if session is None else "",  # a conversation has an id also where nothing is kept of it
@@ -195,10 +195,17 @@ def _converse(
     return conversation, agent, problems
 
 
-def _gate(front_end: FrontEnd) -> ConfirmGate:
-    from zot.core.confirm import ConfirmGate  # most runs ask nobody
+def _gate(resources: Resources, late: list[Conversation]) -> ConfirmGate | None:
+    """None when everything runs and nobody can change that; ``late`` has the conversation once there is one."""
+    config, front_end = resources.config, resources.front_end
+    wanted = config.permission_mode or resources.settings.values.permission_mode
+    if wanted in ("", "everything") and not config.permission_limit and not front_end.switches:
+        return None
+    from zot.agent.permission.gate import permission_gate  # most headless runs ask nobody
 
-    return ConfirmGate(front_end.confirmer)
+    return permission_gate(
+        resources, wanted, lambda name: late[0].tool(name), lambda text: late[0].emit(Diagnostic(text))
+    )
 
 
 def _check_names(built_in: Sequence[Tool], yours: Sequence[Tool]) -> None:

@@ -49,7 +49,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     skills: bool = True
     # what it may do
     tools: tuple[str, ...] | None = None  # only these; () is none at all
-    confirm: bool = False  # ask before each tool call
+    permission_mode: str = ""  # what runs without a question: plan, ask, accept-edits or everything
+    permission_limit: str = ""  # the widest mode it may be switched to
+    ask_each: bool = False  # in the modes that ask, about reading in the project, too
     # what it loads and keeps
     ext: tuple[str, ...] = ()
     installed_extensions: bool = True
@@ -70,10 +72,11 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 class FrontEnd(msgspec.Struct, frozen=True):
     """``reader`` hears events of these ``kinds``, from the first diagnostic on. ``tools`` are offered whatever the
     configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
-    ``confirm`` asks and may be attached to the gate later. ``surface`` is where extensions may show things; without
-    one their notes are lines on stderr. With ``may_log_in`` a missing credential is not an error: the conversation
-    opens and refuses to talk until there is one. With ``offers_to_go_on`` an answer that broke off is left to it, and
-    to the person in front of it; else the model is asked once to go on.
+    the permission mode asks and may be attached to the gate later; ``switches`` says that the mode may change while it
+    runs. ``surface`` is where extensions may show things; without one their notes are lines on stderr. With
+    ``may_log_in`` a missing credential is not an error: the conversation opens and refuses to talk until there is one.
+    With ``offers_to_go_on`` an answer that broke off is left to it, and to the person in front of it; else the model is
+    asked once to go on.
     """
 
     reader: Reader | None = None
@@ -84,6 +87,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     surface: Surface | None = None
     may_log_in: bool = False
     offers_to_go_on: bool = False
+    switches: bool = False
 
 
 NOBODY = FrontEnd()

@@ -61,6 +61,7 @@ class Present(msgspec.Struct, frozen=True):
     session_id: str
     session_file: str
     directory: str
+    permission_mode: str = "everything"
 
 
 class Conversation:
@@ -94,6 +95,7 @@ class Conversation:
             session_id=self._agent.session_id,
             session_file=str(self.session.path) if self.session is not None else "",
             directory=str(self.resources.workspace.cwd),
+            permission_mode=self._agent.gate.mode if self._agent.gate is not None else "everything",
         )
 
     @property
@@ -107,7 +109,7 @@ class Conversation:
 
     @property
     def gate(self) -> ConfirmGate | None:
-        """Who asks before tools run; None when nobody is asked."""
+        """Who asks before tools run; None when nobody is asked and nobody can change that."""
         from zot.core.confirm import ConfirmGate  # most runs ask nobody
 
         return self._agent.gate if isinstance(self._agent.gate, ConfirmGate) else None
@@ -125,6 +127,9 @@ class Conversation:
         sections = agent.system.sections(agent.specs) if isinstance(agent.system, SystemPrompt) else []
         compact_at = self.settings.values.auto_compact_percent
         return window_use(agent.request(), sections, self.extension_of, self.context_tokens, compact_at)
+
+    def tool(self, name: str) -> Tool | None:
+        return self._agent.toolbox.get(name)
 
     def extension_of(self, tool: str) -> str:
         """The extension a tool belongs to; empty for zot's own."""
@@ -188,6 +193,7 @@ class Conversation:
             message_count=len(self._agent.messages),
             busy=self.busy if busy is None else busy,
             usage=totals_of(self.cost),
+            permission_mode=present.permission_mode,
         )
 
     # --- the stream
@@ -216,6 +222,8 @@ class Conversation:
 
         ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
         ``instead`` takes the place of a prompt that is still unanswered."""
+        if not instead:
+            self._tell_of_planning()
         return await self._agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
 
     async def proceed(self) -> Outcome:
@@ -273,6 +281,34 @@ class Conversation:
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
         self._agent.append(message)
+
+    # --- permission
+
+    def set_permission_mode(self, mode: str) -> None:
+        """From the next tool call on, in conversations beside this one, too. UsageError for a mode that does not exist
+        or that is wider than this run may get. Whoever calls it acts for who began the run, never for a model or an
+        extension."""
+        from zot.core.permission import MODES, parse_mode, wider  # few runs change it
+
+        wanted, gate = parse_mode(mode), self.gate
+        if wanted is None:
+            raise UsageError(f'unknown permission mode "{mode}": expected one of {", ".join(MODES)}')
+        if gate is None or wider(wanted, gate.limit):
+            limit = "everything" if gate is None else gate.limit
+            raise UsageError(f"the permission mode cannot be {wanted}: this run was started with the limit {limit}")
+        gate.mode = wanted
+
+    def _tell_of_planning(self) -> None:
+        """The model learns with a prompt that it is to plan, and that it no longer is; nothing else of the modes is its
+        business. A compaction forgets it, and it is told again."""
+        gate = self._agent.gate
+        if gate is None or self.busy:
+            return
+        from zot.agent.permission.planning import note_due  # loaded with the gate
+
+        note = note_due(gate.mode, self._agent.messages)
+        if note is not None:
+            self._agent.append(note)
 
     # --- extensions
 

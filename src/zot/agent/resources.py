@@ -29,6 +29,7 @@ from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.permission.kept_rules import KeptRules
 
 CHILDREN_GRACE = 0.3  # for what commands left in the background
 
@@ -74,6 +75,7 @@ class Resources:
         self.own_tools: list[Tool] = []
         self.tool_choice = ToolChoice(config.tools, tuple(tool.name for tool in front_end.tools))
         self.extensions: ExtensionHost | None = None
+        self.kept_rules: KeptRules | None = None  # there with a gate
 
     @property
     def environ(self) -> Mapping[str, str]:

@@ -42,6 +42,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     temperature: Annotated[
         float | None, Meta(description="Sampling temperature, 0 to 2; if absent, the provider chooses.")
     ] = None
+    permission_mode: Annotated[
+        Literal["", "plan", "ask", "accept-edits", "everything"],
+        Meta(
+            description="What runs without a question when `--permission-mode` is not given: `plan`, `ask`, "
+            "`accept-edits` or `everything`, which is also the default."
+        ),
+    ] = ""
     tools: Annotated[
         tuple[str, ...], Meta(description="Tools switched on besides the default set, such as `glob` and `grep`.")
     ] = ()
@@ -176,6 +183,8 @@ class Settings:
             self.values = _values(self.path, self._read(), self.problems)
         except ConfigError as error:
             self.problems.append(f"{error}; default settings are used until it is fixed")
+            if self._may_narrow():
+                self.values = Values(permission_mode="ask")
 
     def save(self, **changes: Any) -> None:
         """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
@@ -199,6 +208,13 @@ class Settings:
             return []  # among the problems
         close = {key: nearest(key, known, likeness=0.8) for key in unknown}
         return [f"{self.path}: {key} is not a setting; did you mean {meant}?" for key, meant in close.items() if meant]
+
+    def _may_narrow(self) -> bool:
+        """Whether a file that is no JSON was to say which calls are asked about: then they are."""
+        try:
+            return b"permission_mode" in (read_bytes(self.path) or b"")
+        except ConfigError:
+            return False
 
     def _read(self) -> dict[str, Any]:
         data = read_bytes(self.path)
@@ -229,12 +245,24 @@ def parse_reasoning(text: str) -> Reasoning | None:
 def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> Values:
     if not raw:
         return Values()  # spares most starts the 2 ms it takes to look at the types
+    if "permission_mode" in raw:
+        raw = {**raw, "permission_mode": _permission_mode(path, raw["permission_mode"], problems)}
     if isinstance(level := raw.get("reasoning"), str) and (parsed := parse_reasoning(level)) is not None:
         raw = {**raw, "reasoning": parsed}
     try:
         return _checked(raw)
     except msgspec.ValidationError:
         return _checked({key: value for key, value in raw.items() if _sound(path, key, value, problems)})
+
+
+def _permission_mode(path: Path, value: Any, problems: list[str]) -> str:
+    """A mistyped guard is one that asks."""
+    from zot.core.permission import MODES, parse_mode  # few set it
+
+    mode = parse_mode(value) if isinstance(value, str) else None
+    if mode is None and value != "":
+        problems.append(f"{path}: permission_mode: expected one of {', '.join(MODES)}; it is ask until it is fixed")
+    return mode or ("" if value == "" else "ask")
 
 
 def _checked(raw: dict[str, Any]) -> Values:

@@ -281,6 +281,10 @@ class Client:
     async def set_reasoning(self, level: str) -> None:
         await self._request(rpc.SetReasoning(reasoning=level))
 
+    async def set_permission_mode(self, mode: str) -> None:
+        """``plan``, ``ask``, ``accept-edits`` or ``everything``; no wider than zot was started with."""
+        await self._request(rpc.SetPermissionMode(permission_mode=mode))
+
     async def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
         """A key pressed in a panel (capability ``panels``)."""
         await self._request(rpc.PanelKey(extension=extension, panel_id=panel_id, key=key, text=text))

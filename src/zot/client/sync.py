@@ -89,6 +89,9 @@ class SyncClient(BlockingFace):
     def set_reasoning(self, level: str) -> None:
         self._wait(self._client.set_reasoning(level))
 
+    def set_permission_mode(self, mode: str) -> None:
+        self._wait(self._client.set_permission_mode(mode))
+
     def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
         self._wait(self._client.panel_key(extension, panel_id, key, text))
 

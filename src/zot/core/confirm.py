@@ -1,93 +1,161 @@
-"""The confirm gate: with ``--no-yolo`` every tool call is asked for, and nobody to ask means no.
+"""The confirm gate: what the mode does not let run is asked about, and nobody to ask means no.
 
-Memory lasts for the session and is only ever set by a yes; a confirmer that fails refuses, and cancelling the
-wait cancels the call.
+Memory lasts for the session and is only ever set by a yes; a confirmer that fails refuses, and cancelling the wait
+cancels the call. Whoever holds the gate may change its ``mode``: a front end does it for a person's key, no tool can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
 
+from zot.core.permission import PLANNING, Mode, Nature, Rule, Source, Step, step, wider
 from zot.provider.messages import ToolCallBlock
 
 PREVIEW_LIMIT = 120
-NOBODY_TO_ASK = "refused: --no-yolo asks before each tool call, and there is no prompt to ask with"
+NOBODY_TO_ASK = (
+    "refused: zot asks before this tool call (--no-yolo or --permission-mode), and there is no prompt to ask with"
+)
 SAID_NO = "the user refused this tool call"
 
 _PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """``once``: this call; ``tool``: this tool from now on; ``all``: everything from now on; ``deny``: no."""
+    """``once``: this call; ``prefix``: commands that begin like this one from now on; ``tool``: this tool from now on;
+    ``all``: everything from now on; ``deny``: no."""
 
-    decision: Literal["once", "tool", "all", "deny"]
+    decision: Literal["once", "prefix", "tool", "all", "deny"]
     reason: str = ""
 
 
 class Question(msgspec.Struct, frozen=True):
-    """May this call run? ``preview`` is one line about it; ``origin`` the extension that asked for it, if one did."""
+    """May this call run? ``preview`` is one line about it; ``origin`` the extension that asked for it, if one did;
+    ``prefix`` is what the answer of that name would allow, empty where there is no such answer; without ``or_all`` the
+    answer ``all`` means no more than ``tool``."""
 
     call: ToolCallBlock
     preview: str
     origin: str = ""
+    prefix: tuple[str, ...] = ()
+    or_all: bool = True
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What is to be done with a call, and who says so."""
+
+    step: Step
+    source: Source
+    reason: str = ""
 
 
 Confirmer = Callable[[Question], Awaitable[Answer]]
 
 
-class ConfirmGate:
-    """``confirmer`` may be attached later; until then every call is refused."""
+def _unknown(call: ToolCallBlock) -> Nature:
+    return Nature()
 
-    def __init__(self, confirmer: Confirmer | None = None) -> None:
+
+class ConfirmGate:
+    """``confirmer`` may be attached later; until then what would be asked is refused. ``nature`` tells what a call is
+    and ``kept`` the rules of earlier days; if either fails, the answer is the strictest. With ``asks_each`` reading is
+    asked about like the rest, and no kept rule holds. No answer leads beyond ``limit``."""
+
+    def __init__(
+        self,
+        confirmer: Confirmer | None = None,
+        *,
+        mode: Mode = "ask",
+        limit: Mode = "everything",
+        nature: Callable[[ToolCallBlock], Nature] = _unknown,
+        kept: Callable[[], Sequence[Rule]] = tuple,
+        asks_each: bool = False,
+    ) -> None:
         self.confirmer = confirmer
-        self._all = False
-        self._tools: set[str] = set()
+        self.limit: Mode = limit
+        self.mode: Mode = limit if wider(mode, limit) else mode
+        self._nature = nature
+        self._kept = kept
+        self.asks_each = asks_each
+        self._rules: set[Rule] = set()
 
     @property
     def open(self) -> bool:
         """Whether nobody is asked any more, whatever the tool."""
-        return self._all
+        return self.mode == "everything"
 
-    def asks(self, call: ToolCallBlock) -> bool:
-        return self.confirmer is not None and not self._remembers(call.name)
+    def judge(self, call: ToolCallBlock) -> Judged:
+        """What this call gets at this moment."""
+        if self.open:
+            return Judged("run", "yolo")
+        nature = self._nature_of(call)
+        wanted = step(self.mode, nature.kind)
+        if wanted == "refuse":
+            return Judged("refuse", "policy", PLANNING)
+        if wanted == "run" and not self.asks_each:
+            return Judged("run", "policy")
+        if self._remembers(call.name, nature):
+            return Judged("run", "remembered")
+        return Judged("ask", "user") if self.confirmer is not None else Judged("refuse", "policy", NOBODY_TO_ASK)
 
-    def _remembers(self, tool: str) -> bool:
-        return self._all or tool in self._tools
+    def _nature_of(self, call: ToolCallBlock) -> Nature:
+        try:
+            return self._nature(call)
+        except Exception:  # whatever it is, nobody vouches for it
+            return Nature()
+
+    def _remembers(self, tool: str, nature: Nature) -> bool:
+        if any(rule.covers(tool, nature) for rule in self._rules):
+            return True
+        if self.asks_each:
+            return False
+        try:
+            return any(rule.covers(tool, nature) for rule in self._kept())
+        except Exception:  # what cannot be read allows nothing
+            return False
 
     async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
-        if self._remembers(call.name):
-            return None
-        if self.confirmer is None:
-            return NOBODY_TO_ASK
+        judged = self.judge(call)
+        if judged.step != "ask" or self.confirmer is None:
+            return None if judged.step == "run" else judged.reason
+        nature = self._nature_of(call)
         try:
-            answer = await self.confirmer(Question(call, preview(call.value), origin))
+            question = Question(call, preview(call.value), origin, nature.prefix, self._may_open)
+            answer = await self.confirmer(question)
         except Exception as error:
             return f"refused: asking for confirmation failed: {error or type(error).__name__}"
-        return self._heed(call.name, answer)
+        if step(self.mode, nature.kind) == "refuse":  # switched while somebody was asked
+            return PLANNING
+        return self._heed(call.name, nature, answer)
 
-    def _heed(self, tool: str, answer: Answer) -> str | None:
+    def _heed(self, tool: str, nature: Nature, answer: Answer) -> str | None:
         match answer.decision:
             case "deny":
                 return answer.reason.strip() or SAID_NO
+            case "prefix":
+                if nature.prefix:
+                    self._rules.add(Rule(tool, nature.extension, nature.prefix))
             case "tool":
-                self._tools.add(tool)
+                self._rules.add(Rule(tool, nature.extension))
+            case "all" if self._may_open:
+                self.mode = "everything"
             case "all":
-                self.allow_all()
+                self._rules.add(Rule(tool, nature.extension))
             case "once":
                 pass
         return None
 
-    def allow_all(self) -> None:
-        """``/yolo``: ask no more in this session."""
-        self._all = True
+    @property
+    def _may_open(self) -> bool:
+        """Whether a yes to a question may be one to everything: not where others are refused without a question."""
+        return self.limit == "everything" and self.mode != "plan"
 
     def reset(self) -> None:
-        """Forget every remembered yes."""
-        self._all = False
-        self._tools.clear()
+        """Forget every remembered yes, the one for everything included."""
+        self.mode = "ask" if self.open else self.mode
+        self._rules.clear()
 
 
 def preview(args: Any, limit: int = PREVIEW_LIMIT) -> str:

@@ -37,6 +37,7 @@ from zot.provider.messages import Message, ResultBlock, StopReason, ToolCallBloc
 
 SYNTHETIC = "synthetic"  # a mark in a user message's ``meta``: nobody typed it
 REPLACES = "replaces"  # a mark in a message's ``meta``: it takes the place of the unanswered prompt before it
+PERMISSION_MODE = "permission_mode"  # another: zot tells the model which mode there is now; nobody typed it
 
 Status = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
 

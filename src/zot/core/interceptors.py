@@ -9,11 +9,15 @@ whether failing denies. One that raises all the same denies, because a guard tha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
 from zot.provider.messages import ToolCallBlock
+
+if TYPE_CHECKING:
+    from zot.core.confirm import Judged
+    from zot.core.permission import Mode
 
 TURN_REFUSED = "turn refused by an extension"
 CALL_REFUSED = "tool call refused by an extension"
@@ -61,8 +65,11 @@ class Interceptor(Protocol):
 class Gate(Protocol):
     """Asked after the interceptors, with the call as it will run."""
 
-    def asks(self, call: ToolCallBlock) -> bool:
-        """Whether somebody is going to be asked about it."""
+    @property
+    def mode(self) -> Mode: ...
+
+    def judge(self, call: ToolCallBlock) -> Judged:
+        """What the call gets at this moment: whether it runs, somebody is asked about it, or it is refused."""
         ...
 
     async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:

@@ -15,6 +15,7 @@ import msgspec
 from zot.core.confirm import preview
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
 from zot.core.interceptors import Gate, review_call
+from zot.core.permission import Source
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, in_words
@@ -80,23 +81,27 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
 
 
 async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> None:
-    asks = gate.asks(call)
-    if asks:
-        state.emit(ConfirmationRequested(call, preview(call.value), origin))
-    source = "user" if asks else "remembered"
     try:
-        refusal = await gate.check(call, origin)
-    except asyncio.CancelledError:
-        state.emit(PermissionDecided(call, "cancelled", source, "", origin))
-        raise
+        judged = gate.judge(call)
+        if judged.step == "ask":
+            state.emit(ConfirmationRequested(call, preview(call.value), origin))
+        refusal = await _asked(state, gate, call, origin, judged.source)
     except Exception as error:
-        refusal = f"refused: the confirm gate failed: {error or type(error).__name__}"
+        judged, refusal = None, f"refused: the confirm gate failed: {error or type(error).__name__}"
+    source = judged.source if judged is not None else "policy"
     if refusal is None:
         state.emit(PermissionDecided(call, "approved", source, "", origin))
         return
-    # A refusal nobody was asked about is the rule's, not the user's.
-    state.emit(PermissionDecided(call, "denied", "user" if asks else "policy", refusal, origin))
+    state.emit(PermissionDecided(call, "denied", source, refusal, origin))
     raise Blocked(refusal)
+
+
+async def _asked(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str, source: Source) -> str | None:
+    try:
+        return await gate.check(call, origin)
+    except asyncio.CancelledError:
+        state.emit(PermissionDecided(call, "cancelled", source, "", origin))
+        raise
 
 
 def _status(result: ToolResult) -> Status:

@@ -15,6 +15,8 @@ from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.extensions.surface import Surface
 from zot.core.events import Diagnostic, SessionFault
 from zot.core.interceptors import Interceptor
+from zot.core.permission import MODES
+from zot.core.permission import Mode as PermissionMode
 from zot.core.readers import Reader
 from zot.core.tool import Tool
 from zot.errors import UsageError
@@ -56,7 +58,10 @@ class Options(TypedDict, total=False):
     tools: Sequence[Callable[..., Any] | Tool]  # yours, always offered
     allowed_tools: Sequence[str] | None  # which of the others; None is the default set, () none
     interceptors: Sequence[Callable[..., Any] | Interceptor]  # asked before tool calls, turns and messages
-    approve: Callable[[Approval], Awaitable[Decision] | Decision] | None  # asked before each tool call
+    permission_mode: PermissionMode  # what runs unasked; as the settings say when left out
+    approve: (
+        Callable[[Approval], Awaitable[Decision] | Decision] | None
+    )  # asked before each tool call, or as the mode says
     max_steps: int  # model calls per prompt; 50 unless said otherwise, 0 means the same
     max_cost_usd: float  # no further model call once this much was spent
     # what it loads and keeps
@@ -78,6 +83,8 @@ def check(options: Options) -> None:
         raise UsageError("retries: expected a whole number, 0 for none")
     if (level := options.get("reasoning", "")) not in get_args(Reasoning):
         raise UsageError(f'reasoning "{level}": expected one of {", ".join(filter(None, get_args(Reasoning)))}')
+    if (mode := options.get("permission_mode")) is not None and mode not in MODES:
+        raise UsageError(f'permission_mode "{mode}": expected one of {", ".join(MODES)}')
 
 
 def config_of(options: Options) -> RunConfig:
@@ -85,6 +92,7 @@ def config_of(options: Options) -> RunConfig:
     sessions, session = options.get("sessions"), options.get("session")
     if options.get("continue_session") and not sessions:
         raise UsageError("continue_session needs a directory: sessions=…")
+    mode = options.get("permission_mode", "")
     return RunConfig(
         provider=options.get("provider", ""),
         model=options.get("model", ""),
@@ -106,7 +114,8 @@ def config_of(options: Options) -> RunConfig:
         context_files=options.get("context_files", True),
         skills=options.get("skills", True),
         tools=None if (names := options.get("allowed_tools")) is None else tuple(names),
-        confirm=options.get("approve") is not None,
+        permission_mode=mode or ("ask" if options.get("approve") else ""),
+        ask_each=not mode and options.get("approve") is not None,
         ext=tuple(os.fspath(path) for path in options.get("extensions", ())),
         installed_extensions=options.get("installed_extensions", False),
         keep_session=bool(sessions or session),
@@ -126,6 +135,7 @@ def front_end_of(options: Options, reader: Reader, surface: Surface) -> FrontEnd
         interceptors=tuple(map(as_interceptor, options.get("interceptors", ()))),
         confirmer=confirmer(approve) if approve else None,
         surface=surface,
+        switches=True,
     )
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypeVar, Unpack, cast, overload
 
 from zot.agent.build import build
 from zot.agent.conversation import Conversation
 from zot.core.events import AgentEvent, Diagnostic, SessionFault
 from zot.core.loop import Outcome
+from zot.core.permission import Mode as PermissionMode
 from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotError
 from zot.provider.messages import ImageBlock
 from zot.provider.model import Reasoning
@@ -194,6 +195,10 @@ class Runtime:
         await self._settle()
         self._open().set_reasoning(level)
 
+    async def set_permission_mode(self, mode: PermissionMode) -> None:
+        """What runs without a question, from the next tool call on; also while something runs."""
+        self._open().set_permission_mode(mode)
+
     async def clear(self) -> None:
         """Drop the transcript; the cost stays, and so does a session: the next one begins."""
         await self.set_messages()
@@ -229,6 +234,11 @@ class Runtime:
     def reasoning(self) -> Reasoning:
         """How hard the model thinks; empty for the model's own way."""
         return self._entered().present.reasoning
+
+    @property
+    def permission_mode(self) -> PermissionMode:
+        """What runs without a question at this moment."""
+        return cast("PermissionMode", self._entered().present.permission_mode)
 
     @property
     def cwd(self) -> str:

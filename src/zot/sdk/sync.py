@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, Unpack, overload
 
+from zot.core.permission import Mode as PermissionMode
 from zot.provider.model import Reasoning
 from zot.sdk.options import Options
 from zot.sdk.runtime import Runtime
@@ -96,6 +97,9 @@ class SyncRuntime(BlockingFace):
     def set_reasoning(self, level: Reasoning) -> None:
         self._wait(self._runtime.set_reasoning(level))
 
+    def set_permission_mode(self, mode: PermissionMode) -> None:
+        self._wait(self._runtime.set_permission_mode(mode))
+
     def clear(self) -> None:
         """Drop the transcript."""
         self._wait(self._runtime.clear())
@@ -134,6 +138,10 @@ class SyncRuntime(BlockingFace):
     @property
     def reasoning(self) -> Reasoning:
         return self._runtime.reasoning
+
+    @property
+    def permission_mode(self) -> PermissionMode:
+        return self._runtime.permission_mode
 
     @property
     def cwd(self) -> str:

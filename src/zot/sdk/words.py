@@ -22,6 +22,7 @@ OPTIONS = {
     "--tools": "allowed_tools=",
     "--no-tools": "allowed_tools=[]",
     "--no-yolo": "approve=",
+    "--permission-mode": "permission_mode=",
     "--session": "session=",
     "--continue": "continue_session=True",
     "--system-prompt": "system_prompt=",

@@ -18,8 +18,9 @@ _LARGEST_IMAGE = 64 << 20
 
 PromptImage = bytes | str | os.PathLike[str] | ImageBlock
 
-# ``tool`` allows this tool from now on, ``all`` every tool; True means ``once``, False ``deny``.
-Word = Literal["once", "tool", "all", "deny"]
+# ``prefix`` allows commands that begin like this one from now on, ``tool`` this tool, ``all`` every tool; True means
+# ``once``, False ``deny``.
+Word = Literal["once", "prefix", "tool", "all", "deny"]
 Decision = bool | Word | Answer
 
 

@@ -86,7 +86,7 @@ class Compact(Command, frozen=True, kw_only=True, tag="compact"):
 
 
 class GetState(Command, frozen=True, kw_only=True, tag="get_state"):
-    """Provider, model, directory, size of the transcript, usage, and whether something runs."""
+    """Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs."""
 
 
 class GetMessages(Command, frozen=True, kw_only=True, tag="get_messages"):
@@ -109,6 +109,13 @@ class SetReasoning(Command, frozen=True, kw_only=True, tag="set_reasoning"):
     reasoning: str
 
 
+class SetPermissionMode(Command, frozen=True, kw_only=True, tag="set_permission_mode"):
+    """What runs without a question, from the next tool call on: ``plan``, ``ask``, ``accept-edits`` or ``everything``.
+    No wider than zot was started with, unless ``--permission-limit`` says so. Also while something runs."""
+
+    permission_mode: str
+
+
 class GetModels(Command, frozen=True, kw_only=True, tag="get_models"):
     """The models of the current provider."""
 
@@ -121,7 +128,7 @@ class Approve(Command, frozen=True, kw_only=True, tag="approve"):
     """The answer to ``approval_request``. Needs the capability ``approvals``."""
 
     request_id: str
-    decision: Literal["once", "tool", "all", "deny"]
+    decision: Literal["once", "prefix", "tool", "all", "deny"]
     reason: str = ""
 
 
@@ -162,6 +169,7 @@ AnyCommand = (
     | Clear
     | SetModel
     | SetReasoning
+    | SetPermissionMode
     | GetModels
     | Ping
     | Approve
@@ -231,6 +239,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     message_count: int
     busy: bool
     usage: UsageTotals
+    permission_mode: str = ""
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,6 +264,12 @@ class ReasoningSet(msgspec.Struct, frozen=True, kw_only=True):
     """Data of ``set_reasoning``."""
 
     reasoning: str
+
+
+class PermissionModeSet(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``set_permission_mode``."""
+
+    permission_mode: str
 
 
 class Pong(msgspec.Struct, frozen=True, kw_only=True):
@@ -318,14 +333,16 @@ class ExtPanelClose(msgspec.Struct, frozen=True, kw_only=True, tag="ext_panel_cl
     panel_id: str
 
 
-class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, tag="approval_request"):
-    """May this call run? ``args`` are those that will run; the agent waits for ``approve``."""
+class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_request"):
+    """May this call run? ``args`` are those that will run; the agent waits for ``approve``. ``prefix``, where there is
+    one, is the beginning of commands that the decision ``prefix`` allows from now on."""
 
     request_id: str
     tool_id: str
     name: str
     args: Any
     preview: str
+    prefix: str = ""
 
 
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose
@@ -352,6 +369,7 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "get_messages": Messages,
     "set_model": ModelSet,
     "set_reasoning": ReasoningSet,
+    "set_permission_mode": PermissionModeSet,
     "get_models": Models,
     "ping": Pong,
     "get_commands": Commands,

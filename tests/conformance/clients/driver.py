@@ -52,6 +52,7 @@ async def commands() -> Any:
             failure = str(error)
         await zot.set_model("claude-haiku-4-5")
         await zot.set_reasoning("low")
+        await zot.set_permission_mode("plan")
         text = await zot.ask("hi")
         await zot.clear()
         return {"models": sorted(models), "failure": failure, "text": text, "left": len(await zot.messages())}

@@ -80,7 +80,7 @@ async def test_remembering_all_skips_every_question() -> None:
 async def test_yolo_skips_every_question() -> None:
     """engine-197: `/yolo` opens the gate without asking anybody."""
     gate = ConfirmGate()
-    gate.allow_all()
+    gate.mode = "everything"
     assert await gate.check(call("bash", {})) is None
 
 

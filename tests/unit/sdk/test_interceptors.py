@@ -90,7 +90,7 @@ async def test_an_approved_call_runs(serve: Serve, embed: Embed, tmp_path: Path,
     async with embed(serve(TOUCH, TOUCH, Say("ok")), approve=approve) as zot:
         await words(zot)
     assert (tmp_path / "project" / "made").exists()
-    assert asked[0] == Approval("bash", {"command": "touch made"}, "touch made")
+    assert asked[0] == Approval("bash", {"command": "touch made"}, "touch made", "touch")
     assert len(asked) == (1 if answer in ("tool", "all") else 2)
 
 
@@ -100,3 +100,31 @@ async def test_anything_but_a_yes_denies(serve: Serve, embed: Embed, tmp_path: P
         (reason,) = await words(zot)
     assert not (tmp_path / "project" / "made").exists()
     assert reason == "my reason" or "refused" in reason
+
+
+async def test_a_mode_says_what_is_asked_about(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "a.txt").write_text("x")
+    read, write = ("read", {"path": "a.txt"}), ("write", {"path": "b.txt", "content": "x"})
+    asked: list[str] = []
+
+    def approve(approval: Approval) -> bool:
+        asked.append(approval.name)
+        return False
+
+    turns = [CallTools([read, write, ("bash", {"command": "touch made"})]), Say("ok")]
+    async with embed(serve(*turns), approve=approve, permission_mode="accept-edits") as zot:
+        await words(zot)
+    assert asked == ["bash"] and (tmp_path / "project" / "b.txt").exists()
+
+
+async def test_the_mode_may_be_switched_by_the_program(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+    async with embed(serve(TOUCH, Say("ok"), TOUCH, Say("ok"))) as zot:
+        assert zot.permission_mode == "everything"
+        await zot.set_permission_mode("plan")
+        (reason,) = await words(zot)
+        assert "plan mode" in reason and zot.state().permission_mode == "plan"
+        assert not (tmp_path / "project" / "made").exists()
+        await zot.set_permission_mode("everything")
+        await words(zot)
+    assert (tmp_path / "project" / "made").exists()

@@ -20,7 +20,7 @@ Embed = Callable[..., Runtime]
 # Flags of modes and of people at a terminal: no sentence that a program can meet names them.
 OF_PEOPLE = {
     *("--print", "--json", "--stream", "--rpc", "--list-models", "--resume", "--no-session", "--ext-trace", "--stats"),
-    *("--theme", "--record", "--help", "--version", "--trust-project"),
+    *("--theme", "--record", "--help", "--version", "--trust-project", "--permission-limit"),
 }
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
 TOOL_NAMES = ("read", "write", "edit", "bash", "skill", "glob", "grep")
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
+PERMISSION_MODES = ("plan", "ask", "accept-edits", "everything")
+ASK_EACH = "ask each"  # what `--no-yolo` stands for where no person sits in front of it: reading is asked about, too
 
 
 class Flags:
@@ -57,7 +59,8 @@ class Flags:
     ext_trace: str = ""
     record: str = ""
     no_skills: bool = False
-    no_yolo: bool = False
+    permission_mode: str = ""
+    permission_limit: str = ""
     script: str = ""
     max_cost: float = 0.0
     theme: str = ""
@@ -96,7 +99,9 @@ class Flags:
             "context_files": not self.no_context_files,
             "skills": not self.no_skills,
             "tools": () if self.no_tools else self.tools,
-            "confirm": self.no_yolo,
+            "permission_mode": "ask" if self.permission_mode == ASK_EACH else self.permission_mode,
+            "permission_limit": self.permission_limit,
+            "ask_each": self.permission_mode == ASK_EACH,
             "ext": self.ext,
             "installed_extensions": not self.no_ext,
             "trust_project": self.trust_project,
@@ -148,6 +153,13 @@ def _reasoning(flag: str, value: str) -> str:
     if level and level not in REASONING:
         raise UsageError(f'{flag} "{value}": expected one of {", ".join(REASONING)}')
     return level
+
+
+def _mode(flag: str, value: str) -> str:
+    mode = {"yolo": "everything"}.get(value.lower(), value.lower())
+    if mode not in PERMISSION_MODES:
+        raise UsageError(f'{flag} "{value}": expected one of {", ".join(PERMISSION_MODES)}')
+    return mode
 
 
 def _positive(flag: str, value: str) -> int:
@@ -279,7 +291,31 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("--cwd",), "cwd", WORK, "work in this directory", "DIR", _text, kind="dir"),
     Flag(("--tools",), "tools", WORK, f"only these tools: {','.join(TOOL_NAMES)}", "LIST", _names, kind="tools"),
     Flag(("--no-tools",), "no_tools", WORK, "no tools at all"),
-    Flag(("--no-yolo",), "no_yolo", WORK, "ask before each tool call; denied where nobody can answer"),
+    Flag(
+        ("--permission-mode",),
+        "permission_mode",
+        WORK,
+        "what runs without a question: plan, ask, accept-edits, everything",
+        "MODE",
+        _mode,
+        kind=PERMISSION_MODES,
+    ),
+    Flag(
+        ("--no-yolo",),
+        "permission_mode",
+        WORK,
+        "ask before tool calls; denied where nobody can answer",
+        store=ASK_EACH,
+    ),
+    Flag(
+        ("--permission-limit",),
+        "permission_limit",
+        WORK,
+        "the widest mode that can be switched to while it runs",
+        "MODE",
+        _mode,
+        kind=PERMISSION_MODES,
+    ),
     Flag(("--max-steps",), "max_steps", WORK, "maximum model calls per prompt (default: no limit)", "N", _positive),
     Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "no skills, no skill tool"),
     Flag(

@@ -103,7 +103,7 @@ class _Run:
             raise
 
     async def _answer(self, prompt: str) -> int:
-        if self._config.confirm:
+        if self._config.ask_each:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
         async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
             wake()

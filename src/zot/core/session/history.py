@@ -11,13 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from zot.core.events import REPLACES
+from zot.core.events import PERMISSION_MODE, REPLACES
 from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
 from zot.core.session.row_file import read_lines
 from zot.provider.messages import Message, Usage
 from zot.system.opening import reading
 
-NOT_SAID = frozenset({"compaction", "synthetic", "shell"})  # marks of user messages that nobody typed to the model
+# Marks of user messages that nobody typed to the model.
+NOT_SAID = frozenset({"compaction", "synthetic", "shell", PERMISSION_MODE})
 
 
 class Turn(msgspec.Struct, frozen=True):

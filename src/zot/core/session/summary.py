@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from zot.core.events import PERMISSION_MODE
 from zot.core.session.records import DiskBlock, Meta
 from zot.core.session.row_file import lines_of
 from zot.provider.messages import Usage
@@ -43,6 +44,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 class _Message(msgspec.Struct):
     role: str = ""
     content: msgspec.Raw = msgspec.Raw()
+    meta: dict[str, object] | None = None
 
 
 class _Row(msgspec.Struct):
@@ -72,7 +74,7 @@ def summarise(path: Path) -> Summary | None:
                 continue
             if row.type == "message" and row.message is not None:
                 messages += 1
-                if not first_text and row.message.role == "user":
+                if not first_text and row.message.role == "user" and PERMISSION_MODE not in (row.message.meta or ()):
                     first_text = _text_of(row.message.content)
             elif row.type == "usage" and row.cumulative is not None:
                 cost_usd = row.cumulative.cost_usd

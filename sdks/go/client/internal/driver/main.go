@@ -106,6 +106,7 @@ func commands() any {
 	failure := zot.SetModel(ctx, "nonsense").Error()
 	check(zot.SetModel(ctx, "claude-haiku-4-5"))
 	check(zot.SetReasoning(ctx, "low"))
+	check(zot.SetPermissionMode(ctx, "plan"))
 	answer := must(zot.Ask(ctx, "hi"))
 	check(zot.Clear(ctx))
 	return seen{"models": models, "failure": failure, "text": answer, "left": len(must(zot.Messages(ctx)))}

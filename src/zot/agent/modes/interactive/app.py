@@ -208,7 +208,7 @@ class App:
             self._activity,
             on_end=attention.turn_ended,
         )
-        confirmations = Confirmations(desk, self._dialogs, conversation.gate, turns.cancel)
+        confirmations = Confirmations(desk, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
         self._layout.bar = AgentBar(
             conversation,
@@ -216,10 +216,11 @@ class App:
             attention,
             busy=lambda: turns.busy,
             asking=self._asking,
-            confirming=lambda: confirmations.active,
+            mode=lambda: confirmations.mode,
         )
         if conversation.settings.values.status_command:
             self._add_status_command(conversation, attention, turns)
+        self._keymap.switch_mode = confirmations.switch_mode
         context = Context(
             **msgspec.structs.asdict(self._commands.early),
             conversation=conversation,

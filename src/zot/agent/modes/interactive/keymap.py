@@ -96,7 +96,8 @@ class Actions(NamedTuple):
 
 
 class Keymap:
-    """``turns`` is exchanged when the agent arrives, with whom come ``custom``, ``slots`` and ``show_in_full``."""
+    """``turns`` is exchanged when the agent arrives, with whom come ``custom``, ``slots``, ``show_in_full`` and
+    ``switch_mode``."""
 
     def __init__(
         self,
@@ -118,6 +119,7 @@ class Keymap:
         self.custom = CustomKeys()
         self.slots: Callable[[], Mapping[str, str]] = dict[str, str]
         self.show_in_full: Callable[[], object] = lambda: None
+        self.switch_mode: Callable[[], object] = lambda: None
 
     def press(self, key: Key) -> None:
         """Hand a key to the part it belongs to."""
@@ -214,6 +216,9 @@ class Keymap:
         else:
             self.show_in_full()
 
+    def switch(self) -> None:
+        self.switch_mode()
+
     def repaint(self) -> None:
         self._desk.repaint()
 
@@ -234,6 +239,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
     Binding(("alt+up",), "take the newest queued prompt back into the editor", Keymap.take_back),
     Binding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
+    Binding(("shift+tab",), "switch what runs unasked: ask, accept edits, plan, everything", Keymap.switch),
     Binding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
     Binding(("ctrl+z",), "suspend zot", Keymap.suspend),
 )

@@ -107,7 +107,7 @@ async def _live(app: App, flags: Flags, guard: LoopGuard) -> str:
     """Until it is over; the file of the session there was last."""
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, front_end = await asyncio.to_thread(_import_build, app)
-    async with build(flags.config(), front_end) as conversation:
+    async with build(flags.config(ask_each=False), front_end) as conversation:
         await app.looks.answered()
         guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.take)
         await _ready_to_show(conversation.messages)
@@ -123,7 +123,7 @@ def _import_build(app: App) -> tuple[Any, Any]:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
 
-    return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True, offers_to_go_on=True)
+    return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True, offers_to_go_on=True, switches=True)
 
 
 async def _ready_to_show(messages: Sequence[Message]) -> None:

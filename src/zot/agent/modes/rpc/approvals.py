@@ -1,4 +1,4 @@
-"""``--no-yolo`` over RPC: each call is put to the client, and nobody to answer means no.
+"""Permission over RPC: what is not to run by itself is put to the client, and nobody to answer means no.
 
 A client that did not announce ``approvals`` is not asked; closing stdin denies what is asked and all that follows;
 an abort ends the wait.
@@ -11,6 +11,7 @@ import asyncio
 from zot.agent.console import say
 from zot.agent.modes.rpc.writer import Writer
 from zot.core.confirm import Answer, ConfirmGate, Question
+from zot.core.permission import Mode, parse_mode, wider
 from zot.errors import UsageError
 from zot.wire.rpc_frames import ApprovalRequest, Approve
 
@@ -18,10 +19,14 @@ GONE = "refused: the client closed its input, so nobody can be asked"
 
 
 class Approvals:
-    """Does nothing without ``--no-yolo``."""
+    """Does nothing while everything runs. ``widest`` is the mode zot was started with, or the limit that was named: a
+    client goes no further."""
 
-    def __init__(self, gate: ConfirmGate | None, writer: Writer) -> None:
+    def __init__(self, gate: ConfirmGate | None, writer: Writer, limit: str) -> None:
         self._gate = gate
+        self._widest: Mode = (
+            gate.limit if gate is not None and limit else gate.mode if gate is not None else "everything"
+        )
         self._writer = writer
         self._asked: dict[str, asyncio.Future[Answer]] = {}
         self._count = 0
@@ -29,14 +34,26 @@ class Approvals:
 
     def mention(self) -> None:
         """Before a prompt: say once that its calls will be refused, if they will."""
-        if self._gate is not None and self._gate.confirmer is None and not self._mentioned:
+        gate = self._gate
+        if gate is not None and not gate.open and gate.confirmer is None and not self._mentioned:
             self._mentioned = True
-            say('--no-yolo: every tool call is refused, because the client did not announce "approvals" in hello')
+            what = "every tool call" if gate.asks_each else f"in the mode {gate.mode} what would be asked about"
+            flag = "--no-yolo" if gate.asks_each else "permissions"
+            say(f'{flag}: {what} is refused, because the client did not announce "approvals" in hello')
 
     def announce(self, can_answer: bool) -> None:
         """What the client says of itself in ``hello``."""
         if self._gate is not None:
             self._gate.confirmer = self._ask if can_answer else None
+
+    def check_widening(self, mode: str) -> None:
+        """UsageError when a client may not go that far."""
+        wanted = parse_mode(mode)
+        if wanted is not None and wider(wanted, self._widest):
+            raise UsageError(
+                f"the permission mode cannot be {wanted}: zot was started with {self._widest}; "
+                "--permission-limit says how far a client may go"
+            )
 
     def answer(self, command: Approve) -> None:
         """UsageError when that question does not wait."""
@@ -61,7 +78,12 @@ class Approvals:
         call = question.call
         self._writer.tell(
             ApprovalRequest(
-                request_id=request_id, tool_id=call.id, name=call.name, args=call.args, preview=question.preview
+                request_id=request_id,
+                tool_id=call.id,
+                name=call.name,
+                args=call.args,
+                preview=question.preview,
+                prefix=" ".join(question.prefix),
             )
         )
         try:

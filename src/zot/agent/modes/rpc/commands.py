@@ -57,6 +57,7 @@ class Commands:
             wire.Clear: self._clear,
             wire.SetModel: self._set_model,
             wire.SetReasoning: self._set_reasoning,
+            wire.SetPermissionMode: self._set_permission_mode,
             wire.GetModels: self._get_models,
             wire.Approve: self._approve,
             wire.GetCommands: self._get_commands,
@@ -110,6 +111,11 @@ class Commands:
         self._must_be_announced("approvals")
         self._approvals.answer(command)
         return msgspec.UNSET
+
+    def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
+        self._approvals.check_widening(command.permission_mode)
+        self._conversation.set_permission_mode(command.permission_mode)
+        return wire.PermissionModeSet(permission_mode=self._conversation.present.permission_mode)
 
     # --- at once, and only while nothing runs
 

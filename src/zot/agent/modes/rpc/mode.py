@@ -58,10 +58,10 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
 async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
     surface, queue = RpcSurface(writer, announced), WorkQueue(writer)
-    front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface)
+    front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
-        approvals = Approvals(conversation.gate, writer)
+        approvals = Approvals(conversation.gate, writer, config.permission_limit)
         commands = Commands(conversation, queue, approvals, announced, surface, tasks)
         server = Server(
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token

@@ -76,6 +76,13 @@ COMMANDS: list[Command] = [
     Command(name="skills", summary="list the skills and read them"),
     Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
     Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
+    Command(
+        name="permissions",
+        summary="what runs without a question; forget kept answers",
+        arguments="[mode]",
+        aliases=("mode",),
+        widens=True,
+    ),
     Command(name="yolo", summary="stop asking before tools run", widens=True),
     Command(name="settings", summary="change settings, choose a theme", arguments="[theme [name]]"),
     Command(name="doctor", summary="check this installation"),

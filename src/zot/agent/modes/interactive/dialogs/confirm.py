@@ -1,4 +1,4 @@
-"""May this tool run? (``--no-yolo``) Everything that would run can be read before answering.
+"""May this tool run? Everything that would run can be read before answering.
 
 One question at a time, in the order they came; a confirmation stands above every other dialog. It waits while somebody
 types, and keys of its first moments are ignored, so that typing does not approve; closing it refuses the call.
@@ -7,15 +7,17 @@ types, and keys of its first moments are ignored, so that typing does not approv
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from zot.agent.modes.interactive.dialogs.call_text import Existing, call_hides, call_rows, nothing_there
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
-from zot.core.confirm import Answer, ConfirmGate, Question
+from zot.agent.permission import command_words
+from zot.core.confirm import Answer, Question
+from zot.core.permission import CYCLE, WORDS, Mode, Rule, wider
+from zot.errors import ZotError, in_words
 from zot.system.spelled import spelled
 from zot.tui.decide import decision_rows
 from zot.tui.keys import Key
@@ -24,50 +26,57 @@ from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.screen.desk import Desk
     from zot.tui.markdown import Painter
 
 DEAF_S = 0.15
 _TWICE_S = 1.0
 _ROOMY = 8
-_LONG = 4000  # characters; a command nobody reads in passing is not searched
-_DECISIONS: tuple[Literal["once", "tool", "all", "deny"], ...] = ("once", "tool", "all", "deny")
-
-_DANGER = re.compile(
-    r"\brm\s+(-\S*\s+)*-\S*[rf]|\bsudo\b|\bdd\s|\bmkfs|\bgit\s+(push\s.*(-f\b|--force)|reset\s+--hard|clean\s+-\S*f)"
-    r"|\b(curl|wget)\b.*\|\s*(ba|z|da)?sh\b|\bch(mod|own)\s+-R|>\s*/dev/(sd|nvme)|\b(shutdown|reboot|killall|pkill)\b"
-    r"|\b(DROP|TRUNCATE)\s+(TABLE|DATABASE)\b|:\(\)\s*\{",
-    re.IGNORECASE,
-)
 
 
-class ConfirmDialog(Dialog[Answer]):
-    """``waiting`` is how many more questions there are behind this one."""
+class Choice(NamedTuple):
+    """An answer under its digit; ``kept`` ones hold in this project in later sessions, too."""
+
+    digit: str
+    text: str
+    short: str
+    decision: Literal["once", "prefix", "tool", "all", "deny"]
+    kept: bool = False
+
+
+class Confirmed(NamedTuple):
+    answer: Answer
+    kept: bool = False
+
+
+class ConfirmDialog(Dialog[Confirmed]):
+    """The digits always mean the same: ``4`` is no, whatever else is offered."""
 
     rank = CONFIRM
     unasked = True
     takes_text = False
     answers = frozenset("1234r")
 
-    def __init__(
-        self, tool: str, args: Any, painter: Painter, confirmations: Confirmations, *, origin: str = ""
-    ) -> None:
+    def __init__(self, question: Question, painter: Painter, confirmations: Confirmations) -> None:
         super().__init__()
+        tool, args = question.call.name, question.call.args
         self._tool = spelled(tool)
-        self._origin = origin
+        self._origin = question.origin
         self._painter = painter
         self._confirmations = confirmations
         hidden = call_hides(tool, args)
         self._evidence = Evidence(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
         self._shown_at = 0.0
         self._reason: TextField | None = None
-        self._choices = (
-            "yes, this once",
-            f"yes, and always {self._tool} in this session",
-            "yes, and everything in this session",
-            "no",
-        )
-        self._selected = 3 if hidden or is_dangerous(args) else 0
+        self._always = always_choices(self._tool, question.prefix)
+        self._rest = [Choice("3", "yes, and everything in this session", "all", "all")] if question.or_all else []
+        self._selected = "4" if hidden or is_dangerous(args) else "1"
+
+    @property
+    def _choices(self) -> list[Choice]:
+        once = Choice("1", "yes, this once", "once", "once")
+        return [once, self._always[0], *self._rest, Choice("4", "no", "no", "deny")]
 
     # --- rows
 
@@ -101,19 +110,20 @@ class ConfirmDialog(Dialog[Answer]):
     def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
         """One row each; all on one row where there is hardly any room."""
         if height >= _ROOMY:
-            return [self._row(theme, number, width) for number in range(4)]
-        words = ("once", "this tool", "all", "no")
-        marks = [f"[{i + 1} {word}]" if i == self._selected else f" {i + 1} {word} " for i, word in enumerate(words)]
+            return [self._row(theme, choice, width) for choice in self._choices]
+        marks = [
+            f"[{c.digit} {c.short}]" if c.digit == self._selected else f" {c.digit} {c.short} " for c in self._choices
+        ]
         return [theme.paint("fg", cut(f"  {''.join(marks)}", width))]
 
-    def _row(self, theme: Theme, number: int, width: int) -> str:
-        text = f"  {number + 1}  {self._choices[number]}"
-        return theme.selected(text, width) if number == self._selected else theme.paint("fg", cut(text, width))
+    def _row(self, theme: Theme, choice: Choice, width: int) -> str:
+        text = f"  {choice.digit}  {choice.text}"
+        return theme.selected(text, width) if choice.digit == self._selected else theme.paint("fg", cut(text, width))
 
     def _hint_text(self) -> str:
         if self._reason is not None:
             return "enter refuses and tells the model why · esc goes back"
-        return "1–4 or enter answers · r refuses with a reason · esc refuses"
+        return "1–4 or enter answers · ←→ changes 2 · r refuses with a reason · esc refuses"
 
     # --- keys
 
@@ -124,22 +134,32 @@ class ConfirmDialog(Dialog[Answer]):
             return self._reason_key(key)
         if key.name in ("esc", "ctrl+c"):
             self._confirmations.escaped()
-            self.finish(Answer("deny"))
+            self.finish(Confirmed(Answer("deny")))
         elif key.name in ("up", "down"):
-            self._selected = min(max(self._selected + (1 if key.name == "down" else -1), 0), 3)
+            digits = [choice.digit for choice in self._choices]
+            place = digits.index(self._selected) + (1 if key.name == "down" else -1)
+            self._selected = digits[min(max(place, 0), len(digits) - 1)]
+        elif key.name in ("left", "right"):
+            turn = 1 if key.name == "right" else -1
+            self._always = [*self._always[turn:], *self._always[:turn]]
+            self._selected = "2"
         elif key.name in ("1", "2", "3", "4"):
-            self._answer(int(key.name) - 1)
+            self._answer(key.name)
         elif key.name == "enter":
             self._answer(self._selected)
         elif key.name in ("r", "tab"):
             self._reason = TextField()
             self.chosen = True
+        elif key.name == "shift+tab":
+            self._confirmations.switch_mode()
         else:
             self._evidence.key(key)
         return True
 
-    def _answer(self, number: int) -> None:
-        self.finish(Answer(_DECISIONS[number]))
+    def _answer(self, digit: str) -> None:
+        choice = next((choice for choice in self._choices if choice.digit == digit), None)
+        if choice is not None:
+            self.finish(Confirmed(Answer(choice.decision), choice.kept))
 
     def _reason_key(self, key: Key) -> bool:
         assert self._reason is not None
@@ -147,21 +167,32 @@ class ConfirmDialog(Dialog[Answer]):
             self._reason, self.cursor = None, None
         elif key.name == "enter":
             text = self._reason.text.strip()
-            self.finish(Answer("deny", f"the user refused this tool call: {text}" if text else ""))
+            self.finish(Confirmed(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
         else:
             self._reason.key(key)
         return True
 
 
+def always_choices(tool: str, prefix: Sequence[str]) -> list[Choice]:
+    """What the second answer may mean, the narrowest first."""
+    covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
+    if prefix:
+        covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
+    return [
+        Choice("2", f"yes, and always {what} in this {where}", short, decision, where == "project")
+        for what, short, decision in covered
+        for where in ("session", "project")
+    ]
+
+
 class Confirmations:
-    """Implements ``core.confirm.Confirmer``: ask, one after the other.
+    """Implements ``core.confirm.Confirmer``: ask, one after the other. ``cancel`` ends the turn."""
 
-    ``gate`` is the gate of ``--no-yolo``, None when nothing is asked; ``cancel`` ends the turn."""
-
-    def __init__(self, desk: Desk, dialogs: Dialogs, gate: ConfirmGate | None, cancel: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]) -> None:
         self._desk = desk
         self._dialogs = dialogs
-        self._gate = gate
+        self._conversation = conversation
+        self._gate = conversation.gate
         self._cancel = cancel
         if self._gate is not None:
             self._gate.confirmer = self
@@ -172,9 +203,8 @@ class Confirmations:
         self._escaped_at = 0.0
 
     @property
-    def active(self) -> bool:
-        """Whether tool calls are asked about (``--no-yolo``, until ``/yolo``)."""
-        return self._gate is not None and not self._gate.open
+    def mode(self) -> Mode:
+        return self._gate.mode if self._gate is not None else "everything"
 
     @property
     def waiting(self) -> int:
@@ -190,22 +220,54 @@ class Confirmations:
             self._asked -= 1
 
     async def _ask(self, question: Question) -> Answer:
-        call = question.call
-        if self._gate is not None and not self._gate.asks(call):  # answered for all while this one waited
-            return Answer("once")
-        self._open = ConfirmDialog(call.name, call.args, self._desk.painter, self, origin=question.origin)
+        judged = self._gate.judge(question.call) if self._gate is not None else None
+        if judged is not None and judged.step != "ask":  # decided for all while this one waited
+            return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
+        self._open = ConfirmDialog(question, self._desk.painter, self)
         try:
-            return await self._dialogs.ask(self._open) or Answer("deny")
+            confirmed = await self._dialogs.ask(self._open) or Confirmed(Answer("deny"))
         finally:
             self._open = None
+        if confirmed.kept:
+            await self._keep(question, confirmed.answer)
+        return confirmed.answer
+
+    async def _keep(self, question: Question, answer: Answer) -> None:
+        """For later sessions in this project. If that fails, the answer holds for this one all the same."""
+        kept, call = self._conversation.resources.kept_rules, question.call
+        rule = Rule(
+            call.name,
+            self._conversation.extension_of(call.name),
+            question.prefix if answer.decision == "prefix" else (),
+        )
+        try:
+            if kept is not None:
+                await asyncio.to_thread(kept.keep, rule)
+        except (ZotError, OSError) as error:
+            self._desk.status.error(f"the answer holds for this session only: {in_words(error)}")
+
+    def switch_mode(self) -> None:
+        """shift+tab: the next mode this run may have. A question that is open stays: a key for something else is no
+        answer."""
+        if self._gate is None:
+            return
+        may = [mode for mode in CYCLE if not wider(mode, self._gate.limit)]
+        place = may.index(self.mode) if self.mode in may else -1
+        self.set_mode(may[(place + 1) % len(may)])
+
+    def set_mode(self, mode: str) -> None:
+        """For a person who pressed a key or typed a command. UsageError when this run may not have it."""
+        self._conversation.set_permission_mode(mode)
+        self._desk.status.ok(f"{WORDS[self.mode]} · shift+tab switches")
+        self._desk.redraw()
 
     def allow_all(self) -> bool:
         """``/yolo``: ask no more, and let run what is being asked about; False when nothing was asked anyway."""
-        if self._gate is None:
+        if self.mode == "everything":
             return False
-        self._gate.allow_all()
+        self._conversation.set_permission_mode("everything")
         if self._open is not None:
-            self._open.finish(Answer("all"))
+            self._open.finish(Confirmed(Answer("once")))
         return True
 
     def escaped(self) -> None:
@@ -217,8 +279,6 @@ class Confirmations:
 
 
 def is_dangerous(args: Any) -> bool:
-    """Whether a call looks like one that is hard to undo; it only decides which answer is selected."""
+    """Whether a call looks like one that is hard to undo; here it only decides which answer is selected."""
     command = args.get("command") if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # anybody's JSON
-    if not isinstance(command, str):
-        return False
-    return len(command) > _LONG or _DANGER.search(command) is not None
+    return isinstance(command, str) and command_words.is_dangerous(command)

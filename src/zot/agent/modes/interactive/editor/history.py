@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from zot.core.events import PERMISSION_MODE
 from zot.system.files import locked, make_private_dir, write_atomic
 from zot.system.opening import open_to_append, read_whole
 from zot.tui.text_buffer import Position, TextBuffer, units_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from zot.provider.messages import Message
 
 KEPT = 500
+_NOT_TYPED = frozenset({"synthetic", "compaction", PERMISSION_MODE})  # marks of messages that nobody typed
 LONGEST = 256 << 10  # a longer text is remembered by this process alone
 
 
@@ -101,7 +103,7 @@ def _text_of(line: bytes) -> str:
 
 def prompts_in(messages: Sequence[Message]) -> list[str]:
     """What a person said in a conversation, newest last."""
-    own = [m for m in messages if m.role == "user" and not m.meta.get("synthetic") and not m.meta.get("compaction")]
+    own = [message for message in messages if message.role == "user" and not message.meta.keys() & _NOT_TYPED]
     return [message.text() for message in own[-KEPT:]]
 
 

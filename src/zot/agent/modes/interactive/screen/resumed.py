@@ -13,7 +13,7 @@ from zot.agent.modes.interactive.screen.bash_text import read_bash
 from zot.agent.modes.interactive.screen.call_groups import group_rows, joins_group
 from zot.agent.modes.interactive.screen.thoughts import Shown, stored
 from zot.agent.modes.interactive.screen.tool_view import BY_HAND, ToolView
-from zot.core.events import ToolResultEvent
+from zot.core.events import PERMISSION_MODE, ToolResultEvent
 from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.markdown import Painter
 from zot.tui.widgets.status_bar import tokens
@@ -90,6 +90,9 @@ def message_blocks(
         thought = stored(message, page.painter.theme, page.columns, page.thinking, expanded=expanded)
         said = blocks.assistant(message.text(), page.painter, page.columns)
         return [Block(rows) for rows in (thought, said) if rows]
+    if mode := message.meta.get(PERMISSION_MODE):
+        note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
+        return [Block([page.painter.theme.paint("muted", note)])]
     if message.meta.get("compaction") or message.meta.get("synthetic"):
         return [Block(_summary(message, page))] if expanded else []
     if message.meta.get("shell") and (view := _by_hand(message)) is not None:

@@ -19,11 +19,18 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.screen.activity import Activity
     from zot.agent.modes.interactive.screen.attention import Attention
+    from zot.core.permission import Mode
 
 _ERROR_ROWS = 4
 _WARN, _HIGH = 70, 90  # percent of the window
 _LONGEST_SAID = 2_000
 _LONGEST_NAME = 200
+_MODES: dict[Mode, str] = {
+    "plan": "plans only",
+    "ask": "asks first",
+    "accept-edits": "accepts edits",
+    "everything": "runs everything",
+}
 
 
 class StatusLine:
@@ -83,7 +90,7 @@ class StartingBar:
 
 
 class AgentBar:
-    """``busy``: something runs; ``asking``: a confirmation waits; ``confirming``: tool calls are asked about."""
+    """``busy``: something runs; ``asking``: a confirmation waits; ``mode``: what runs unasked."""
 
     def __init__(
         self,
@@ -93,12 +100,12 @@ class AgentBar:
         *,
         busy: Callable[[], bool],
         asking: Callable[[], bool],
-        confirming: Callable[[], bool],
+        mode: Callable[[], Mode],
     ) -> None:
         self._conversation = conversation
         self._activity = activity
         self._attention = attention
-        self._busy, self._asking, self._confirming = busy, asking, confirming
+        self._busy, self._asking, self._mode = busy, asking, mode
 
     def status(self, theme: Theme, width: int) -> list[str]:
         return [self._activity.row(theme, width, asking=self._asking())] if self._busy() else []
@@ -108,7 +115,7 @@ class AgentBar:
         return StatusBar(
             model=self._model(),
             stats=self._stats(),
-            tags=("yolo mode disabled",) if self._confirming() else (),
+            tags=(_MODES[self._mode()],),
             place=place(self._conversation.present.directory, self._attention.branch),
         ).lines(theme, width)
 

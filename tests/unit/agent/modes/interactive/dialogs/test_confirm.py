@@ -9,7 +9,8 @@ import pytest
 from zot.agent.modes.interactive.dialogs import confirm
 from zot.agent.modes.interactive.dialogs.call_text import call_rows, nothing_there
 from zot.agent.modes.interactive.dialogs.confirm import ConfirmDialog, is_dangerous
-from zot.core.confirm import Answer
+from zot.core.confirm import Answer, Question
+from zot.provider.messages import ToolCallBlock
 from zot.tui.keys import Key
 from zot.tui.markdown import Painter
 from zot.tui.theme import built_in
@@ -29,8 +30,9 @@ class FakeConfirmations:
         self.escapes += 1
 
 
-def dialog(args: Any, tool: str = "bash") -> ConfirmDialog:
-    return ConfirmDialog(tool, args, PAINTER, FakeConfirmations())  # pyright: ignore[reportArgumentType]
+def dialog(args: Any, tool: str = "bash", prefix: tuple[str, ...] = (), *, or_all: bool = True) -> ConfirmDialog:
+    question = Question(ToolCallBlock("t1", tool).with_args(args), "", "", prefix, or_all)
+    return ConfirmDialog(question, PAINTER, FakeConfirmations())  # pyright: ignore[reportArgumentType]
 
 
 def shown(asked: ConfirmDialog, height: int = 20) -> str:
@@ -72,7 +74,7 @@ async def test_each_digit_is_an_answer(monkeypatch: pytest.MonkeyPatch, key: str
     asked = dialog({"command": "ls"})
     shown(asked)
     asked.key(Key(key, key))
-    assert await asked.answer() == Answer(decision)  # pyright: ignore[reportArgumentType]
+    assert await asked.answer() == (Answer(decision), False)  # pyright: ignore[reportArgumentType]
 
 
 async def test_the_number_of_questions_behind_it_is_told() -> None:
@@ -98,7 +100,37 @@ async def test_enter_refuses_what_is_dangerous(monkeypatch: pytest.MonkeyPatch) 
     asked = dialog({"command": "rm -rf /"})
     shown(asked)
     asked.key(Key("enter"))
-    assert (await asked.answer()) == Answer("deny")
+    assert (await asked.answer()) == (Answer("deny"), False)
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        (["2"], (Answer("prefix"), False)),
+        (["right", "2"], (Answer("prefix"), True)),
+        (["right", "right", "enter"], (Answer("tool"), False)),
+        (["left", "enter"], (Answer("tool"), True)),
+    ],
+)
+async def test_always_is_for_the_beginning_first_and_for_the_session_unless_turned(
+    monkeypatch: pytest.MonkeyPatch, keys: list[str], answer: object
+) -> None:
+    monkeypatch.setattr(confirm, "DEAF_S", 0.0)
+    asked = dialog({"command": "git status"}, prefix=("git", "status"))
+    assert "2  yes, and always `git status …` in this session" in shown(asked)
+    for key in keys:
+        asked.key(Key(key, key))
+    assert await asked.answer() == answer
+
+
+async def test_no_is_the_fourth_also_where_everything_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "DEAF_S", 0.0)
+    asked = dialog({"path": "/etc/hosts"}, "read", or_all=False)
+    assert "everything" not in shown(asked) and "4  no" in shown(asked)
+    asked.key(Key("3", "3"))
+    assert not asked.done
+    asked.key(Key("4", "4"))
+    assert await asked.answer() == (Answer("deny"), False)
 
 
 def rows(tool: str, args: Any) -> str:

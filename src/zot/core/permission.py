@@ -1,0 +1,80 @@
+"""What runs, what is asked about and what is refused: one table of mode × kind of call.
+
+Each mode allows whatever the one before it in ``MODES`` allows, so that "wider" has one meaning. What a call is has to
+be told by somebody who knows the tools; what nobody can tell counts as the most that a call can do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Mode = Literal["plan", "ask", "accept-edits", "everything"]
+Kind = Literal["look", "look elsewhere", "edit", "act"]
+Step = Literal["run", "ask", "refuse"]
+Source = Literal["user", "remembered", "policy", "yolo"]
+
+MODES: tuple[Mode, ...] = ("plan", "ask", "accept-edits", "everything")  # from the narrowest to the widest
+CYCLE: tuple[Mode, ...] = ("ask", "accept-edits", "plan", "everything")  # as a key goes through them
+WORDS: dict[Mode, str] = {
+    "plan": "plan: what changes something is refused",
+    "ask": "ask before everything but reading in the project",
+    "accept-edits": "accept edits in the project, ask before the rest",
+    "everything": "everything runs without a question",
+}
+_OTHER_NAMES = {"yolo": "everything", "edits": "accept-edits", "accept_edits": "accept-edits"}
+
+_STEPS: dict[Mode, dict[Kind, Step]] = {
+    "plan": {"look": "run", "look elsewhere": "ask", "edit": "refuse", "act": "refuse"},
+    "ask": {"look": "run", "look elsewhere": "ask", "edit": "ask", "act": "ask"},
+    "accept-edits": {"look": "run", "look elsewhere": "ask", "edit": "run", "act": "ask"},
+    "everything": {"look": "run", "look elsewhere": "run", "edit": "run", "act": "run"},
+}
+
+PLANNING = (
+    "refused: the user has switched zot to plan mode, where nothing may be changed. Look at what you need with the "
+    "tools that only read, then answer with a plan; the user decides when it is carried out"
+)
+
+
+class Nature(msgspec.Struct, frozen=True):
+    """What a call is. ``extension`` is whose tool it calls; ``words`` are those of a command that does nothing but run
+    one program, and ``prefix`` is the beginning of them that a person may allow for good."""
+
+    kind: Kind = "act"
+    extension: str = ""
+    words: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
+
+
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A yes for more than one call: a tool, or with ``prefix`` those of its commands that begin with these words."""
+
+    tool: str
+    extension: str = ""
+    prefix: tuple[str, ...] = ()
+
+    def covers(self, tool: str, nature: Nature) -> bool:
+        if (self.tool, self.extension) != (tool, nature.extension):
+            return False
+        return not self.prefix or nature.words[: len(self.prefix)] == self.prefix
+
+
+def step(mode: Mode, kind: Kind) -> Step:
+    return _STEPS[mode][kind]
+
+
+def wider(mode: Mode, than: Mode) -> bool:
+    return MODES.index(mode) > MODES.index(than)
+
+
+def parse_mode(text: str) -> Mode | None:
+    """A mode as people write it; None when there is no such mode.
+
+    >>> parse_mode("Yolo"), parse_mode("accept-edits"), parse_mode("never")
+    ('everything', 'accept-edits', None)
+    """
+    name = text.strip().lower()
+    name = _OTHER_NAMES.get(name, name)
+    return name if name in MODES else None

@@ -1,0 +1,154 @@
+"""What runs without a question, switched at the keyboard: shift+tab, the bar, kept answers, and nobody else's doing."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.model_server import CallTools, Say
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import said
+from tests.terminal.test_dialogs_confirm import listening, touch
+
+WRITE = ("write", {"path": "w.txt", "content": "x"})
+
+
+def test_shift_tab_goes_through_the_modes_and_the_bar_shows_them(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot()
+    terminal.wait_for("runs everything")
+    for shown in ("asks first", "accepts edits", "plans only", "runs everything"):
+        terminal.press("shift+tab")
+        terminal.wait_for(shown)
+
+
+def test_planning_refuses_what_changes_something_and_the_model_is_told(
+    serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    (project / "a.txt").write_text("the content")
+    read = ("read", {"path": "a.txt"})
+    server = serve(
+        [CallTools([read, touch("one"), WRITE]), Say("here is the plan"), CallTools([WRITE]), Say("finished")]
+    )
+    terminal = open_zot("--permission-mode", "plan")
+    terminal.wait_for("plans only")
+    terminal.submit("go")
+    terminal.wait_for("here is the plan")
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt"]
+    texts = [text for _, text in said(server.requests[1])]
+    assert any("switched to plan mode" in text for text in texts)
+    assert any("the content" in text for text in texts)
+    assert "".join(texts).count("refused: the user has switched zot to plan mode") == 2
+    terminal.press("shift+tab")
+    terminal.wait_for("runs everything")
+    terminal.submit("do it")
+    terminal.wait_for("finished")
+    assert (project / "w.txt").exists()
+    assert any("left plan mode" in text for _, text in said(server.requests[2]))
+
+
+def test_reading_in_the_project_is_not_asked_about_and_reading_elsewhere_is(
+    serve: Any, open_zot: OpenZot, project: Path, tmp_path: Path
+) -> None:
+    (project / "a.txt").write_text("inside")
+    (tmp_path / "b.txt").write_text("outside")
+    server = serve(
+        [CallTools([("read", {"path": "a.txt"}), ("read", {"path": str(tmp_path / "b.txt")})]), Say("finished")]
+    )
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("run read?")
+    listening(terminal)
+    terminal.press("4")
+    terminal.wait_for("finished")
+    texts = [text for _, text in said(server.requests[1])]
+    assert any("inside" in text for text in texts) and not any("outside" in text for text in texts)
+
+
+def test_edits_in_the_project_are_accepted_and_commands_asked_about(
+    serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    serve([CallTools([WRITE, touch("one")]), Say("finished")])
+    terminal = open_zot("--permission-mode", "accept-edits")
+    terminal.submit("go")
+    terminal.wait_for("run bash?")
+    listening(terminal)
+    terminal.press("4")
+    terminal.wait_for("finished")
+    assert [path.name for path in project.iterdir()] == ["w.txt"]
+
+
+def test_a_key_for_the_mode_answers_no_question(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    """The open question stays through every mode; those behind it follow the mode there is when their turn comes."""
+    serve([CallTools([touch("one"), touch("two")]), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("run bash?")
+    listening(terminal)
+    for shown in ("accepts edits", "plans only", "runs everything"):
+        terminal.press("shift+tab")
+        terminal.wait_for(shown)
+        assert "run bash?" in terminal.screen and not (project / "one").exists()
+    terminal.press("4")
+    terminal.wait_for("finished")
+    assert [path.name for path in project.iterdir()] == ["two"]
+
+
+def test_always_for_a_beginning_covers_no_joined_command(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    bash = [("bash", {"command": command}) for command in ("touch a", "touch b", "touch c && touch d")]
+    serve([CallTools(bash), Say("finished")])
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("always `touch …` in this session")
+    listening(terminal)
+    terminal.press("2")
+    terminal.wait_for("touch c && touch d")
+    terminal.wait_for("always bash in this session")  # there is no beginning to offer
+    listening(terminal)
+    assert (project / "b").exists()
+    terminal.press("4")
+    terminal.wait_for("finished")
+    assert sorted(path.name for path in project.iterdir()) == ["a", "b"]
+
+
+def test_an_answer_is_kept_for_the_project_when_asked_for_and_can_be_forgotten(
+    serve: Any, open_zot: OpenZot, project: Path, zot: Any
+) -> None:
+    serve([CallTools([touch("a")]), Say("finished")] * 3)
+    terminal = open_zot("--no-yolo")
+    terminal.submit("go")
+    terminal.wait_for("run bash?")
+    listening(terminal)
+    terminal.press("right")
+    terminal.wait_for("always `touch …` in this project")
+    terminal.press("2")
+    terminal.wait_for("finished")
+    [file] = zot.home.rglob("permissions.json")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert json.loads(file.read_text())["projects"] == {str(project): [{"tool": "bash", "prefix": ["touch"]}]}
+    assert sorted(path.name for path in project.iterdir()) == ["a"]  # nothing but what the call made
+    terminal.submit("/exit")
+    terminal.wait_exit()
+
+    later = open_zot("--no-yolo")
+    later.submit("go")
+    later.wait_for("finished")
+    later.submit("/permissions")
+    later.wait_for("always `touch …`")
+    later.press("up", "up", "up", "up", "down", "down", "down", "down")
+    later.press("enter")
+    later.wait_for("forgotten: always `touch …`")
+    later.press("esc")
+    assert not json.loads(file.read_text())["projects"]
+
+
+def test_the_limit_of_the_launcher_holds_for_the_keyboard(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot("--permission-mode", "ask", "--permission-limit", "accept-edits", columns=120)
+    for shown in ("asks first", "accepts edits", "plans only", "asks first"):
+        terminal.wait_for(shown)
+        terminal.press("shift+tab")
+    terminal.submit("/yolo")
+    terminal.wait_for("the limit accept-edits")
