@@ -100,7 +100,10 @@ def _item(path: str, target: State, left: tuple[State, ...], made: tuple[str, ..
         return Item(path, "lost", target, f"there is now {current.why}")
     if not any(current.holds(state) for state in (*left, target)):
         why = "it was deleted" if current.kind == "missing" else "it was changed"
-        return Item(path, "changed", target, f"{why} by something else since", made)
+        why = f"{why} by something else since"
+        if current.kind == "file" and left[0].kind == "file" and not left[0].digest:
+            why = f"whether something else changed it is not known: {left[0].why}"
+        return Item(path, "changed", target, why, made)
     verdict: Verdict = "remove" if target.kind == "missing" else "recreate" if current.kind == "missing" else "restore"
     return Item(path, verdict, target, made=made)
 

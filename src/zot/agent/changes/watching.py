@@ -15,18 +15,22 @@ from collections.abc import Callable, Collection, Iterable
 from threading import Lock
 from typing import NamedTuple
 
+import msgspec
+
 from zot.agent.changes.git_index import Index
 from zot.agent.changes.objects import Objects
 from zot.agent.changes.states import MISSING, State, capture, of_content
+from zot.agent.changes.states import look as recognise
 from zot.agent.tools.ignore import Ignores, of_parents
 
 MOST_FILES = 20_000
-LONGEST_LOOK_S = 1.0
+LONGEST_LOOK_S = 0.3  # of this machine's work; others may keep it waiting
+LONGEST_WAIT_S = 2.0
 INLINE_S = 0.003  # a look that is quicker than this needs no thread
 MOST_CHANGES = 1_000  # of one command
 LARGEST_BEFORE = 1 << 20  # of a file that is kept in case a command changes it
 MOST_BEFORE = 16 << 20  # of all such files, for one command
-MOST_AFTER = 64 << 20
+MOST_AFTER = 32 << 20
 _IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
 
 Stamp = tuple[int, int, int, int]  # mode, size, time, inode
@@ -50,6 +54,16 @@ class TooMuch(Exception):
     """A project that cannot be looked at; the text says why."""
 
 
+class _Clock:
+    def __init__(self) -> None:
+        self._work_ends = time.thread_time() + LONGEST_LOOK_S
+        self._ends = time.monotonic() + LONGEST_WAIT_S
+
+    @property
+    def over(self) -> bool:
+        return time.thread_time() > self._work_ends or time.monotonic() > self._ends
+
+
 class Watch:
     def __init__(self, root: str, objects: Objects) -> None:
         self._root = os.path.realpath(root)
@@ -65,8 +79,12 @@ class Watch:
 
     async def before(self) -> None:
         self._running += 1
-        if self._running == 1 and not self._given_up:
-            await self._quickly(self._learn)
+        try:
+            if self._running == 1 and not self._given_up:
+                await self._quickly(self._learn)
+        except asyncio.CancelledError:  # there is no command, and so no ``after``
+            self._running -= 1
+            raise
 
     async def after(self) -> Found:
         self._running -= 1
@@ -108,7 +126,7 @@ class Watch:
         with self._lock:
             listing = look(self._root, self._own, self._listing)
             self._index.refresh()
-            end, room = time.monotonic() + LONGEST_LOOK_S, MOST_BEFORE
+            clock, room = _Clock(), MOST_BEFORE
             for path, info in listing.items():
                 stamp = _stamp(info)
                 known = self._known.get(path)
@@ -118,7 +136,7 @@ class Watch:
                 if blob:
                     self._known[path] = Known(stamp, blob)
                     continue
-                fits = info.st_size <= min(room, LARGEST_BEFORE) and time.monotonic() < end
+                fits = info.st_size <= min(room, LARGEST_BEFORE) and not clock.over
                 fits = fits or stat.S_ISLNK(info.st_mode)
                 what = capture(path, self._objects) if fits else _not_kept(info)
                 room -= info.st_size if fits else 0
@@ -144,17 +162,22 @@ class Watch:
             changes: list[tuple[str, State, State]] = []
             for path in touched:
                 was = self._was(path, before.get(path), contents)
-                fits = path not in now or now[path].st_size <= room
-                will = capture(path, self._objects) if fits else _not_kept(now[path])
+                will = self._is(path, now.get(path), room)
                 room -= will.size
-                if path in now:
-                    self._known[path] = Known(_stamp(now[path]), will)
-                else:
-                    self._known.pop(path, None)
                 if not was.same(will):
                     changes.append((path, was, will))
             self._listing = now
             return Found(changes, blind)
+
+    def _is(self, path: str, info: os.stat_result | None, room: int) -> State:
+        """Large contents are only recognised again, not kept: a build would fill the store with its products."""
+        if info is None:
+            self._known.pop(path, None)
+            return MISSING
+        small = stat.S_ISLNK(info.st_mode) or info.st_size <= min(room, LARGEST_BEFORE)
+        will = capture(path, self._objects) if small else msgspec.structs.replace(recognise(path), why=_why(info))
+        self._known[path] = Known(_stamp(info), will if small else _not_kept(info))
+        return will
 
     def _contents(self, paths: Iterable[str]) -> dict[str, bytes]:
         known = (self._known.get(path) for path in paths)
@@ -180,7 +203,7 @@ def look(root: str, own: str, known: Collection[str] = ()) -> dict[str, os.stat_
     """Every file and link below ``root`` but what git would ignore; TooMuch when there is no end to it. What is
     ``known`` to belong to them is not judged again."""
     found: dict[str, os.stat_result] = {}
-    end = time.monotonic() + LONGEST_LOOK_S
+    clock = _Clock()
     waiting: list[tuple[str, Ignores | None]] = [(root, of_parents(root))]
     while waiting:
         directory, above = waiting.pop()
@@ -195,7 +218,7 @@ def look(root: str, own: str, known: Collection[str] = ()) -> dict[str, os.stat_
             _take(entry, own, known, above, waiting, found)
         if len(found) > MOST_FILES:
             raise TooMuch(f"the project has more than {MOST_FILES:,} files, so what commands changed is not known")
-        if time.monotonic() > end:
+        if clock.over:
             raise TooMuch("looking at the project takes too long, so what commands changed is not known")
     return found
 
@@ -232,9 +255,10 @@ def _differ(one: os.stat_result, two: os.stat_result) -> bool:
 
 
 def _not_kept(info: os.stat_result) -> State:
-    mode = stat.S_IMODE(info.st_mode)
+    return State("file", "", info.st_size, stat.S_IMODE(info.st_mode), why=_why(info))
+
+
+def _why(info: os.stat_result) -> str:
     if info.st_size > LARGEST_BEFORE:
-        why = f"it was larger than {LARGEST_BEFORE >> 20} MiB when a command changed it"
-    else:
-        why = "there was too much to keep before a command changed it"
-    return State("file", "", info.st_size, mode, why=why)
+        return f"it was larger than {LARGEST_BEFORE >> 20} MiB when a command changed it"
+    return "there was too much to keep when a command changed it"

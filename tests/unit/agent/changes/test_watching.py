@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,3 +146,37 @@ async def test_a_project_without_end_is_not_looked_at_and_that_is_said(
     assert project.plan(prompt).items == ()
     assert project.plan(prompt).blind == ("the project has more than 3 files, so what commands changed is not known",)
     assert isinstance(project.keeping.happened[0], Blind)
+
+
+async def test_a_large_product_is_recognised_but_not_kept(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "LARGEST_BEFORE", 10)
+    prompt = project.prompt()
+    await project.bash("echo 'more than ten bytes' > product; echo small > other")
+    assert [entry.stat().st_size for entry in project.place.objects.all()] == [6]
+    assert project.verdicts(prompt) == {"product": "remove", "other": "remove"}
+    report = project.rewind(prompt)
+    assert report.failed == ()
+    assert os.listdir(project.cwd) == []
+    (undo,) = {event.prompt for event in project.events()} - {prompt}
+    project.rewind(undo)
+    assert (project.cwd / "product").read_text() == "more than ten bytes\n"
+
+
+async def test_a_command_cancelled_before_it_began_leaves_no_blind_spot(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt = project.prompt()
+    task = asyncio.create_task(project.bash("true"))
+    real = watching.look
+
+    def cancelling(*rest: Any) -> Any:
+        task.get_loop().call_soon_threadsafe(task.cancel)
+        return real(*rest)
+
+    monkeypatch.setattr(watching, "look", cancelling)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    monkeypatch.undo()
+    (project.cwd / "by hand").touch()
+    await project.bash("echo x > one")
+    assert project.verdicts(prompt) == {"one": "remove"}
