@@ -1,5 +1,8 @@
 """A command's output: read as it comes, its head and tail kept, and all of it in a private file once that is not all.
 
+A line that is drawn again and again (a progress bar) is kept as it was last, as a terminal would show it; the file has
+it all.
+
 Memory stays within a few times the cap however much a command writes; the file is opened only when the cap is
 passed (or when a background child goes on writing) and is bounded too. It has a name once somebody is told of it, and
 is then kept for a week.
@@ -28,6 +31,7 @@ _HEAD_BYTES, _HEAD_LINES = int(MAX_BYTES * HEAD_SHARE), int(MAX_LINES * HEAD_SHA
 _TAIL_BYTES, _TAIL_LINES = MAX_BYTES - _HEAD_BYTES, MAX_LINES - _HEAD_LINES
 _NEAR = 4096  # a cut moves to the end of a line when there is one within this many bytes
 _READ_BYTES = 65536
+_LONGEST_REDRAWN = 4096  # bytes of a line that may still be drawn again; a longer one is no progress bar
 _THINNED_PAUSE = 0.05
 _LAST_READS = 64  # after a kill: what the pipe can still hold, with room to spare
 
@@ -120,11 +124,48 @@ class OutputPipe:
             self._ended.set_result(None)
 
 
+class Redrawn:
+    """Bytes as they come, without what a carriage return takes back: of each line what follows the last one. Line ends
+    of two characters stay. ``line`` has not ended yet."""
+
+    def __init__(self) -> None:
+        self.line = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """What can no longer be taken back."""
+        if b"\r" not in data and b"\r" not in self.line:
+            whole, newline, self.line = (self.line + data).rpartition(b"\n")
+            return self._bounded(whole + newline)
+        *lines, last = (self.line + data).split(b"\n")
+        self.line = _last_drawn(last)
+        return self._bounded(b"".join(_last_drawn(line) + b"\n" for line in lines))
+
+    def _bounded(self, done: bytes) -> bytes:
+        """A line without an end is not kept for ever."""
+        if len(self.line) <= _LONGEST_REDRAWN:
+            return done
+        return done + self.rest()
+
+    def rest(self) -> bytes:
+        """The line that has not ended yet."""
+        rest, self.line = self.line, b""
+        return rest
+
+
+def _last_drawn(line: bytes) -> bytes:
+    if b"\r" not in line:
+        return line
+    drawn = line.rstrip(b"\r")
+    return drawn.rpartition(b"\r")[2] + line[len(drawn) :]
+
+
 class OutputCapture:
     """Fed with the bytes of one command as they come; ``text`` is what the model gets."""
 
     def __init__(self) -> None:
         self.spool: Spool | None = None
+        self._raw = bytearray()  # all of it, until there is a file for it
+        self._redrawn = Redrawn()
         self.total_bytes = 0
         self._newlines = 0
         self._head = bytearray()
@@ -133,7 +174,7 @@ class OutputCapture:
 
     @property
     def lines_truncated(self) -> bool:
-        last = self._tail or self._head
+        last = self._redrawn.line or self._tail or self._head
         return self._newlines + (bool(last) and not last.endswith(b"\n")) > MAX_LINES
 
     @property
@@ -145,10 +186,17 @@ class OutputCapture:
         return self._overflowed
 
     def feed(self, data: bytes) -> None:
-        self.total_bytes += len(data)
-        self._newlines += data.count(b"\n")
         if self.spool is not None:
             self.spool.write(data)
+        else:
+            self._raw += data
+            if len(self._raw) > MAX_BYTES:
+                self.open_spool()
+        self._keep(self._redrawn.feed(data))
+
+    def _keep(self, data: bytes) -> None:
+        self.total_bytes += len(data)
+        self._newlines += data.count(b"\n")
         if self._overflowed:
             self._tail += data
             if len(self._tail) > 4 * _TAIL_BYTES:
@@ -162,7 +210,8 @@ class OutputCapture:
         """The file with everything so far; what is fed later follows."""
         if self.spool is None:
             self.spool = Spool()
-            self.spool.write(self._head)
+            self.spool.write(self._raw)
+            self._raw.clear()
         return self.spool
 
     def let_go(self) -> None:
@@ -172,6 +221,7 @@ class OutputCapture:
 
     def text(self) -> str:
         """The output, newline-terminated, with a marker for what was left out and one note per cap; or nothing."""
+        self._keep(self._redrawn.rest())
         if not self._overflowed:
             return _decoded(self._head)
         head = bytes(self._head)

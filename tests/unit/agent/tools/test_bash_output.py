@@ -97,3 +97,26 @@ def test_a_temporary_directory_that_is_gone_costs_only_the_file(monkeypatch: pyt
     assert capture.spool is not None
     assert "could not be created" in capture.spool.trouble
     assert "bytes omitted]" in capture.text()
+
+
+def test_a_line_that_is_drawn_again_is_kept_as_it_was_last() -> None:
+    bar = b"".join(b"\r%3d%% done" % i for i in range(101))
+    assert fed(b"begin\n" + bar + b"\nend").text() == "begin\n100% done\nend\n"
+    assert fed(b"no end " + bar).text() == "100% done\n"
+    assert fed(b"two characters\r\nstay\r\n").text() == "two characters\r\nstay\r\n"
+    assert fed(b"cut\r\nhere", 4).text() == "cut\r\nhere\n"
+
+
+def test_of_a_long_progress_bar_the_model_gets_a_row_and_nothing_counts_as_left_out() -> None:
+    capture = fed(b"".join(b"\r" + b"#" * 70 + b" %6d" % i for i in range(20_000)) + b"\ndone\n", 1000)
+    assert capture.text() == "#" * 70 + "  19999\ndone\n"
+    assert not capture.truncated
+
+
+def test_the_file_has_every_redraw() -> None:
+    capture = fed(b"\rone\rtwo\n" + b"x\n" * 3000)
+    assert capture.text().startswith("two\n")
+    assert capture.spool is not None
+    path = capture.spool.named()
+    assert path.read_bytes().startswith(b"\rone\rtwo\nx\n")
+    path.unlink()

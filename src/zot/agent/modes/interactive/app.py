@@ -81,6 +81,7 @@ class App:
         self._transcript = Transcript(desk, self._notes, self._activity, self._asking)
         self._asides = Asides(status, self._notes)
         self._editor = Editor()
+        self._transcript.folded = self._editor.chips.folded
         self._hints = Hints()
         self._early = EarlyTurns(desk.redraw)
         self.turns: Speaking = self._early
@@ -245,15 +246,18 @@ class App:
     def _show(self, conversation: Conversation) -> None:
         """What was said before, and the notices of the start."""
         transcript, messages = self._transcript, conversation.messages
+        history = self._editor.history
+        self._hints.remember(history.entries(), [str(conversation.workspace.cwd)])
+        self._editor.chips.remember(*history.pastes)
         transcript.owner_of = conversation.extension_of
+        transcript.context_tokens = lambda: conversation.context_tokens
         transcript.thinking = lambda: "off" if conversation.text_watched else conversation.settings.values.show_thinking
         self._keymap.show_in_full = lambda: self.desk.spawn(self._show_in_full(conversation))
         if messages:
             from zot.agent.modes.interactive.editor.history import prompts_in
 
             transcript.show(messages)
-            self._editor.history.begin_with(prompts_in(messages))
-        self._hints.remember(self._editor.history.entries(), [str(conversation.workspace.cwd)])
+            history.begin_with(prompts_in(messages))
         for text in (*self._notices, *self._keymap.custom.problems):
             transcript.diagnose(text)
         self.screen.holding = False

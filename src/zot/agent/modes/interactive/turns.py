@@ -223,7 +223,7 @@ class Turns:
         """Say how it ended; return whether queued prompts may follow."""
         if outcome.stop == "aborted":
             self.give_back()
-            self._status.ok("cancelled")
+            self._transcript.mark("◌", "cancelled")
             return False
         if outcome.refused:
             self._status.error(f"blocked: {outcome.refused}")

@@ -45,8 +45,7 @@ async def _work(context: Context, command: str, told: bool) -> None:
     except ToolError as error:
         result = text_result(str(error), is_error=True)
     except asyncio.CancelledError:
-        context.status.ok("cancelled")
-        raise
+        raise  # its line says that it was interrupted
     finally:
         hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))
         if told:

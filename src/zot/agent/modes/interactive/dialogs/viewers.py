@@ -20,8 +20,9 @@ from zot.tui.widgets.text_field import TextField
 from zot.tui.width import cut, visible
 
 _TURN_KEYS = "↑↓ page up/down · ←→ turn · / search · n next · ctrl+o folds · y copies · esc"
+_UPWARDS = ("up", "k", "pageup", "b", "ctrl+u", "home", "g")
 _FULL_KEYS = "up/down, page up/down, home/end · ctrl+o or esc returns"
-_MOST_MESSAGES = 300  # of the conversation in full
+_AT_ONCE = 300  # messages of the conversation in full; older ones follow when they are asked for
 
 
 class TurnViewer(Dialog[bool]):
@@ -148,14 +149,16 @@ class TurnViewer(Dialog[bool]):
 
 
 class ExpandedViewer(Dialog[bool]):
-    """The last messages with every result and the compaction summary in full; begins at their end."""
+    """All messages with every result and the compaction summaries in full; begins at their end. Of a long conversation
+    the newest are rendered, and going up from their first row brings those before them."""
 
     fullscreen = True
 
     def __init__(self, messages: Sequence[Message], page: Callable[[], Page]) -> None:
         super().__init__()
         self._page = page
-        self._messages = messages[-_MOST_MESSAGES:]
+        self._messages = messages
+        self._first = max(len(messages) - _AT_ONCE, 0)
         self._pages = Pages()
         self._made: tuple[object, list[str]] | None = None
 
@@ -173,15 +176,34 @@ class ExpandedViewer(Dialog[bool]):
         page = self._page()
         key = (width, page.painter.theme)
         if self._made is None or self._made[0] != key:
-            self._made = (key, _rendered(self._messages, page, expanded=True))
+            self._made = (key, self._shown(page))
             self._pages.top = -1  # at the end
         return self._made[1]
+
+    def _shown(self, page: Page) -> list[str]:
+        rows = _rendered(self._messages[self._first :], page, expanded=True)
+        if not self._first:
+            return rows
+        before = f"  … {self._first:,} earlier messages: page up or home shows them"
+        return [page.painter.theme.paint("muted", before), "", *rows]
 
     def key(self, key: Key) -> bool:
         if key.name in ("ctrl+o", "q"):
             self.finish(True)
             return True
+        if key.name in _UPWARDS and self._first and not self._pages.top:
+            self._more()
         return self._pages.key(key)
+
+    def _more(self) -> None:
+        """Those before the first one shown; what stands on the screen stays where it is."""
+        if self._made is None:
+            return
+        key, rows = self._made
+        self._first = max(self._first - _AT_ONCE, 0)
+        self._made = (key, self._shown(self._page()))
+        self._pages.count = len(self._made[1])
+        self._pages.go(len(self._made[1]) - len(rows))
 
 
 def _rendered(messages: Sequence[Message], page: Page, *, expanded: bool) -> list[str]:

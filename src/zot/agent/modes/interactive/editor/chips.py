@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from zot.provider.messages import ImageBlock
 from zot.tui.sanitize import one_line
 from zot.tui.text_buffer import Token, units_of
 
+MAX_LINES = 10  # of a paste that stays text
 _IMAGE_LABEL = r"\[image #\d+\]"
+_PASTE = "[pasted text #"
+_MOST_PASTES = 200  # that are known again
 
 
 class Chip(Token):
@@ -39,10 +42,12 @@ class Chip(Token):
 
 
 class ChipMaker:
-    """Numbers chips by kind, from one; ``restart`` when the editor is empty again."""
+    """Numbers chips by kind, from one; ``restart`` when the editor is empty again. What was pasted is known again: in
+    a prompt that comes back, from the history or the queue, and in the transcript."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self._pastes: dict[str, None] = {}
 
     def restart(self) -> None:
         self._counts.clear()
@@ -52,7 +57,39 @@ class ChipMaker:
         return self._counts[kind]
 
     def pasted(self, text: str, size: str) -> Chip:
-        return Chip(f"[pasted text #{self._next('paste')} {size}]", text)
+        self.remember(text)
+        return Chip(f"{_PASTE}{self._next('paste')} {size}]", text)
+
+    def remember(self, *pastes: str) -> None:
+        # Without its last newline, which a prompt does not end with.
+        self._pastes.update(dict.fromkeys(filter(None, (paste.rstrip("\n") for paste in pastes))))
+        while len(self._pastes) > _MOST_PASTES:
+            del self._pastes[next(iter(self._pastes))]
+
+    def units(self, text: str) -> list[str]:
+        """A text that comes back: what was pasted into it is a chip again."""
+        units: list[str] = []
+        for piece, known in self._pieces(text):
+            units += [self.pasted(piece, size_of(piece))] if known else units_of(piece)
+        return units
+
+    def folded(self, text: str) -> str:
+        """A text as the transcript shows it: a row instead of what was pasted."""
+        return "".join(f"[pasted {_spelled(piece)}]" if known else piece for piece, known in self._pieces(text))
+
+    def _pieces(self, text: str) -> Iterator[tuple[str, bool]]:
+        """The text in order, each piece with whether it is a paste; the longest one that begins first counts."""
+        done = 0
+        places = {paste: text.find(paste) for paste in self._pastes}
+        while places := {paste: at for paste, at in places.items() if at >= 0}:
+            at, _, paste = min((at, -len(paste), paste) for paste, at in places.items())
+            if at > done:
+                yield text[done:at], False
+            yield paste, True
+            done = at + len(paste)
+            places = {paste: at if at >= done else text.find(paste, done) for paste, at in places.items()}
+        if text[done:]:
+            yield text[done:], False
 
     def dropped(self, path: str, image: ImageBlock | None) -> Chip:
         """A path that was dragged here; it is sent quoted, an image with its picture."""
@@ -81,12 +118,39 @@ class ChipMaker:
         for match in re.finditer(_IMAGE_LABEL, text):
             if not left:
                 break
-            units += [*units_of(text[position : match.start()]), self.image(left.pop(0))]
+            units += [*self.units(text[position : match.start()]), self.image(left.pop(0))]
             position = match.end()
-        units += units_of(text[position:])
+        units += self.units(text[position:])
         for image in left:
             units += [" ", self.image(image)]
         return units
+
+
+def size_of(text: str) -> str:
+    """As the label of a paste has it."""
+    lines = lines_of(text)
+    return f"+{lines} lines" if lines > MAX_LINES else f"{len(text)} chars"
+
+
+def lines_of(text: str) -> int:
+    return text.removesuffix("\n").count("\n") + 1
+
+
+def _spelled(text: str) -> str:
+    lines = lines_of(text)
+    return f"{lines:,} lines" if lines > MAX_LINES else f"{len(text):,} characters"
+
+
+def paste_spans(units: Sequence[str]) -> list[tuple[int, int]]:
+    """Where in the expanded text its pastes stand."""
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for unit in units:
+        length = len(unit.expansion) if isinstance(unit, Chip) else len(unit)
+        if isinstance(unit, Chip) and unit.startswith(_PASTE):
+            spans.append((at, at + length))
+        at += length
+    return spans
 
 
 def expanded(units: Sequence[str]) -> str:

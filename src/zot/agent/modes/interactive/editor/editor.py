@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from zot.agent.modes.interactive.editor.chips import Chip, ChipMaker, expanded
+from zot.agent.modes.interactive.editor.chips import Chip, ChipMaker, expanded, paste_spans
 from zot.agent.modes.interactive.editor.editing import BINDINGS, Editing
 from zot.agent.modes.interactive.editor.paste import clean, pasted
 from zot.agent.modes.interactive.editor.popups import Popups
@@ -76,7 +76,7 @@ class Editor:
         self._popups.refresh()
 
     def set_text(self, text: str) -> None:
-        self.set_units(units_of(clean(text)))
+        self.set_units(self.chips.units(clean(text)))
 
     def set_units(self, units: Sequence[str]) -> None:
         """Another text instead; undo brings the old one back."""
@@ -93,7 +93,7 @@ class Editor:
         """Empty the editor, but keep what was there in the history. In vi mode esc never empties anything."""
         if self.empty or self.vi is not None:
             return
-        self.history.add(expanded(self.buffer.units()))
+        self._add_to_history(self.buffer.units())
         self.clear()
 
     def give_back(self, prompts: Sequence[tuple[str, Sequence[ImageBlock]]]) -> None:
@@ -180,7 +180,7 @@ class Editor:
             self.around.error(str(error))
             return None
         if submitted is not None:
-            self.history.add(expanded(units))
+            self._add_to_history(units)
             self.buffer.reset()
             self.chips.restart()
             self._changing()
@@ -188,6 +188,9 @@ class Editor:
         return submitted
 
     # --- history
+
+    def _add_to_history(self, units: Sequence[str]) -> None:
+        self.history.add(expanded(units), paste_spans(units))
 
     @property
     def history(self) -> History:
@@ -203,7 +206,7 @@ class Editor:
         if self._walk is None:
             from zot.agent.modes.interactive.editor.history import HistoryWalk
 
-            self._walk = HistoryWalk(self.history, self.buffer)
+            self._walk = HistoryWalk(self.history, self.buffer, self.chips)
         return self._walk
 
     def _history_key(self, name: str) -> bool:

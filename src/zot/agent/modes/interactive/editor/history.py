@@ -19,9 +19,10 @@ import msgspec
 from zot.core.events import PERMISSION_MODE
 from zot.system.files import locked, make_private_dir, write_atomic
 from zot.system.opening import open_to_append, read_whole
-from zot.tui.text_buffer import Position, TextBuffer, units_of
+from zot.tui.text_buffer import Position, TextBuffer
 
 if TYPE_CHECKING:
+    from zot.agent.modes.interactive.editor.chips import ChipMaker
     from zot.provider.messages import Message
 
 KEPT = 500
@@ -29,18 +30,23 @@ _NOT_TYPED = frozenset({"synthetic", "compaction", PERMISSION_MODE})  # marks of
 LONGEST = 256 << 10  # a longer text is remembered by this process alone
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``pastes``: where in the text stands what was pasted, as (start, end)."""
+
     text: str
     time: int = 0
+    pastes: tuple[tuple[int, int], ...] = ()
 
 
 class History:
-    """Without a path it is kept in memory. ``entries`` are oldest first, each text once, where it was said last."""
+    """Without a path it is kept in memory. ``entries`` are oldest first, each text once, where it was said last;
+    ``pastes`` what the file's were pasted from."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._own: list[str] = []  # said in this process, or in the session it resumed
         self._stored: list[str] = []
+        self.pastes: list[str] = []
         self._seen: tuple[int, int] | None = None
 
     def entries(self) -> list[str]:
@@ -52,22 +58,22 @@ class History:
         """What the resumed session said, newest last."""
         self._own = [text for text in texts if text.strip()]
 
-    def add(self, text: str) -> None:
+    def add(self, text: str, pastes: Sequence[tuple[int, int]] = ()) -> None:
         text = text.rstrip("\n")
         if not text.strip() or self._own[-1:] == [text]:
             return
         self._own.append(text)
         if self._path is not None and len(text) <= LONGEST:
             with suppress(OSError):  # a read-only home must not keep anyone from working
-                self._append(self._path, text)
+                self._append(self._path, Entry(text, int(time.time()), tuple(pastes)))
 
-    def _append(self, path: Path, text: str) -> None:
-        line = msgspec.json.encode(Entry(text, int(time.time()))) + b"\n"
+    def _append(self, path: Path, entry: Entry) -> None:
+        text, line = entry.text, msgspec.json.encode(entry) + b"\n"
         make_private_dir(path.parent)
         with locked(path):
             data = read_whole(path) if path.exists() else b""
             kept = data.splitlines(keepends=True)
-            if kept and _text_of(kept[-1]) == text:
+            if kept and _entry_of(kept[-1]).text == text:
                 return
             if len(kept) >= 2 * KEPT:
                 write_atomic(path, b"".join([*kept[-KEPT + 1 :], line]))
@@ -91,14 +97,16 @@ class History:
         except OSError:
             return
         self._seen = (status.st_size, status.st_mtime_ns)
-        self._stored = [text for line in lines[-KEPT:] if (text := _text_of(line))]
+        entries = [entry for line in lines[-KEPT:] if (entry := _entry_of(line)).text]
+        self._stored = [entry.text for entry in entries]
+        self.pastes = [entry.text[start:end] for entry in entries for start, end in entry.pastes]
 
 
-def _text_of(line: bytes) -> str:
+def _entry_of(line: bytes) -> Entry:
     try:
-        return msgspec.json.decode(line, type=Entry).text
+        return msgspec.json.decode(line, type=Entry)
     except msgspec.MsgspecError:
-        return ""
+        return Entry("")
 
 
 def prompts_in(messages: Sequence[Message]) -> list[str]:
@@ -128,8 +136,9 @@ def project_of(directory: str) -> str:
 
 
 class HistoryWalk:
-    def __init__(self, history: History, buffer: TextBuffer) -> None:
+    def __init__(self, history: History, buffer: TextBuffer, chips: ChipMaker) -> None:
         self._history = history
+        self._chips = chips
         self._buffer = buffer
         self._entries: list[str] = []
         self._index: int | None = None
@@ -144,6 +153,7 @@ class HistoryWalk:
         """One back; False when there is nothing older."""
         if self._index is None:
             self._entries = self._history.entries()
+            self._chips.remember(*self._history.pastes)
             self._draft = (self._buffer.units(), self._buffer.cursor)
         index = len(self._entries) if self._index is None else self._index
         if not index:
@@ -170,7 +180,8 @@ class HistoryWalk:
 
     def _show(self, index: int) -> None:
         self._index = index
-        self._put(units_of(self._entries[index]))
+        self._chips.restart()
+        self._put(self._chips.units(self._entries[index]))
 
     def _put(self, units: list[str]) -> None:
         self._buffer.replace(Position(0, 0), self._buffer.end, units)

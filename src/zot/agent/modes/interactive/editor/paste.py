@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import re
 
-from zot.agent.modes.interactive.editor.chips import ChipMaker, quoted
+from zot.agent.modes.interactive.editor.chips import MAX_LINES, ChipMaker, lines_of, quoted, size_of
 from zot.agent.modes.interactive.editor.submission import image_file
 from zot.tui.sanitize import sanitize
 from zot.tui.text_buffer import units_of
 from zot.tui.width import visible
 
-MAX_LINES = 10
 MAX_CHARACTERS = 1000
 _WORTH_A_CHIP = 5  # how much longer than its last part a path must be
 
@@ -32,11 +31,8 @@ def pasted(text: str, chips: ChipMaker) -> list[str]:
     text = clean(text)
     if (dropped := dropped_paths(text, chips)) is not None:
         return dropped
-    lines = text.removesuffix("\n").count("\n") + 1
-    if lines > MAX_LINES:
-        return [chips.pasted(text, f"+{lines} lines")]
-    if len(text) > MAX_CHARACTERS:
-        return [chips.pasted(text, f"{len(text)} chars")]
+    if lines_of(text) > MAX_LINES or len(text) > MAX_CHARACTERS:
+        return [chips.pasted(text, size_of(text))]
     return units_of(text)
 
 

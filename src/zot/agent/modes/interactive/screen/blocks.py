@@ -12,6 +12,7 @@ from zot.tui.width import RESET, visible, wrap
 INDENT = "  "
 PROMPT = "› "
 _USER_LINES, _USER_CHARACTERS = 4_000, 200_000
+_FOLDED_LINES, _FOLDED_CHARACTERS = 40, 8_000
 _NOTE_CHARACTERS = 4_000
 
 
@@ -24,9 +25,14 @@ def indented(rows: list[str]) -> list[str]:
     return [INDENT + row if row else row for row in rows]
 
 
-def user_prompt(text: str, images: tuple[tuple[str, int], ...], theme: Theme, width: int) -> list[str]:
+def user_prompt(
+    text: str, images: tuple[tuple[str, int], ...], theme: Theme, width: int, *, expanded: bool = False
+) -> list[str]:
     """A mark in front, the words bright on a tint of their own; ``images`` are (mime type, bytes)."""
-    shown, remark = excerpt(text, lines=_USER_LINES, characters=_USER_CHARACTERS)
+    lines, characters = (_USER_LINES, _USER_CHARACTERS) if expanded else (_FOLDED_LINES, _FOLDED_CHARACTERS)
+    shown, remark = excerpt(text, lines=lines, characters=characters)
+    if remark and not expanded:
+        remark += " · ctrl+o shows all"
     clean = visible(sanitize(shown.replace("\r\n", "\n").replace("\r", "\n"))).replace("\t", "    ").strip("\n")
     rows = [row for line in clean.split("\n") for row in wrap(line, text_width(width))] if clean else []
     rows += [remark] if remark else []

@@ -24,12 +24,13 @@ _NEWEST = 40  # messages that fill some screens
 
 class Page(NamedTuple):
     """What a message is rendered for; ``owner_of`` names the extension a tool belongs to, ``thinking`` says what is
-    shown of thoughts."""
+    shown of thoughts, ``folded`` what of a prompt."""
 
     painter: Painter
     columns: int
     owner_of: Callable[[str], str]
     thinking: Shown = "folded"
+    folded: Callable[[str], str] = str
 
 
 class Block(NamedTuple):
@@ -94,11 +95,12 @@ def message_blocks(
         note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
         return [Block([page.painter.theme.paint("muted", note)])]
     if message.meta.get("compaction") or message.meta.get("synthetic"):
-        return [Block(_summary(message, page))] if expanded else []
+        return [Block(_summary(message, page) if expanded else _compacted(message, page))]
     if message.meta.get("shell") and (view := _by_hand(message)) is not None:
         return [Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)]
     images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-    return [Block(blocks.user_prompt(message.text(), images, page.painter.theme, page.columns))]
+    said = message.text() if expanded else page.folded(message.text())
+    return [Block(blocks.user_prompt(said, images, page.painter.theme, page.columns, expanded=expanded))]
 
 
 def _by_hand(message: Message) -> ToolView | None:
@@ -112,6 +114,14 @@ def _by_hand(message: Message) -> ToolView | None:
     failed = read_bash(told, first[2:]).exit_code != 0
     view.ends(ToolResultEvent(BY_HAND, failed, (TextBlock(told),)))
     return view
+
+
+def _compacted(message: Message, page: Page) -> list[str]:
+    if not message.meta.get("compaction"):
+        return []
+    before = message.meta.get("tokens_before", "")
+    size = f" {tokens(int(before))} → {tokens(max(len(message.text()) // 4, 1))} tokens" if before.isdigit() else ""
+    return [page.painter.theme.paint("muted", f"◇ compacted{size}")]
 
 
 def _summary(message: Message, page: Page) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.attention import Attention
     from zot.core.permission import Mode
 
-_ERROR_ROWS = 4
+_MOST_ROWS = 6
 _WARN, _HIGH = 70, 90  # percent of the window
 _LONGEST_SAID = 2_000
 _LONGEST_NAME = 200
@@ -55,15 +55,14 @@ class StatusLine:
         self.text, self.failed = "", False
 
     def lines(self, theme: Theme, width: int) -> list[str]:
-        """What went well on one row, what went wrong on as many as its advice needs, within reason."""
+        """On as many rows as it needs, within reason: its end may be a path or a warning."""
         if not self.text:
             return []
-        if not self.failed:
-            return [theme.paint("tool", cut(f"✓ {self.text}", width))]
-        rows = wrap(f"✖ {self.text}", width, "  ")
-        if len(rows) > _ERROR_ROWS:
-            rows[_ERROR_ROWS - 1 :] = [cut(" ".join([rows[_ERROR_ROWS - 1], rows[_ERROR_ROWS].strip()]), width)]
-        return [theme.paint("error", row) for row in rows]
+        mark, role = ("✖", "error") if self.failed else ("✓", "tool")
+        rows = wrap(f"{mark} {self.text}", width, "  ")
+        if len(rows) > _MOST_ROWS:
+            rows[_MOST_ROWS - 1 :] = [cut(" ".join([rows[_MOST_ROWS - 1], rows[_MOST_ROWS].strip()]), width)]
+        return [theme.paint(role, row) for row in rows]
 
 
 class Bar(Protocol):

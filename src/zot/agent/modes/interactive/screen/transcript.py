@@ -20,6 +20,7 @@ from zot.core import events
 from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream
 from zot.tui.sanitize import Sanitizer
+from zot.tui.widgets.status_bar import tokens
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Transcript:
         self._begun = False  # rows of the streaming text were settled already
         self._tools: dict[str, ToolView] = {}
         self._group = CallGroup()  # reads and searches that are over, while others may join them
+        self.folded: Callable[[str], str] = str  # a prompt as it is shown
+        self.context_tokens: Callable[[], int] = int
+        self._tokens_before = 0
+        self._empty = False  # the answer has no word and no call so far
         self.anything = False
         self.expanded = False
 
@@ -57,6 +62,7 @@ class Transcript:
         self._activity.hear(event)
         match event:
             case events.TextDelta(delta):
+                self._empty = self._empty and not delta.strip()
                 self._text(delta)
             case events.ToolProgress(id, text):
                 if id in self._tools:
@@ -69,6 +75,7 @@ class Transcript:
             case events.UserMessage(message):
                 self.user(message)
             case events.ToolUseStart(id, name):
+                self._empty = False
                 self._tools[id] = ToolView(id, name, extension=self.owner_of(name))
             case events.ToolCall(call):
                 self._call(call.id, call.name, call.arguments)
@@ -80,28 +87,37 @@ class Transcript:
 
     def _milestone(self, event: events.AgentEvent) -> None:
         match event:
+            case events.TurnStart():
+                self._empty = True
             case events.AssistantMessage():
                 self._end_text()
+            case events.CompactStart():
+                self._tokens_before = self.context_tokens()
+            case events.CompactDone(summary):
+                self._compacted(summary)
             case events.ThinkingEnd(seconds):
                 self._end_thought(seconds)
             case events.TurnEnd(stop):
-                self._end_text()
-                if stop in ("aborted", "error"):
-                    self._drop_unfinished()
+                self._turn_ends(stop)
             case events.Notice(text, level):
                 self._notes.add("zot", level, text)
-            case events.Error(message):
-                self.error(message)
+            case events.Error(message=text) | events.SessionFault(message=text):
+                self.error(text)
             case events.Diagnostic(text):
                 self.diagnose(text)
-            case events.SessionFault(message):
-                self.error(message)
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()
                 self._settle_group()
             case _:
                 pass
+
+    def _turn_ends(self, stop: str) -> None:
+        self._end_text()
+        if stop in ("aborted", "error"):
+            self._drop_unfinished()
+        elif self._empty:
+            self.mark("◌", "the answer is empty")
 
     @property
     def tools_live(self) -> bool:
@@ -214,7 +230,7 @@ class Transcript:
         if events.SYNTHETIC in message.meta:
             return self._note("going on from where the answer broke off", "muted", "◇")
         images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
-        self._settled.add(blocks.user_prompt(message.text(), images, self._desk.theme, self._desk.columns))
+        self._settled.add(blocks.user_prompt(self.folded(message.text()), images, self._desk.theme, self._desk.columns))
         self.anything = True
 
     def error(self, text: str) -> None:
@@ -232,17 +248,26 @@ class Transcript:
         """What a turn came to."""
         self._note(text, "muted", " ")
 
+    def mark(self, glyph: str, text: str) -> None:
+        """One row about the conversation that nobody said."""
+        self._note(text, "muted", glyph)
+
+    def _compacted(self, summary: str) -> None:
+        before, self._tokens_before = self._tokens_before, 0
+        size = f" {tokens(before)} → {tokens(max(len(summary) // 4, 1))} tokens" if before else ""
+        self.mark("◇", f"compacted{size}")
+
     def _note(self, text: str, role: str, mark: str) -> None:
         self._settle_group()
         self._settled.add(blocks.note(text, role, mark, self._desk.theme, self._desk.columns))
         self._desk.redraw()
 
     def clear(self) -> None:
-        """A new conversation: a rule marks where it begins; what was said stays in the terminal."""
+        """A new conversation: a row marks where it begins; what was said stays in the terminal."""
         self._stream = self._thought = None
         self._drop_unfinished()
         self._settle_group()
-        self._settled.add([self._desk.theme.paint("border", "─" * max(self._desk.columns - 1, 1))])
+        self._settled.add([self._desk.theme.paint("muted", "◇ a new conversation")])
         self._desk.redraw()
 
     # --- a conversation from before
@@ -261,7 +286,7 @@ class Transcript:
         """How a message is rendered now."""
         from zot.agent.modes.interactive.screen.resumed import Page
 
-        return Page(self._desk.painter, self._desk.columns, self.owner_of, self.thinking())
+        return Page(self._desk.painter, self._desk.columns, self.owner_of, self.thinking(), self.folded)
 
     # --- once per frame
 
