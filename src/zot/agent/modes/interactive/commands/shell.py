@@ -45,7 +45,8 @@ async def _work(context: Context, command: str, told: bool) -> None:
     except ToolError as error:
         result = text_result(str(error), is_error=True)
     except asyncio.CancelledError:
-        raise  # its line says that it was interrupted
+        context.status.ok("cancelled")
+        raise
     finally:
         hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))
         if told:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.unit.agent.modes.interactive.editor.keyboard import Desk, Keyboard
+from zot.agent.modes.interactive.editor.chips import expanded
 from zot.agent.modes.interactive.editor.history import KEPT, History, history_file
 
 
@@ -60,10 +61,11 @@ def test_a_recalled_command_opens_no_popup() -> None:
     assert board_with("a", "/help").press("up", "up").text == "a"
 
 
-def test_what_was_sent_is_remembered_expanded() -> None:
+def test_what_was_pasted_and_sent_comes_back_as_a_chip_that_stands_for_it() -> None:
     board = Keyboard().paste("y\n" * 11)
     board.press("enter")
-    assert board.press("up").text == "y\n" * 10 + "y"
+    assert board.press("up").text == "[pasted text #1 +11 lines]"
+    assert expanded(board.editor.buffer.units()) == "y\n" * 10 + "y"
 
 
 def test_escape_keeps_the_draft_in_the_history() -> None:
