@@ -26,6 +26,7 @@ from zot.agent.modes.interactive.editor.file_index import PathMatcher
 from zot.agent.modes.interactive.editor.paste import clean
 from zot.agent.modes.interactive.editor.popups import file_mention
 from zot.agent.modes.interactive.screen import tool_bodies
+from zot.agent.modes.interactive.screen.bash_text import read_bash
 from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.agent.skills import discover
 from zot.agent.tools.bash_output import OutputCapture
@@ -843,6 +844,10 @@ rows(
     lambda text: (lines := diff.unified(text)) and diff.render(lines, built_in(), fresh().code, "python", WIDTH),
     lines=lambda n: "--- a\n+++ b\n@@ -1 +1 @@\n" + "+a\n" * (n // 3),
     hunks=lambda n: "--- a\n+++ b\n" + "@@ -1 +1 @@\n+a\n" * (n // 15),
+    changed_words=lambda n: (
+        "--- a\n+++ b\n@@ -1 +1 @@\n" + ("-" + "a b " * 50 + "\n+" + "b a " * 50 + "\n") * (n // 402)
+    ),
+    one_changed_line=lambda n: f"--- a\n+++ b\n@@ -1 +1 @@\n-{'a b ' * (n // 8)}\n+{'b a ' * (n // 8)}\n",
     half_hunks=lambda n: "--- a\n+++ b\n@@ -1 +1 @@\n" + "@@ -1" * (n // 5),
     digits=lambda n: "--- a\n+++ b\n@@ -" + "1" * n + " +1 @@\n a\n",
     tabs=lambda n: "--- a\n+++ b\n@@ -1 +1 @@\n+" + "\t" * n,
@@ -897,6 +902,14 @@ def captured(data: bytes) -> None:
     capture.text()
 
 
+rows(
+    "a command's result",
+    lambda text: read_bash(text, "ls"),
+    lines=lambda n: "$ ls\n" + "a\n" * (n // 2) + "[exit 0]",
+    notes=lambda n: "[timed out after 5s]\n" * (n // 21) + "[exit 0]  Took 1s",
+    digits=lambda n: "[exit " + "1" * n + "]",
+    paths=lambda n: "[exit 0] (full output: " + "(" * n + ")",
+)
 rows("captured output", captured, lines=b"a\n", one_line=b"a", bad_bytes=b"\xff", nul=b"\0")
 for tool, name in (("bash", "command"), ("write", "content"), ("other", "a")):
     rows(

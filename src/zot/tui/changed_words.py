@@ -8,11 +8,13 @@ are simply other lines, and nothing in them is marked.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_LONGEST = 2_000  # characters of a line that is looked into
-_MOST = 120  # pairs of lines; a larger change is no small one
+_LONGEST = 10_000  # characters of a line that is looked into
+# Old times new words that are compared of one line and of a whole diff; beyond, all from the first to the last
+# difference is one piece.
+_COMPARED, _ALL_COMPARED = 40_000, 400_000
 _ALIKE = 0.5  # of the characters of the longer line, which both must have
 
 Spans = list[tuple[int, int]]
@@ -21,11 +23,10 @@ Spans = list[tuple[int, int]]
 def changed_words(signs: Sequence[str], texts: Sequence[str]) -> dict[int, Spans]:
     """By the number of a row the pieces of it that changed; ``signs`` are ``-``, ``+`` and others."""
     found: dict[int, Spans] = {}
-    pairs = 0
+    comparing = _Comparing()
     for removed, added in _replacements(signs):
         for old, new in zip(removed, added, strict=False):
-            pairs += 1
-            if pairs <= _MOST and (spans := _compared(texts[old], texts[new])):
+            if spans := comparing.spans(texts[old], texts[new]):
                 found[old], found[new] = spans
     return found
 
@@ -48,26 +49,50 @@ def _replacements(signs: Sequence[str]) -> list[tuple[list[int], list[int]]]:
     return runs
 
 
-def _compared(old: str, new: str) -> tuple[Spans, Spans] | None:
-    if old == new or max(len(old), len(new)) > _LONGEST:
-        return None
-    from difflib import SequenceMatcher
+class _Comparing:
+    """Compares lines as long as that is quick; the rest of a huge diff is compared by its ends."""
 
-    one, two = _WORDS.findall(old), _WORDS.findall(new)
-    matcher = SequenceMatcher(None, one, two, autojunk=False)
-    gone: Spans = []
-    came: Spans = []
-    left = right = common = 0
-    for kind, a, b, c, d in matcher.get_opcodes():
-        old_size, new_size = sum(map(len, one[a:b])), sum(map(len, two[c:d]))
-        if kind == "equal":
-            common += sum(len(word) for word in one[a:b] if not word.isspace())
+    def __init__(self) -> None:
+        self._left = _ALL_COMPARED
+
+    def spans(self, old: str, new: str) -> tuple[Spans, Spans] | None:
+        """What is gone from the one and new in the other; None when they have little in common."""
+        if old == new or max(len(old), len(new)) > _LONGEST:
+            return None
+        one, two = _WORDS.findall(old), _WORDS.findall(new)
+        gone: Spans = []
+        came: Spans = []
+        left = right = common = 0
+        for same, a, b, c, d in self._steps(one, two):
+            old_size, new_size = sum(map(len, one[a:b])), sum(map(len, two[c:d]))
+            if same:
+                common += sum(len(word) for word in one[a:b] if not word.isspace())
+            else:
+                _add(gone, old, left, left + old_size)
+                _add(came, new, right, right + new_size)
+            left, right = left + old_size, right + new_size
+        longest = max(len("".join(old.split())), len("".join(new.split())), 1)
+        return (gone, came) if common / longest >= _ALIKE else None
+
+    def _steps(self, one: list[str], two: list[str]) -> Iterator[tuple[bool, int, int, int, int]]:
+        """Whether words ``a`` to ``b`` of the one are ``c`` to ``d`` of the other, from the first to the last."""
+        shortest = min(len(one), len(two))
+        before = next((i for i in range(shortest) if one[i] != two[i]), shortest)
+        rest = shortest - before
+        after = next((i for i in range(rest) if one[-1 - i] != two[-1 - i]), rest)
+        a, b, c, d = before, len(one) - after, before, len(two) - after
+        yield True, 0, a, 0, c
+        work = (b - a) * (d - c)
+        self._left -= min(work, _COMPARED)
+        if not work or work > _COMPARED or self._left < 0:
+            yield False, a, b, c, d
         else:
-            _add(gone, old, left, left + old_size)
-            _add(came, new, right, right + new_size)
-        left, right = left + old_size, right + new_size
-    longest = max(len("".join(old.split())), len("".join(new.split())), 1)
-    return (gone, came) if common / longest >= _ALIKE else None
+            from difflib import SequenceMatcher
+
+            matcher = SequenceMatcher(None, one[a:b], two[c:d], autojunk=False)
+            for kind, i, j, k, m in matcher.get_opcodes():
+                yield kind == "equal", a + i, a + j, c + k, c + m
+        yield True, b, len(one), d, len(two)
 
 
 def _add(spans: Spans, text: str, start: int, end: int) -> None:

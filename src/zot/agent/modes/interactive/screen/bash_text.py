@@ -44,13 +44,9 @@ def read_bash(text: str, command: str) -> BashText:
     if (ending := _ENDING.fullmatch(last)) is None:
         return BashText(body)
     notes: list[str] = [ending["full"].strip(" ()")] if ending["full"] else []
-    head, _, last = (head, "", "") if not head else _split(head)
-    while last.startswith(_NOTES):
-        notes.insert(0, last)
-        head, _, last = _split(head)
-    output = f"{head}\n{last}" if head else last
-    return BashText(output.rstrip("\n"), int(ending[1]), ending["took"] or "", tuple(notes))
-
-
-def _split(text: str) -> tuple[str, str, str]:
-    return text.rpartition("\n")
+    for _ in range(len(_NOTES)):
+        before, _, last = head.rpartition("\n")
+        if last.startswith(_NOTES):
+            notes.insert(0, last)
+            head = before
+    return BashText(head.rstrip("\n"), int(ending[1]), ending["took"] or "", tuple(notes))
