@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from zot.tui.theme import Theme
-from zot.tui.width import cells, cut
+from zot.tui.width import cells, clusters, cut
 
 INDENT = 4  # of a body
 _MARGIN = 2  # cells that stay free on the right
@@ -32,7 +32,8 @@ Words = tuple[str, str]  # a text and the role it is painted in
 class Head(msgspec.Struct, frozen=True):
     """``state`` is one of ``GLYPHS``, or a spinner's frame while the call runs. ``verb`` says what was done to
     ``subject``; ``outcome`` are the parts behind it, each after a dot; ``owner`` is an extension's name, ``changed``
-    how many lines came and how many went."""
+    how many lines came and how many went. Where there is no room the end of a path stays, and the ``range`` behind it.
+    """
 
     state: str
     verb: str
@@ -40,6 +41,8 @@ class Head(msgspec.Struct, frozen=True):
     outcome: tuple[Words, ...] = ()
     owner: str = ""
     changed: tuple[int, int] | None = None
+    range: str = ""
+    is_path: bool = False
 
 
 def body_width(width: int) -> int:
@@ -57,9 +60,24 @@ def head_row(theme: Theme, head: Head, width: int) -> str:
     told = f" ({counts(theme, *head.changed)})" if head.changed else ""
     told += "".join(theme.paint("muted", " · ") + theme.paint(part_role, text) for text, part_role in head.outcome)
     if head.subject:
-        left = max(room - cells(row) - 1 - cells(told), _LEAST_SUBJECT)
-        row += f" {theme.paint('fg', cut(head.subject, left))}"
+        left = max(room - cells(row) - 1 - cells(head.range) - cells(told), _LEAST_SUBJECT)
+        shown = _end_of(head.subject, left) if head.is_path else cut(head.subject, left)
+        row += f" {theme.paint('fg', shown + head.range)}"
     return cut(row + told, room)
+
+
+def _end_of(path: str, width: int) -> str:
+    """The end of a path, which tells more than its beginning."""
+    if cells(path) <= width:
+        return path
+    kept: list[str] = []
+    room = width - 1
+    for cluster, size in reversed(list(clusters(path[-8 * width :]))):
+        room -= size
+        if room < 0:
+            break
+        kept.append(cluster)
+    return f"…{''.join(reversed(kept))}"
 
 
 def counts(theme: Theme, added: int, removed: int) -> str:

@@ -66,7 +66,8 @@ def _head(parts: list[tuple[str, str]], joint: str) -> Head:
 
 
 def _named(name: str, calls: list[dict[str, Any]]) -> str:
-    return ", ".join(dict.fromkeys(call_words.subject(name, arguments, "") for arguments in calls))
+    labels = (call_words.subject(name, each, "") + call_words.line_range(name, each) for each in calls)
+    return ", ".join(dict.fromkeys(labels))
 
 
 def _counted(name: str, calls: list[dict[str, Any]]) -> str:

@@ -58,18 +58,25 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
         gist = f"{one_line(told.strip(chr(10)).partition(chr(10))[0][:_GIST])} …"
     if name == "grep":
         gist = f'"{gist}"' if gist else ""
-    return gist + _place(name, arguments)
-
-
-def _place(name: str, arguments: dict[str, Any]) -> str:
-    """The lines of a read, the directory of a search."""
-    if name == "read":
-        return line_range(arguments)
     where = arguments.get("path")
-    return f" in {one_line(where[:_GIST])}" if name in _SUBJECTS and isinstance(where, str) and where != "." else ""
+    return gist + (
+        f" in {one_line(where[:_GIST])}" if _searches(name) and isinstance(where, str) and where != "." else ""
+    )
 
 
-def line_range(arguments: dict[str, Any]) -> str:
+def _searches(name: str) -> bool:
+    return name in ("grep", "glob")
+
+
+def is_path(name: str, arguments: dict[str, Any]) -> bool:
+    """Whether the subject is a path, of which the end matters."""
+    return not _searches(name) and any(isinstance(arguments.get(key), str) for key in ("path", "file_path"))
+
+
+def line_range(name: str, arguments: dict[str, Any]) -> str:
+    """The lines of a read."""
+    if name != "read":
+        return ""
     offset, limit = arguments.get("offset"), arguments.get("limit")
     first = offset if isinstance(offset, int) and offset > 0 else 1
     if isinstance(limit, int) and limit > 0:

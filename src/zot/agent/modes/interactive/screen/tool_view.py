@@ -121,7 +121,11 @@ class ToolView:
 
     def _head(self, state: str, verb: str, arguments: dict[str, Any], outcome: tuple[tuple[str, str], ...]) -> Head:
         subject = call_words.subject(self.name, arguments, self._text)
-        return Head(state, verb, subject, outcome, one_line(self.extension))
+        return Head(
+            *(state, verb, subject, outcome, one_line(self.extension)),
+            range=call_words.line_range(self.name, arguments),
+            is_path=call_words.is_path(self.name, arguments),
+        )
 
     def _composing(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
         return tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)

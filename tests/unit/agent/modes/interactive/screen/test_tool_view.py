@@ -41,7 +41,15 @@ def body(name: str, args: dict[str, Any], text: str, **more: Any) -> list[str]:
 )
 def test_a_line_says_what_the_call_is_about(name: str, args: dict[str, Any], subject: str) -> None:
     """iface-104, iface-105: each tool's line names its path, range, command or pattern."""
-    assert call_words.subject(name, args, "{}") == subject
+    assert call_words.subject(name, args, "{}") + call_words.line_range(name, args) == subject
+
+
+def test_a_long_path_keeps_its_end_and_its_range() -> None:
+    """iface-105: a path that does not fit keeps its end and the range of lines."""
+    view = ToolView("1", "read", '{"path": "' + "deep/" * 40 + 'file.py", "offset": 3}')
+    view.ends(ToolResultEvent("1", False, (TextBlock("x"),)))
+    [row] = view.lines(PAINTER, 60)
+    assert visible(row).startswith("● Read …") and visible(row).endswith("deep/file.py:3-") and cells(row) == 58
 
 
 def test_unknown_arguments_are_shown_as_json() -> None:
