@@ -152,7 +152,7 @@ def test_the_extensions_name_survives_a_long_label() -> None:
     """iface-310: the extension's name stays visible beside a long label."""
     view = ToolView("1", "lookup", extension="dict")
     view.called('{"path": "' + "p" * 300 + '"}')
-    assert "lookup [dict] ppp" in visible(view.lines(PAINTER, 60)[0])
+    assert "lookup [dict] …ppp" in visible(view.lines(PAINTER, 60)[0])
 
 
 def test_what_a_cancelled_command_had_said_stays() -> None:
