@@ -522,6 +522,7 @@ rows(
 )
 rows("a date to wait for", lambda text: retry_after({"retry-after": text}, 0.0), digits="9", commas=",", words="Mon ")
 rows("a refusal", lambda data: failure("x", 400, {}, data), braces=b"{", objects=b'{"a":', text=b"a", quotes=b'"')
+rows("a page as a refusal", lambda data: failure("x", 502, {}, data), tags=b"<", scripts=b"<script", titles=b"<title>")
 SECRETS = frozenset({"ab" * 20, "a" * 40})
 rows("keys out of a text", lambda text: without(text, SECRETS), alike="ab", other="x", letters="a")
 
