@@ -131,3 +131,22 @@ def test_a_background_is_painted_behind_everything_that_is_drawn(serve: Any, ope
     y = terminal.row_of("an answer here")
     assert {terminal._emulated.buffer[y][x].bg for x in range(80)} == {"00005f"}
     assert terminal._emulated.buffer[terminal.cursor[0]][40].bg == "00005f"
+
+
+def test_the_themes_that_come_with_zot_are_offered_and_used(serve: Any, open_zot: OpenZot, home: Path) -> None:
+    serve([])
+    terminal = open_zot("--theme", "terminal")
+    assert accent(terminal) == "brightcyan"
+    terminal.submit("/settings")
+    terminal.wait_for("colour theme")
+    terminal.type("colour")
+    terminal.wait_for("filter: colour")
+    terminal.press("enter")
+    terminal.wait_for("up/down previews")
+    for name in ("catppuccin", "gruvbox", "nord", "colour-blind-dark", "colour-blind-light"):
+        assert name in terminal.screen
+    terminal.type("blind")
+    terminal.wait_for("filter: blind")
+    terminal.press("enter")
+    terminal.wait_for("colour theme: colour-blind-dark")
+    assert json.loads((home / "config.json").read_text())["theme"] == "colour-blind-dark"

@@ -1,4 +1,4 @@
-"""Which themes there are and which one a run uses: built-in, the user's files, those of extensions.
+"""Which themes there are and which one a run uses: built-in, those that come with zot, the user's files, extensions'.
 
 Order of choice: ``--theme``, ``ZOT_THEME``, ``config.json``, detection. A theme can never stop zot from starting: what
 cannot be used is one line in ``problems`` and in ``logs/themes.log``, and the detected palette is used.
@@ -62,6 +62,13 @@ class Themes:
             ThemeChoice("light", "light", "built in"),
         ]
         own = [ThemeChoice(f.path.stem, f.path.stem, f.description, f.path) for f in self.user_files()]
+        named = {choice.label for choice in own}
+        shipped = [
+            ThemeChoice(f.path.stem, f.path.stem, f.description, f.path)
+            for f in map(theme_file.read, theme_file.shipped())
+            if f.path.stem not in named  # a file of the user's takes the place of ours
+        ]
+        own = [*shipped, *own]
         return [*built, *own, *self._extension_choices({choice.label for choice in (*built, *own)})]
 
     def user_files(self) -> list[theme_file.ThemeFile]:
@@ -107,9 +114,10 @@ class Themes:
         return value in (*AUTO, "dark", "light") or self._path_of(value) is not None
 
     def _path_of(self, value: str) -> Path | None:
-        plain = self.directory / f"{value}.json"
-        if "/" not in value and plain.is_file():
-            return plain
+        for place in (self.directory, theme_file.SHIPPED):
+            plain = place / f"{value}.json"
+            if "/" not in value and plain.is_file():
+                return plain
         named = next((choice.path for choice in self.choices() if choice.label == value), None)
         if named is not None:
             return named

@@ -28,6 +28,8 @@ MOST_MESSAGES, LONGEST_MESSAGE = 500, 200
 MOST_PROBLEMS = 50
 INTERVALS = (20, 2000)
 
+SHIPPED = Path(__file__).parent / "themes"
+
 FILE_KEYS = ("name", "description", "colors", "vars", "base", "dark", "light")
 SPINNER_KEYS = ("spinner_frames", "spinner_messages", "spinner_interval_ms")
 OTHER_KEYS = (*SPINNER_KEYS, "syntax_base_style", "syntax")
@@ -64,6 +66,11 @@ def read(path: Path) -> ThemeFile:
     if not isinstance(parsed, dict):
         return ThemeFile(path, problem=f"{path}: a theme is a JSON object")
     return ThemeFile(path, cast("dict[str, Any]", parsed))
+
+
+def shipped() -> list[Path]:
+    """The themes that come with zot, beside the built-in palettes."""
+    return sorted(SHIPPED.glob("*.json"))
 
 
 def apply(file: ThemeFile, background: Background, depth: Depth) -> tuple[Theme, list[str]]:

@@ -14,6 +14,8 @@ from zot.tui import palette, theme_file
 from zot.tui.colour import Colour
 from zot.tui.theme import built_in
 
+SHIPPED = ("catppuccin", "colour-blind-dark", "colour-blind-light", "gruvbox", "terminal")  # and nord
+OURS = 3 + len(SHIPPED) + 1
 SKILL = Path(__file__).parents[3] / "src/zot/agent/skills/builtin/write-zot-themes/SKILL.md"
 
 
@@ -34,8 +36,9 @@ def test_a_file_in_the_directory_is_offered_and_a_broken_one_is_not(tmp_path: Pa
     write(tmp_path / "themes" / "dark.json", {})
     write(tmp_path / "themes" / "sub" / "deep.json", {})
     choices = Themes(tmp_path).choices()
-    assert [choice.label for choice in choices] == ["auto", "dark", "light", "nord"]
+    assert [choice.label for choice in choices] == ["auto", "dark", "light", *SHIPPED, "nord"]  # which takes ours away
     assert choices[-1].description == "cool"
+    assert Themes(tmp_path).load("nord", "dark", "256").path == tmp_path / "themes" / "nord.json"
 
 
 def test_an_unknown_theme_means_detection_and_one_warning(tmp_path: Path) -> None:
@@ -67,7 +70,7 @@ def test_theme_files_of_extensions_are_offered_by_their_absolute_path(tmp_path: 
     home = tmp_path / "home"
     theme_extension(home / "extensions" / "sea", "sea", "theme.json", "themes/theme.json")
     themes = Themes(home, extensions(home, tmp_path).entries)
-    offered = themes.choices()[3:]
+    offered = themes.choices()[OURS:]
     assert [choice.label for choice in offered] == ["sea-0", "sea-1"]
     assert all(Path(choice.value).is_absolute() for choice in offered)
     assert all(choice.description.startswith("from extension sea") for choice in offered)
@@ -79,7 +82,7 @@ def test_a_disabled_extension_takes_its_theme_away(tmp_path: Path) -> None:
     home = tmp_path / "home"
     theme_extension(home / "extensions" / "sea", "sea", "theme.json")
     write(home / "extensions" / "sea" / "extension.json", {"name": "sea", "enabled": False})
-    assert len(Themes(home, extensions(home, tmp_path).entries).choices()) == 3
+    assert len(Themes(home, extensions(home, tmp_path).entries).choices()) == OURS
 
 
 def test_the_users_file_wins_a_name_and_the_other_is_qualified(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ def test_the_users_file_wins_a_name_and_the_other_is_qualified(tmp_path: Path) -
     theme_extension(home / "extensions" / "sea", "sea", "theme.json")
     write(home / "themes" / "sea-0.json", {"accent": 9})
     themes = Themes(home, extensions(home, tmp_path).entries)
-    assert [choice.label for choice in themes.choices()[3:]] == ["sea-0", "ext:sea/sea-0"]
+    assert [choice.label for choice in themes.choices()[OURS:]] == ["sea-0", "ext:sea/sea-0"]
     assert themes.load("sea-0", "dark", "256").theme.colour_of("accent") == Colour(index=9)
     assert themes.load("ext:sea/sea-0", "dark", "256").theme.colour_of("accent") == Colour(index=1)
 
