@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, Say
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import said
@@ -152,3 +153,46 @@ def test_the_limit_of_the_launcher_holds_for_the_keyboard(serve: Any, open_zot: 
         terminal.press("shift+tab")
     terminal.submit("/yolo")
     terminal.wait_for("the limit accept-edits")
+
+
+# --- what opens by itself takes nothing that was typed for something else
+
+LATE_PANEL = """
+import time
+hello(); send(type="register_command", name="panel"); ready()
+def opened(f):
+    while not os.path.exists("drafted"): time.sleep(0.02)
+    send(type="command_response", id=f["id"], action="open_panel",
+         open_panel={"id": "p", "title": "My panel", "lines": ["a line"], "footer": ""})
+serve(command_invoked=opened)
+"""
+
+
+def test_a_panel_that_opens_late_waits_for_the_end_of_a_draft(
+    serve: Any, open_zot: OpenZot, project: Path, tmp_path: Path
+) -> None:
+    serve([])
+    directory = write_extension(
+        tmp_path / "extensions", "late", LATE_PANEL.replace('"drafted"', repr(str(project / "drafted")))
+    )
+    terminal = open_zot("--ext", str(directory))
+    terminal.submit("/panel")
+    terminal.type("1 or 2")
+    terminal.wait_for("1 or 2")
+    (project / "drafted").touch()
+    terminal.wait_for("My panel")
+    terminal.wait_for("waits while you type")
+    terminal.type(" or 3")
+    terminal.wait_for("1 or 2 or 3")
+
+
+def test_the_question_about_trust_waits_for_the_end_of_a_draft(serve: Any, open_zot: OpenZot, project: Path) -> None:
+    serve([])
+    write_extension(project / ".zot" / "extensions", "local", "hello(); ready(); serve()")
+    terminal = open_zot(wait="▌")
+    terminal.type("2 tests")
+    terminal.wait_for("wants to run")
+    terminal.wait_for("waits while you type")
+    terminal.type(" and 1 more")
+    terminal.wait_for("2 tests and 1 more")
+    assert "wants to run" in terminal.screen

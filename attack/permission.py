@@ -1,0 +1,148 @@
+"""What a mode does not let run is not talked past it: not by a command that begins like an allowed one, not by files of
+the project, not by a link, not by a client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attack.stage import zot_in
+from attack.table import attack
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, FakeModelServer, Say
+from tests.fakes.rpc_client import FakeRpcClient
+
+Call = tuple[str, dict[str, Any]]
+
+
+def _bash(*commands: str) -> list[Call]:
+    return [("bash", {"command": command}) for command in commands]
+
+
+def _try(zot: Zot, calls: Sequence[Call], *flags: str, watched: Path | None = None, allowed: int = 0) -> str:
+    """Every call, where nobody can be asked; what came of it that should not have. So many are ``allowed`` to run."""
+    watched = watched or zot.project
+    before = sorted(str(path) for path in watched.rglob("*"))
+    with FakeModelServer([CallTools(list(calls)), Say("finished")]) as server:
+        ran = zot("-p", "go", "--no-session", *flags, "--base-url", server.url, "--api-key", "k")
+        told = str(server.requests[-1].json["messages"][-1])
+    after = sorted(str(path) for path in watched.rglob("*"))
+    if ran.out != "finished\n" or told.count("refused: ") != len(calls) - allowed:
+        return f"not every call was refused: {told}\n{ran.err}"
+    return "" if after == before else f"made: {set(after) - set(before)}"
+
+
+def _keep(zot: Zot, mode: int = 0o600) -> None:
+    path = zot.home / "zot" / "permissions.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"projects": {str(zot.project): [{"tool": "bash", "prefix": ["echo"]}]}}))
+    path.chmod(mode)
+
+
+_RIDERS = {
+    "joined": ["echo a && touch X", "echo a; touch X", "echo a & touch X", "echo a || touch X", "echo a\ntouch X"],
+    "piped or redirected": ["echo a | tee X", "echo a > X", "echo a >> X", "echo a 2>X", "echo a >|X", "echo a<>X"],
+    "substituted": [
+        "echo $(touch X)",
+        "echo `touch X`",
+        'echo "$(touch X)"',
+        "echo <(touch X)",
+        "echo ${a:=$(touch X)}",
+    ],
+    "disguised": [
+        "X=1 echo a",
+        "echo\ttouch\vX",
+        "echo a\\\n; touch X",
+        "ec'ho' a # \r\ntouch X",
+        "./echo a",
+        "echo\u00a0a",
+    ],
+}
+
+
+def _ride(commands: list[str]) -> Any:
+    def run(scratch: Path) -> str:
+        zot = zot_in(scratch)
+        _keep(zot)
+        return _try(zot, _bash(*commands, "echo this is allowed"), "--permission-mode", "ask", allowed=1)
+
+    return run
+
+
+for _name, _commands in _RIDERS.items():
+    attack(
+        "permission",
+        f"commands {_name} behind a kept yes for `echo …`",
+        expect="asked about",
+        quick=_name != "disguised",
+    )(_ride(_commands))
+
+
+@attack("permission", "a kept yes in a file that others can write to", expect="allows nothing")
+def a_file_of_others(scratch: Path) -> str:
+    zot = zot_in(scratch)
+    _keep(zot, 0o666)
+    return _try(zot, _bash("echo a"), "--permission-mode", "ask")
+
+
+@attack("permission", "files of the project that widen the mode or keep answers", expect="not read")
+def files_of_the_project(scratch: Path) -> str:
+    zot = zot_in(scratch)
+    rules = {"projects": {str(zot.project): [{"tool": "bash"}]}}
+    for place in (zot.project, zot.project / ".zot"):
+        place.mkdir(exist_ok=True)
+        (place / "config.json").write_text('{"permission_mode": "everything"}')
+        (place / "permissions.json").write_text(json.dumps(rules))
+    return _try(zot, _bash("touch X"), "--permission-mode", "ask")
+
+
+@attack("permission", "reading outside the project through a link in it", expect="asked about")
+def reading_through_a_link(scratch: Path) -> str:
+    zot = zot_in(scratch)
+    (scratch / "secret").mkdir()
+    (scratch / "secret" / "key").write_text("the secret")
+    (zot.project / "link").symlink_to(scratch / "secret")
+    calls: list[Call] = [
+        ("read", {"path": "link/key"}),
+        ("read", {"path": "../secret/key"}),
+        ("grep", {"pattern": "secret", "path": "link"}),
+        ("glob", {"pattern": "link/*"}),
+    ]
+    return _try(zot, calls, "--permission-mode", "ask", "--tools", "read,grep,glob")
+
+
+@attack("permission", "edits where git, an editor or zot would run them, and outside the project", expect="asked about")
+def edits_that_run(scratch: Path) -> str:
+    zot = zot_in(scratch)
+    (zot.project / ".git" / "hooks").mkdir(parents=True)
+    (zot.project / "hooks").symlink_to(".git/hooks")
+    places = [".git/hooks/pre-commit", "hooks/pre-commit", ".vscode/tasks.json", ".zot/extensions/x/extension.json"]
+    places += ["../escaped", str(scratch / "home" / "zot" / "permissions.json")]
+    calls: list[Call] = [("write", {"path": place, "content": "x"}) for place in places]
+    return _try(zot, calls, "--permission-mode", "accept-edits", watched=scratch)
+
+
+@attack("permission", "changing something while planning", expect="refused")
+def changing_while_planning(scratch: Path) -> str:
+    zot = zot_in(scratch)
+    _keep(zot)
+    calls: list[Call] = [("write", {"path": "X", "content": "x"}), ("edit", {"path": "X", "edits": []})]
+    return _try(zot, [*calls, *_bash("echo a")], "--permission-mode", "plan")
+
+
+@attack("permission", "a client of `zot rpc` that widens the mode it was started with", expect="refused")
+def a_client_that_widens(scratch: Path) -> str:
+    zot = zot_in(scratch)
+    with FakeModelServer([CallTools([("write", {"path": "X", "content": "x"})]), Say("ok")]) as server:
+        argv = zot.argv(["rpc", "--permission-mode", "plan", "--base-url", server.url, "--api-key", "k"])
+        client = FakeRpcClient(argv, zot.env(), zot.project)
+        client.ask("hello", capabilities=["approvals"])
+        widened = [client.ask("set_permission_mode", permission_mode=mode) for mode in ("ask", "accept-edits", "yolo")]
+        client.send("prompt", message="go")
+        client.until("done")
+        client.close()
+    if any(answer["success"] for answer in widened):
+        return f"it was allowed: {widened}"
+    return "the file was written" if (zot.project / "X").exists() else ""
