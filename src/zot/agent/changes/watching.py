@@ -72,6 +72,7 @@ class Watch:
         self._index = Index(self._root)
         self._known: dict[str, Known] = {}
         self._listing: dict[str, os.stat_result] = {}
+        self._outside: Ignores | None = None
         self._running = 0
         self._cost = 1.0
         self._given_up = ""
@@ -121,10 +122,15 @@ class Watch:
 
     # --- before
 
+    def _look(self) -> dict[str, os.stat_result]:
+        if self._outside is None:
+            self._outside = of_parents(self._root)
+        return look(self._root, self._own, self._listing, self._outside)
+
     def _learn(self) -> None:
         """What every file holds, or where that can be found out later."""
         with self._lock:
-            listing = look(self._root, self._own, self._listing)
+            listing = self._look()
             self._index.refresh()
             clock, room = _Clock(), MOST_BEFORE
             for path, info in listing.items():
@@ -150,7 +156,7 @@ class Watch:
     def _compare(self) -> Found:
         with self._lock:
             before = self._listing
-            now = look(self._root, self._own, before)
+            now = self._look()
             touched = [path for path, info in now.items() if path not in before or _differ(before[path], info)]
             touched += [path for path in before if path not in now]
             blind: list[str] = []
@@ -199,12 +205,12 @@ class Watch:
         return of_content(data, mode, self._objects)
 
 
-def look(root: str, own: str, known: Collection[str] = ()) -> dict[str, os.stat_result]:
+def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | None = None) -> dict[str, os.stat_result]:
     """Every file and link below ``root`` but what git would ignore; TooMuch when there is no end to it. What is
-    ``known`` to belong to them is not judged again."""
+    ``known`` to belong to them is not judged again; ``outside`` is what directories above say."""
     found: dict[str, os.stat_result] = {}
     clock = _Clock()
-    waiting: list[tuple[str, Ignores | None]] = [(root, of_parents(root))]
+    waiting: list[tuple[str, Ignores | None]] = [(root, outside)]
     while waiting:
         directory, above = waiting.pop()
         try:
