@@ -25,3 +25,26 @@ def test_links_are_hidden_behind_their_text_only_where_they_can_be_followed(
 ) -> None:
     """interfaces §2.6: text plus address elsewhere"""
     assert Terminal(environ=environ).hyperlinks is understood
+
+
+def reflows(environ: dict[str, str], *answers: str) -> bool:
+    terminal = Terminal(environ)
+    for answer in answers:
+        terminal.replied(answer)
+    return terminal.reflows
+
+
+def test_whether_rows_are_broken_anew_is_known_from_who_answers() -> None:
+    """A terminal that answers breaks them; xterm, screen and what answers nothing cut them."""
+    plain = {"TERM": "xterm-256color"}
+    assert not reflows(plain)
+    assert reflows(plain, "[?62;4c")
+    assert reflows(plain, "P>|kitty(0.36.4)", "[?62c")
+    assert not reflows(plain, "P>|XTerm(390)", "[?64;1c")
+    assert not reflows({**plain, "XTERM_VERSION": "XTerm(390)"}, "[?64;1c")
+    assert reflows({"TERM": "tmux-256color"})
+    assert reflows({"TERM": "screen-256color", "TMUX": "/tmp/tmux"}, "[?1;2c")
+    assert not reflows({"TERM": "screen-256color"}, "[?1;2c")
+    assert reflows({"TERM": "screen-256color"}, "P>|tmux 3.4", "[?1;2c")
+    assert not reflows({"TERM": "screen", "STY": "1.pts"}, "[?1;2c")
+    assert not reflows({"TERM": "linux"}, "[?6c")
