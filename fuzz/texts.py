@@ -7,6 +7,8 @@ import re
 
 from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
+from zot.agent.export.markdown_html import rendered
+from zot.agent.export.redaction import Redaction
 from zot.agent.modes.interactive.dialogs.call_text import call_rows
 from zot.agent.modes.interactive.screen import tool_bodies
 from zot.agent.modes.interactive.screen.tool_view import ToolView
@@ -71,6 +73,47 @@ WIDTHS = (
     "a\u200db\u0600c\u1100\u1161",
 )
 WIDTH_WORDS = "a word 漢 。 」 👨 \u200d 👩 🏽 👍 🇩 🇪 ❤ \ufe0f \u0301 e \u1100 \u1161 \u0915\u094d \u094b \u0600 \x1b[1m \x1b[0m \x1b]8;;u\x1b\\ \x1b]8;;\x1b\\ \x1b7 \x1b8 \t ⟨ ⟩"
+
+
+_TAGS = re.compile(r"<(/?)([a-z0-9]+)[^<>]*>")
+_ALONE = frozenset({"br", "hr"})
+
+
+@reader(
+    "an HTML page",
+    MARKDOWN,
+    "# ** * _ ` ``` ~~ [a](javascript:x) [ ]( ) | |- > - 1. --- <b> </p> & \" ' \n \n\n \\ http://a 漢 \t",
+)
+def _html_page(data: bytes, rng: random.Random) -> None:
+    """Every tag that opens is closed in order, and nothing of the text is one."""
+    made, still_open = rendered(sanitize(text_of(data))), list[str]()
+    for closes, tag in _TAGS.findall(made):
+        if tag in _ALONE:
+            continue
+        if closes:
+            holds(bool(still_open) and still_open[-1] == tag, "a tag closes the one that is open", tag, made)
+            still_open.pop()
+        else:
+            still_open.append(tag)
+    holds(not still_open, "every tag is closed", still_open, made)
+    holds("<" not in _TAGS.sub("", made), "no other angle bracket", made)
+    holds(
+        not re.search(r'href="(?!https?://|mailto:)', made, re.IGNORECASE), "links go only where a browser may go", made
+    )
+
+
+SECRETS = (
+    "sk-ant-api03-abcdefghijklmnopqrst and AKIAABCDEFGHIJKLMNOP\n",
+    "password=hunter22 postgres://me:secret@db/x Bearer abcdefghijklmnop\n",
+    "ann@example.com /home/me/work known-secret-of-mine\n",
+)
+
+
+@reader("a redacted text", SECRETS, "sk- eyJ . - _ @ : / :// = \" ' password token bearer -----BEGIN a 1 A \n")
+def _redacted(data: bytes, rng: random.Random) -> None:
+    redact = Redaction(["known-secret-of-mine"], [("/home/me", "~")])
+    made = redact(text_of(data))
+    holds("known-secret-of-mine" not in made, "a known secret is gone", made)
 
 
 @reader("widths", WIDTHS, WIDTH_WORDS)

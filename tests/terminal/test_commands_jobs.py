@@ -71,6 +71,7 @@ def test_what_the_agent_left_running_is_a_job_and_ends_with_zot(serve: Any, open
     terminal.wait_until((project / "server.pid").exists)
     terminal.submit("/jobs")
     terminal.wait_for("1  sh server.sh & echo started")
+    assert "1 job running" in terminal.screen
     terminal.press("esc")
     terminal.wait_gone("ctrl+x stops it")
     terminal.submit("/exit")

@@ -105,7 +105,7 @@ class Resources:
 
     async def aclose(self) -> None:
         """Nothing that was started for this run is left."""
-        await self.workspace.jobs.stop_all(CHILDREN_GRACE)
+        await self.workspace.stop_jobs(CHILDREN_GRACE)
         if self.extensions is not None:
             await self.extensions.stop()
         await self.pool.aclose()

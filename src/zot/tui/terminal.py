@@ -12,7 +12,6 @@ import re
 import select
 import termios
 import time
-from base64 import b64encode
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -112,6 +111,8 @@ class Terminal:
         """Ask the terminal to put a text into its clipboard (OSC 52); False where it is known to be dropped.
 
         Nobody answers: whether it was taken is not known."""
+        from base64 import b64encode
+
         data = b64encode(text.encode("utf-8", "replace")).decode()
         if self.term in ("linux", "dumb", "") or len(data) > _LARGEST_COPY:
             return False

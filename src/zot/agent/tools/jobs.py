@@ -44,6 +44,10 @@ class Jobs:
         self._jobs = [job for job in self._jobs if not job.tree.over]
         return list(self._jobs)
 
+    @property
+    def running(self) -> int:
+        return sum(not job.tree.group_is_empty for job in self._jobs)
+
     async def stop(self, job: Job, grace: float | None = None) -> None:
         """End it with all it started: SIGTERM, then SIGKILL."""
         await (job.tree.stop() if grace is None else job.tree.stop(grace))

@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from zot.agent.tools.jobs import Jobs
 from zot.errors import ToolError
 from zot.system.opening import TooLarge
 
 if TYPE_CHECKING:
     from zot.agent.changes.keeping import Keeping
     from zot.agent.conversation import Present
+    from zot.agent.tools.jobs import Jobs
     from zot.agent.tools.registry import Spec
     from zot.system.processes import ProcessTree
 
@@ -51,10 +51,28 @@ class Workspace:
         self.cwd = Path(os.path.abspath(cwd))
         self.present: Callable[[], Present] | None = None
         self.keeping: Callable[[], Keeping | None] = lambda: None
-        self.jobs = Jobs()
+        self._jobs: Jobs | None = None
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
         self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld
+
+    @property
+    def jobs(self) -> Jobs:
+        if self._jobs is None:
+            from zot.agent.tools.jobs import Jobs  # few runs leave something running
+
+            self._jobs = Jobs()
+        return self._jobs
+
+    async def stop_jobs(self, grace: float) -> None:
+        """Nothing that a command left running is left."""
+        if self._jobs is not None:
+            await self._jobs.stop_all(grace)
+
+    @property
+    def running_jobs(self) -> int:
+        """How many there are, as far as one system call for each can tell; asked with every frame."""
+        return self._jobs.running if self._jobs is not None else 0
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by what a model wrote: relative to the session's directory, ``~`` expanded."""

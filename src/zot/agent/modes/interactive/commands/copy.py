@@ -33,15 +33,20 @@ class Found(msgspec.Struct, frozen=True):
 
 
 async def run(context: Context, arguments: str) -> None:
-    from zot.agent.modes.interactive.screen.copying import copy
-
     found = find(context.conversation.messages, arguments)
-    text = re.sub(_STYLE, "", sanitize(found.text)).strip("\n")
-    how = await copy(text, context.desk.terminal, context.conversation.workspace.child_environment())
+    text, how = await copied(context, found.text)
     if not how:
         raise ZotError("nothing here takes a text into the clipboard; install wl-clipboard, xclip or xsel")
     doubt = "" if how.startswith("by ") else ", if it allows that"
     context.status.ok(f"copied {found.name} {how}{doubt}: {_size(text)}")
+
+
+async def copied(context: Context, text: str) -> tuple[str, str]:
+    """What got into the clipboard, without anything a terminal would obey, and how; see ``screen.copying``."""
+    from zot.agent.modes.interactive.screen.copying import copy
+
+    plain = re.sub(_STYLE, "", sanitize(text)).strip("\n")
+    return plain, await copy(plain, context.desk.terminal, context.conversation.workspace.child_environment())
 
 
 def complete(context: Context, typed: str) -> list[Choice]:

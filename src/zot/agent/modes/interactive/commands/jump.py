@@ -26,7 +26,17 @@ async def run(context: Context, arguments: str) -> None:
     if len(found) > 1 or not arguments:
         number = await context.dialogs.ask(TurnPicker("jump to", turns, filter=arguments, newest=not arguments))
     if number is not None:
-        await context.dialogs.ask(TurnViewer(turns, number, context.transcript.page, context.desk.terminal.write))
+        await context.dialogs.ask(TurnViewer(turns, number, context.transcript.page, lambda text: put(context, text)))
+
+
+def put(context: Context, text: str) -> None:
+    """Into the clipboard, beside everything else."""
+    from zot.agent.modes.interactive.commands.copy import copied
+
+    async def copy() -> None:
+        await copied(context, text)
+
+    context.desk.spawn(copy())
 
 
 async def _turns(context: Context) -> list[Turn]:

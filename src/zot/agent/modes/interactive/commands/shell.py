@@ -52,7 +52,7 @@ async def _work(context: Context, command: str, told: bool) -> None:
         if told:
             _tell(conversation, result)
         else:
-            context.transcript.remark("the model is not told")
+            context.transcript.remark("◌ the model is not told")
 
 
 def _tell(conversation: Conversation, result: ToolResult) -> None:

@@ -28,16 +28,16 @@ _AT_ONCE = 300  # messages of the conversation in full; older ones follow when t
 class TurnViewer(Dialog[bool]):
     """Prompt, replies and tool results of one turn; left and right go to the turns before and after.
 
-    ``page`` says how messages are rendered now; ``write`` reaches the terminal."""
+    ``page`` says how messages are rendered now; ``copy`` puts a text into the clipboard."""
 
     fullscreen = True
 
     def __init__(
-        self, turns: Sequence[Turn], number: int, page: Callable[[], Page], write: Callable[[str], None]
+        self, turns: Sequence[Turn], number: int, page: Callable[[], Page], copy: Callable[[str], object]
     ) -> None:
         super().__init__()
         self._page = page
-        self._write = write
+        self._copied = copy
         self._turns = turns
         self._number = number
         self._expanded = True
@@ -139,12 +139,9 @@ class TurnViewer(Dialog[bool]):
         self._told = f'"{self._sought}" does not occur in this conversation'
 
     def _copy(self) -> None:
-        """Through the terminal, which may be on another machine; the text is ours, not the model's sequence."""
-        from base64 import b64encode
-
         turn = self._turns[self._number]
         text = "\n\n".join(filter(None, (message.text() for message in turn.replies if message.role == "assistant")))
-        self._write(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
+        self._copied(text)
         self._told = "the answer is in the clipboard, if the terminal allows it"
 
 

@@ -114,9 +114,13 @@ class AgentBar:
         return StatusBar(
             model=self._model(),
             stats=self._stats(),
-            tags=(_MODES[self._mode()],),
+            tags=(_MODES[self._mode()], *self._jobs()),
             place=place(self._conversation.present.directory, self._attention.branch),
         ).lines(theme, width)
+
+    def _jobs(self) -> tuple[str, ...]:
+        count = self._conversation.workspace.running_jobs
+        return (f"{count} job{'s' if count > 1 else ''} running",) if count else ()
 
     def _model(self) -> str:
         if self._conversation.missing:
