@@ -14,7 +14,6 @@ from zot.system.spelled import BREAK, TAB, spelled_lines
 from zot.tui.theme import Theme
 from zot.tui.width import cells, is_narrow
 
-CONTINUED = "↪"
 _SIGN = re.compile(rf"(⟨[^⟩]*⟩|{BREAK}|{TAB} *)")
 
 

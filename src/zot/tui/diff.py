@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from zot.tui.changed_words import changed_words
-from zot.tui.decide import CONTINUED
 from zot.tui.highlight import Highlighter
 from zot.tui.theme import Theme
-from zot.tui.width import RESET, STYLE, broken
+from zot.tui.width import CONTINUED, RESET, STYLE, broken
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@", re.ASCII)
 _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}

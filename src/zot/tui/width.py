@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 RESET = "\x1b[0m"
+CONTINUED = "↪"  # stands before the rows in which a long line goes on
 LINK_END = "\x1b]8;;\x1b\\"
 STYLE = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07)")
 

@@ -16,11 +16,11 @@ from zot.system.opening import TooLarge, read_whole
 from zot.system.spelled import MARK, TAB, has_hidden, spelled_lines
 from zot.tui.call_rows import counts
 from zot.tui.changed_words import changed_words
-from zot.tui.decide import CONTINUED, decision_rows, folded, painted
+from zot.tui.decide import decision_rows, folded, painted
 from zot.tui.diff import UNTINTED, on_tint
 from zot.tui.highlight import language_of
 from zot.tui.markdown import Painter
-from zot.tui.width import cut, visible, wrap
+from zot.tui.width import CONTINUED, cut, visible, wrap
 
 if TYPE_CHECKING:
     from zot.agent.tools.workspace import Workspace

@@ -53,15 +53,20 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
         told = next((value for value in arguments.values() if isinstance(value, str)), None)
     if told is None:
         told = "" if text.strip() == "{}" else text
+    if name == "bash":
+        return _first_line(told.strip("\n"))
     gist = one_line(told[:_GIST])
-    if name == "bash" and "\n" in told.strip("\n")[:_GIST]:
-        gist = f"{one_line(told.strip(chr(10)).partition(chr(10))[0][:_GIST])} …"
-    if name == "grep":
-        gist = f'"{gist}"' if gist else ""
+    if not _searches(name):
+        return gist
     where = arguments.get("path")
-    return gist + (
-        f" in {one_line(where[:_GIST])}" if _searches(name) and isinstance(where, str) and where != "." else ""
-    )
+    shown = f'"{gist}"' if name == "grep" and gist else gist
+    return shown + (f" in {one_line(where[:_GIST])}" if isinstance(where, str) and where != "." else "")
+
+
+def _first_line(command: str) -> str:
+    """A command of several lines says that it goes on."""
+    first, more, _ = command.partition("\n")
+    return one_line(first[:_GIST]) + (" …" if more else "")
 
 
 def _searches(name: str) -> bool:

@@ -12,7 +12,6 @@ from zot.agent.modes.interactive.screen.call_words import state_of, text_of
 from zot.provider.messages import ImageBlock
 from zot.tui import diff
 from zot.tui.call_rows import INDENT, fold_hint, folded
-from zot.tui.decide import CONTINUED
 from zot.tui.excerpt import excerpt
 from zot.tui.highlight import language_of
 from zot.tui.image import cell_aspect, picture
@@ -20,7 +19,7 @@ from zot.tui.markdown import Painter
 from zot.tui.partial_json import string_fields
 from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
-from zot.tui.width import broken, cut, visible, wrap
+from zot.tui.width import CONTINUED, broken, cut, visible, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
