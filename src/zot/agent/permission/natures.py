@@ -12,7 +12,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zot.agent.permission.command_words import prefix_of, words_of
 from zot.core.permission import Nature
 from zot.provider.messages import ToolCallBlock
 from zot.system.files import user_home
@@ -50,8 +49,7 @@ class Natures:
             case "write" | "edit":
                 return Nature("edit" if self._is_ours(args.get("path")) else "act")
             case "bash":
-                words = words_of(args["command"]) if isinstance(args.get("command"), str) else ()
-                return Nature("act", words=words, prefix=prefix_of(words))
+                return _running(args.get("command"))
             case _:
                 return Nature()
 
@@ -95,3 +93,10 @@ class Natures:
             return False
         own = Path(os.path.realpath(self._home))
         return not real.is_relative_to(own) and not own.is_relative_to(real)  # a search above it would find it
+
+
+def _running(command: object) -> Nature:
+    from zot.agent.permission.command_words import prefix_of, words_of  # its patterns are not wanted at the start
+
+    words = words_of(command) if isinstance(command, str) else ()
+    return Nature("act", words=words, prefix=prefix_of(words))

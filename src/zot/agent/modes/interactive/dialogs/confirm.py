@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from zot.agent.modes.interactive.dialogs.call_text import Existing, call_hides, call_rows, nothing_there
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
-from zot.agent.permission import command_words
 from zot.core.confirm import Answer, Question
 from zot.core.permission import CYCLE, WORDS, Mode, Rule, wider
 from zot.errors import ZotError, in_words
@@ -280,5 +279,7 @@ class Confirmations:
 
 def is_dangerous(args: Any) -> bool:
     """Whether a call looks like one that is hard to undo; here it only decides which answer is selected."""
+    from zot.agent.permission import command_words  # only when somebody is asked
+
     command = args.get("command") if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # anybody's JSON
     return isinstance(command, str) and command_words.is_dangerous(command)
