@@ -86,6 +86,7 @@ class FakeModelServer:
         *,
         repeat: bool = False,
         models: Sequence[str] = ("fake-model",),
+        window: int = 0,
         port: int = 0,
     ) -> None:
         self.requests: list[SeenRequest] = []
@@ -95,6 +96,7 @@ class FakeModelServer:
         self._turns = list(turns)
         self._repeat = repeat
         self._models = models
+        self._window = window  # as llama.cpp tells it; 0 tells none
         self._port = port
         # Keyed by identity; the value holds the object, so that its identity stays its own.
         self._encoded: dict[tuple[int, WireDialect, str], tuple[Turn, tuple[bytes, ...]]] = {}
@@ -179,7 +181,7 @@ class FakeModelServer:
 
     def _answer(self, seen: SeenRequest) -> _Answer:
         if seen.method == "GET" and seen.path.partition("?")[0].endswith("/models"):
-            return _model_list(self._models, anthropic="anthropic-version" in seen.headers)
+            return _model_list(self._models, self._window, anthropic="anthropic-version" in seen.headers)
         dialect = dialect_of(seen.path)
         if seen.method != "POST" or dialect is None:
             return _document({"error": {"message": f"no such path: {seen.method} {seen.path}"}}, 404)
@@ -281,11 +283,13 @@ def _refusal(turn: Refuse) -> _Answer:
     return _Answer(turn.status, tuple(headers.items()), (body,))
 
 
-def _model_list(models: Sequence[str], *, anthropic: bool) -> _Answer:
+def _model_list(models: Sequence[str], window: int, *, anthropic: bool) -> _Answer:
     if anthropic:
         rows = [{"type": "model", "id": m, "display_name": m, "created_at": "2026-01-01T00:00:00Z"} for m in models]
         return _document({"data": rows, "has_more": False, "first_id": models[0], "last_id": models[-1]})
-    return _document({"object": "list", "data": [{"id": m, "object": "model", "owned_by": "fake"} for m in models]})
+    meta = {"meta": {"n_ctx": window, "n_ctx_train": 2 * window}} if window else {}
+    rows = [{"id": m, "object": "model", "owned_by": "fake", **meta} for m in models]
+    return _document({"object": "list", "data": rows})
 
 
 async def _read_request(reader: asyncio.StreamReader, first: bytes) -> SeenRequest:

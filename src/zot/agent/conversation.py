@@ -107,6 +107,14 @@ class Conversation:
         """The catalogue row of the current model."""
         return self._agent.model
 
+    def learn_window(self) -> None:
+        """Take the window of the current model from the catalogue, which has just been told it."""
+        model = self._agent.model
+        known = self.catalog.find(model.id, model.provider)
+        if known is not None and known.context_window != model.context_window:
+            sizes = {"context_window": known.context_window, "max_output": known.max_output}
+            self._agent.model = msgspec.structs.replace(model, **sizes)
+
     @property
     def gate(self) -> ConfirmGate | None:
         """Who asks before tools run; None when nobody is asked and nobody can change that."""

@@ -38,6 +38,7 @@ class ModelRefresh:
         models = await refresh(resources.pool, asked, resources.home)
         if models is not None:
             resources.catalog.learn(models)
+            self._conversation.learn_window()
 
     async def aclose(self) -> None:
         if self._task is not None:

@@ -8,6 +8,7 @@ keeps what it knew. ``find_local_servers`` looks on this machine only.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -102,7 +103,8 @@ async def refresh(
     The cache file is rewritten with it. Failures and time-outs are silent.
     """
     cache = read_cache(home)
-    due = [target for target in targets if refresh_due(cache, _owner(target.provider))]
+    # A local server may have been started anew, with another model or another window.
+    due = [target for target in targets if target.provider.local or refresh_due(cache, _owner(target.provider))]
     found: dict[str, list[CachedModel]] = {}
     try:
         async with asyncio.timeout(budget_s), asyncio.TaskGroup() as group:
@@ -116,18 +118,22 @@ async def refresh(
 
 
 async def find_local_servers(
-    pool: HttpPool, timeout: float = 0.5, providers: Iterable[Provider] | None = None
+    pool: HttpPool,
+    timeout: float = 0.5,
+    providers: Iterable[Provider] | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> list[LocalServer]:
-    """The well-known servers that answer on their usual port and have a model, in table order."""
+    """The well-known servers that answer on their usual port, or where their variable says (``LLAMA_BASE_URL``), and
+    have a model, in table order."""
     rows = builtin_providers().values() if providers is None else providers
     local = [row for row in rows if row.local]
     found: dict[str, LocalServer] = {}
 
     async def look(provider: Provider) -> None:
-        base_url = provider.base_url.replace("//localhost", "//127.0.0.1")
+        base_url = base_url_of(provider, environ or {}).replace("//localhost", "//127.0.0.1")
         try:
             async with asyncio.timeout(timeout):
-                models = await _models(pool, Target(provider, base_url))
+                models = await _models(pool, Target(provider, base_url), windows=False)
         except (ProviderError, TimeoutError, OSError):
             return
         if models:
@@ -150,7 +156,7 @@ async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedM
         found[_owner(target.provider)] = models
 
 
-async def _models(pool: HttpPool, target: Target) -> list[CachedModel]:
+async def _models(pool: HttpPool, target: Target, *, windows: bool = True) -> list[CachedModel]:
     """The chat models of a provider's list, page after page."""
     provider, dialect = target.provider, dialect_for(target.provider.api)
     endpoint = Endpoint(provider=provider.id, base_url=target.base_url, api_key=target.key, headers=provider.headers)
@@ -161,6 +167,11 @@ async def _models(pool: HttpPool, target: Target) -> list[CachedModel]:
         models += page
         if not after:
             break
+    if windows and provider.local and models:
+        from zot.provider.local_windows import with_windows  # few people have such a server
+
+        with contextlib.suppress(ProviderError, OSError):  # the list is worth having without
+            models = await with_windows(provider.id, endpoint, models, lambda request: _get(pool, request))
     return [
         CachedModel(provider=_owner(provider), **msgspec.structs.asdict(model))
         for model in models

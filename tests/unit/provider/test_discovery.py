@@ -318,3 +318,89 @@ async def test_a_server_that_is_no_model_server_is_not_found(server: ModelListSe
     vllm = msgspec.structs.replace(PROVIDERS["vllm"], base_url=f"{server.base}/v1")
     assert await find_local_servers(pool, 10, [vllm]) == []
     assert len(server.requests) == 1
+
+
+async def test_local_servers_are_looked_for_where_their_variable_says(server: ModelListServer, pool: HttpPool) -> None:
+    server.answer = lambda target, headers: (200, {"data": [{"id": "qwen3"}]})
+    (found,) = await find_local_servers(
+        pool, 10, [PROVIDERS["llama.cpp"]], {"LLAMA_BASE_URL": f"{server.base}/v1", "OTHER": "x"}
+    )
+    assert (found.provider, found.base_url) == ("llama.cpp", f"{server.base}/v1")
+
+
+LISTED = {"data": [{"id": "small"}, {"id": "large"}]}
+SHOWN = {
+    "parameters": "temperature 1\nnum_ctx                        6144",
+    "model_info": {"qwen3.context_length": 40960},
+}
+LOCAL_ANSWERS: list[tuple[str, dict[str, Any], dict[str, int]]] = [
+    (
+        "llama.cpp",
+        {"/v1/models": {"data": [{"id": "small", "meta": {"n_ctx_train": 131072, "n_ctx": 4096}}]}},
+        {"small": 4096},
+    ),
+    (
+        "llama.cpp",
+        {"/v1/models": LISTED, "/props": {"default_generation_settings": {"n_ctx": 8192}}},
+        {"small": 8192, "large": 8192},
+    ),
+    (
+        "lmstudio",
+        {
+            "/v1/models": LISTED,
+            "/api/v0/models": {
+                "data": [
+                    {"id": "small", "max_context_length": 32768, "loaded_context_length": 4096},
+                    {"id": "large", "max_context_length": 65536},
+                ]
+            },
+        },
+        {"small": 4096, "large": 65536},
+    ),
+    (
+        "ollama",
+        {
+            "/v1/models": LISTED,
+            "/api/ps": {"models": [{"name": "small", "model": "small", "context_length": 4096}]},
+            "/api/show": SHOWN,
+        },
+        {"small": 4096, "large": 6144},
+    ),
+    (
+        "ollama",
+        {"/v1/models": LISTED, "/api/show": {"model_info": {"gemma.context_length": 8192}}},
+        {"small": 8192, "large": 8192},
+    ),
+    ("ollama", {"/v1/models": LISTED, "/api/show": {"model_info": {"q.context_length": 262144}}}, {"small": 0}),
+    ("vllm", {"/v1/models": {"data": [{"id": "small", "max_model_len": 16384}]}}, {"small": 16384}),
+    ("vllm", {"/v1/models": LISTED, "/props": [{"n_ctx": 1}]}, {"small": 0}),
+    ("llama.cpp", {"/v1/models": LISTED, "/props": {"default_generation_settings": {"n_ctx": "many"}}}, {"small": 0}),
+]
+
+
+@pytest.mark.parametrize(("provider", "answers", "windows"), LOCAL_ANSWERS)
+async def test_a_local_server_is_asked_for_its_window(
+    server: ModelListServer,
+    pool: HttpPool,
+    tmp_path: Path,
+    provider: str,
+    answers: dict[str, Any],
+    windows: dict[str, int],
+) -> None:
+    server.answer = lambda target, headers: (200, answers[target]) if target in answers else (404, {"error": "what?"})
+    here = msgspec.structs.replace(PROVIDERS[provider], base_url=f"{server.base}/v1")
+    models = await refresh(pool, [Target(here, here.base_url)], tmp_path)
+    assert models is not None
+    found = {model.id: model.context_window for model in models}
+    assert {id: found[id] for id in windows} == windows
+
+
+async def test_a_local_server_is_asked_again_in_every_run(
+    server: ModelListServer, pool: HttpPool, tmp_path: Path
+) -> None:
+    """It may have been started anew with another window."""
+    here = msgspec.structs.replace(PROVIDERS["vllm"], base_url=f"{server.base}/v1")
+    for window in (4096, 8192):
+        server.answer = lambda target, headers, size=window: (200, {"data": [{"id": "m", "max_model_len": size}]})
+        models = await refresh(pool, [Target(here, here.base_url)], tmp_path)
+        assert models is not None and models[0].context_window == window

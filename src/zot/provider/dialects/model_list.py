@@ -16,11 +16,14 @@ def entries(page: Mapping[str, Any]) -> list[ListedModel]:
 
 
 def _model(entry: dict[str, Any]) -> ListedModel:
-    """Servers agree on ``id``; each has its own word for the window."""
+    """Servers agree on ``id``; each has its own word for the window, llama.cpp a place of its own."""
+    meta = entry.get("meta")
+    loaded = _count(cast("dict[str, Any]", meta), "n_ctx") if isinstance(meta, dict) else 0
     return ListedModel(
         id=_text(entry.get("id")),
         display_name=_text(entry.get("display_name")),
-        context_window=_count(entry, "context_length", "context_window", "max_context_length", "max_model_len"),
+        context_window=loaded
+        or _count(entry, "context_length", "context_window", "max_context_length", "max_model_len"),
         max_output=_count(entry, "max_completion_tokens", "max_output_tokens"),
     )
 

@@ -43,7 +43,11 @@ async def _first_launch(context: Context) -> None:
 
     conversation = context.conversation
     providers = conversation.catalog.providers().values()
-    chosen = await context.dialogs.ask(FirstLaunch(await find_local_servers(conversation.pool, providers=providers)))
+    chosen = await context.dialogs.ask(
+        FirstLaunch(
+            await find_local_servers(conversation.pool, providers=providers, environ=conversation.resources.environ)
+        )
+    )
     if chosen == LOGIN:
         context.commands.run("/login")
     elif chosen not in (None, LATER):
