@@ -27,12 +27,14 @@ def test_tokens_cost_and_context_are_shown(serve: Any, open_zot: OpenZot) -> Non
     assert "0.6%/200k" in terminal.screen
 
 
-def test_the_real_window_of_a_local_server_is_shown(serve: Any, open_zot: OpenZot) -> None:
+def test_the_real_window_of_a_local_server_is_shown(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     server = serve([Say("hello", usage=(2_000, 5)), Say("again", usage=(2_048, 5))], window=4_096)
     model = ("--provider", "llama.cpp", "--model", "fake-model")
     terminal = open_zot(*model, model=False, env={"LLAMA_BASE_URL": f"{server.url}/v1"})
     terminal.submit("go")
-    terminal.wait_for("48.8%/4.0k")
+    terminal.wait_for("hello")
+    cache = zot.home / "zot" / "models-cache.json"
+    terminal.wait_until(cache.exists, "the server's answer")
     terminal.submit("more")
     terminal.wait_for("50.0%/4.0k")
 

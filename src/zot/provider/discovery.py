@@ -103,8 +103,7 @@ async def refresh(
     The cache file is rewritten with it. Failures and time-outs are silent.
     """
     cache = read_cache(home)
-    # A local server may have been started anew, with another model or another window.
-    due = [target for target in targets if target.provider.local or refresh_due(cache, _owner(target.provider))]
+    due = [target for target in targets if _comes_and_goes(target) or refresh_due(cache, _owner(target.provider))]
     found: dict[str, list[CachedModel]] = {}
     try:
         async with asyncio.timeout(budget_s), asyncio.TaskGroup() as group:
@@ -191,6 +190,11 @@ async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
     finally:
         response.abort()
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _comes_and_goes(target: Target) -> bool:
+    """A server on this machine may have been started anew, with another model or another window."""
+    return target.provider.local and not target.provider.user_endpoint
 
 
 def _owner(provider: Provider) -> str:
