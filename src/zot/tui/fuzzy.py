@@ -67,6 +67,11 @@ class Pattern:
         """Whether the letters are in order in a text of lower case, which costs a fraction of ranking it."""
         return all(word.in_order(lower) for word in self._words)
 
+    def spread(self, lower: str) -> int | None:
+        """The rank of letters that merely stand in order in a text of lower case."""
+        found = [word.scattered(lower) for word in self._words]
+        return None if any(one is None for one in found) else sum(one.rank for one in found if one is not None)
+
     def places(self, text: str) -> set[int]:
         """Which characters to point out."""
         lower = text.lower()
@@ -91,7 +96,7 @@ class _Word:
             return found
         if not self.in_order(lower):
             return None
-        return self._by_initials(lower) or self._scattered(lower)
+        return self._by_initials(lower) or self.scattered(lower)
 
     def stands_in(self, lower: str) -> Found | None:
         at = lower.find(self._text)
@@ -141,7 +146,7 @@ class _Word:
         places = _groups(found)
         return Found(INITIALS + min(places[-1] + len(lower), _FINEST), places)
 
-    def _scattered(self, lower: str) -> Found | None:
+    def scattered(self, lower: str) -> Found | None:
         """The letters in order and close together; a digit is no digit in the middle of another number."""
         found = self._read().match(lower)
         if found is None:

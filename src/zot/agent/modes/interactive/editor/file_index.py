@@ -160,7 +160,7 @@ class PathMatcher:
     def loose_score(self, path: str) -> int:
         """Letters that begin words, or stand close to each other, in the name or else in the path."""
         name = path[path.rfind("/", 0, -1) + 1 :]
-        if (rank := self.pattern.rank(name)) is not None:
+        if self.pattern.has_letters(name) and (rank := self.pattern.rank(name)) is not None:
             return rank + len(path)
-        rank = self.pattern.rank(path)
+        rank = self.pattern.spread(path)
         return _PATH + (SCATTERED + EACH if rank is None else rank)
