@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generate import api, extension, man_page, rpc, rules, user_pages
+from generate import api, extension, jail, man_page, rpc, rules, user_pages
 from zot.agent.cli import completions
 from zot.agent.cli.docs import check_index
 
@@ -16,6 +16,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/settings.md": user_pages.settings,
     "docs/reference/slash-commands.md": user_pages.slash_commands,
     "docs/reference/rules.md": rules.page,
+    "docs/concepts/jail.md": jail.page,
     "docs/schema/extension-child.json": extension.shapes.child_schema,
     "docs/schema/extension-host.json": extension.shapes.host_schema,
     "docs/schema/golden-frames.jsonl": extension.golden_frames.lines,

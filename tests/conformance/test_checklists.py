@@ -23,11 +23,9 @@ DONE: dict[str, range] = {
 NOT_YET: dict[str, dict[int, str]] = {
     "engine": {
         **dict.fromkeys(range(119, 139), "comes with login"),
-        **dict.fromkeys(range(225, 230), "comes with the jail"),
     },
     "iface": {
         112: "comes with login: a subscription's cost",
-        114: "comes with the jail",
         158: "comes with Telegram: /tg",
         179: "comes with login: a pasted OAuth code",
         **dict.fromkeys(range(238, 256), "comes with Telegram"),

@@ -4,7 +4,7 @@ set -euo pipefail
 
 declare -A package_of=(
   [git]=git [jq]=jq [tmux]=tmux [rg]=ripgrep [perl]=perl [ps]=procps [setsid]=util-linux [node]=nodejs [npm]=npm [go]=golang-go [chromium]=chromium
-  [cc]="gcc libc6-dev" [zsh]=zsh [fish]=fish [groff]=groff-base
+  [cc]="gcc libc6-dev" [zsh]=zsh [fish]=fish [groff]=groff-base [bwrap]=bubblewrap
 )
 
 missing=()

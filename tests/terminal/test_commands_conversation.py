@@ -214,12 +214,18 @@ def test_a_shell_escape_is_refused_while_a_turn_runs(serve: Any, open_zot: OpenZ
     terminal.wait_for("a turn is running")
 
 
-def test_jail_refuses_and_says_what_to_do(serve: Any, open_zot: OpenZot) -> None:
+def test_the_jail_is_shown_while_it_is_there(serve: Any, open_zot: OpenZot) -> None:
+    """iface-114: `jailed` appears after `/jail` and disappears after `/unjail`."""
     serve([])
-    terminal = open_zot()
+    terminal = open_zot(columns=120)
     terminal.submit("/jail")
-    terminal.wait_for("/jail does not exist yet")
-    terminal.wait_for("--no-yolo")  # the advice is not cut off
+    terminal.wait_for("jailed (full)")
+    terminal.wait_for("/unjail ends it")
+    terminal.submit("!touch ../outside; echo ended $?")
+    terminal.wait_for("ended")
+    terminal.submit("/unjail")
+    terminal.wait_for("the jail is open")
+    terminal.wait_gone("jailed (full)")
     terminal.submit("/unjail")
     terminal.wait_for("not jailed")
 

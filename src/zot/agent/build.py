@@ -93,6 +93,11 @@ def _resources(config: RunConfig, front_end: FrontEnd) -> Resources:
         credentials=credential_variables(catalog.providers().values()),
         passthrough=settings.values.env_passthrough,
     )
+    if config.jail or config.jail_read or config.jail_write or config.jail_level or settings.values.jail_by_default:
+        from zot.agent.confinement import confine, wanted  # most runs are free
+
+        asked = wanted(config.jail, config.jail_read, config.jail_write, config.jail_level, settings.values)
+        workspace.jail = confine(cwd, home, asked)
     return Resources(
         config=config,
         front_end=front_end,

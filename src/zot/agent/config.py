@@ -52,6 +52,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     permission_mode: str = ""  # what runs without a question: plan, ask, accept-edits or everything
     permission_limit: str = ""  # the widest mode it may be switched to
     ask_each: bool = False  # in the modes that ask, about reading in the project, too
+    jail: str = ""  # "on"; "net" with the network
+    jail_read: tuple[str, ...] = ()
+    jail_write: tuple[str, ...] = ()
+    jail_level: str = ""  # the least that will do: "full", else "reduced"
     # what it loads and keeps
     ext: tuple[str, ...] = ()
     installed_extensions: bool = True

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from zot.agent.window_use import WindowUse
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
+    from zot.system.jail.jail import Jail
     from zot.wire.rpc_frames import ModelInfo, State
 
 
@@ -552,6 +553,35 @@ class Conversation:
         child.goes_on = True  # whoever made it is not asked either
         child.readers.add(count, UsageCounted)
         return Conversation(self.resources, child, self.resolved, None)
+
+    # --- the jail
+
+    @property
+    def jailed(self) -> str:
+        """What to call the jail: ``jailed (full)``, ``jailed (reduced, network)``; empty when there is none."""
+        jail = self.workspace.jail
+        return f"jailed ({jail.level}{', network' * jail.policy.network})" if jail is not None else ""
+
+    def jail(self, *, network: bool = False) -> str:
+        """Confine what tools do from now on; ZotError where nothing can hold that. Flags' directories stay."""
+        from zot.agent.confinement import confine, wanted
+
+        config, values = self.resources.config, self.settings.values
+        kind = "net" if network else "on"
+        asked = wanted(kind, config.jail_read, config.jail_write, config.jail_level, values)
+        self._use_jail(confine(self.workspace.cwd, self.resources.home, asked))
+        return self.jailed
+
+    def unjail(self) -> bool:
+        """A person's word, and nobody else's: whether there was a jail."""
+        was = self.workspace.jail is not None
+        self._use_jail(None)
+        return was
+
+    def _use_jail(self, jail: Jail | None) -> None:
+        old, self.workspace.jail = self.workspace.jail, jail
+        if old is not None:
+            old.close()
 
     # --- the end
 

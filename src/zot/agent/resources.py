@@ -108,4 +108,6 @@ class Resources:
         await self.workspace.stop_jobs(CHILDREN_GRACE)
         if self.extensions is not None:
             await self.extensions.stop()
+        if self.workspace.jail is not None:
+            self.workspace.jail.close()
         await self.pool.aclose()

@@ -69,6 +69,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
             "those of model vendors (`ANTHROPIC_AUTH_TOKEN`) and those that end in `_API_KEY` and the like."
         ),
     ] = ()
+    jail_by_default: Annotated[bool, Meta(description="Start every run in the jail, as `--jail` does.")] = False
+    jail_roots: Annotated[
+        tuple[str, ...], Meta(description="Directories that jailed commands may change beside the project's own.")
+    ] = ()
     api_key_command: Annotated[
         dict[str, KeyCommand],
         Meta(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.extensions.surface import Surface
@@ -62,6 +62,9 @@ class Options(TypedDict, total=False):
     approve: (
         Callable[[Approval], Awaitable[Decision] | Decision] | None
     )  # asked before each tool call, or as the mode says
+    jail: Literal["on", "net"]  # confine commands and file tools to cwd, "net" with the network
+    jail_read: Sequence[PathLike]  # directories they may read, too
+    jail_write: Sequence[PathLike]  # directories they may change, too
     max_steps: int  # model calls per prompt; 50 unless said otherwise, 0 means the same
     max_cost_usd: float  # no further model call once this much was spent
     # what it loads and keeps
@@ -81,6 +84,8 @@ def check(options: Options) -> None:
         raise UsageError("max_steps: expected a whole number, 0 for the default")
     if options.get("retries", 0) < 0:
         raise UsageError("retries: expected a whole number, 0 for none")
+    if (jail := options.get("jail", "")) not in ("", "on", "net"):
+        raise UsageError(f'jail "{jail}": expected "on" or "net"')
     if (level := options.get("reasoning", "")) not in get_args(Reasoning):
         raise UsageError(f'reasoning "{level}": expected one of {", ".join(filter(None, get_args(Reasoning)))}')
     if (mode := options.get("permission_mode")) is not None and mode not in MODES:
@@ -116,6 +121,9 @@ def config_of(options: Options) -> RunConfig:
         tools=None if (names := options.get("allowed_tools")) is None else tuple(names),
         permission_mode=mode or ("ask" if options.get("approve") else ""),
         ask_each=not mode and options.get("approve") is not None,
+        jail=options.get("jail", ""),
+        jail_read=tuple(os.fspath(path) for path in options.get("jail_read", ())),
+        jail_write=tuple(os.fspath(path) for path in options.get("jail_write", ())),
         ext=tuple(os.fspath(path) for path in options.get("extensions", ())),
         installed_extensions=options.get("installed_extensions", False),
         keep_session=bool(sessions or session),

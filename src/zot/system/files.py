@@ -214,15 +214,16 @@ def encode_pretty(value: dict[str, Any]) -> bytes:
 # The user's own files.
 
 
-def replace_file(path: Path, data: bytes) -> bool:
-    """Give ``path`` the content ``data``; its directory must exist. Returns whether the file was created.
+def replace_file(path: Path, data: bytes, *, follow: bool = True) -> bool:
+    """Give ``path`` the content ``data``; its directory must exist. Returns whether the file was created. With
+    ``follow`` a link stays one and what it leads to is changed; without, the caller has followed links already.
 
     The whole new content takes its place at once. Where that would change more than the content it is written in place:
     when the file has other names (hard links), belongs to somebody else or is a mount point; and where the directory
     cannot be written to.
     """
-    target = os.path.realpath(path)
-    before = _existing(target)
+    target = os.path.realpath(path) if follow else os.fspath(path)
+    before = _existing(target, follow=follow)
     if before is not None and before.st_nlink > 1:
         _write_in_place(target, data)
         return False
@@ -247,9 +248,9 @@ def _write_in_place(target: str, data: bytes) -> None:
         os.fsync(fd)
 
 
-def _existing(target: str) -> os.stat_result | None:
+def _existing(target: str, *, follow: bool) -> os.stat_result | None:
     try:
-        before = os.stat(target)
+        before = os.stat(target, follow_symlinks=follow)
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(before.st_mode):

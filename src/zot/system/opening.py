@@ -44,7 +44,7 @@ def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        _check_regular(fd, path)
+        check_regular(fd, path)
         if within is not None:
             _check_within(fd, path, within)
     except BaseException:
@@ -153,14 +153,14 @@ def _opened(path: AnyPath, flags: int) -> int:
 
 def _regular(fd: int, path: AnyPath) -> int:
     try:
-        _check_regular(fd, path)
+        check_regular(fd, path)
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
-def _check_regular(fd: int, path: AnyPath) -> None:
+def check_regular(fd: int, path: AnyPath) -> None:
     mode = os.fstat(fd).st_mode
     if not stat.S_ISREG(mode):
         raise not_regular(mode, path)

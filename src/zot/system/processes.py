@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from zot.system import own_process
 from zot.system.process_table import MARK_VARIABLE, Process, add_descendants, members, snapshot
@@ -31,13 +32,36 @@ _ROUNDS = 20
 _LOOK_AGAIN = 1.0
 
 
+class Cell(Protocol):
+    """What a jail holds for one command. ``release`` may be called twice."""
+
+    def began(self) -> bool:
+        """Whether the command itself was started."""
+        ...
+
+    def release(self) -> None: ...
+
+
+class Jailer(Protocol):
+    """Starts commands where they can do no harm; see ``zot.system.jail``."""
+
+    def start(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
+    ) -> tuple[subprocess.Popen[bytes], Cell]: ...
+
+    def left_behind(self) -> str:
+        """A shell command for whoever cleans up after a zot that was killed; empty when there is nothing to do."""
+        ...
+
+
 class ProcessTree:
     """A child in its own session. Who starts one waits for it, stops it or leaves it; see ``spawn``."""
 
-    def __init__(self, child: subprocess.Popen[bytes], mark: str, started: int) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], mark: str, started: int, cell: Cell | None = None) -> None:
         self.started = started
         self._child = child
         self._mark = mark
+        self._cell = cell
 
     @property
     def pid(self) -> int:
@@ -47,6 +71,16 @@ class ProcessTree:
     def exit_code(self) -> int | None:
         """The first process's code, negative for a signal; None while it runs."""
         return self._child.poll()
+
+    @property
+    def never_began(self) -> bool:
+        """Once it is over: whether its jail could not be built, so that what it wrote is the builder's complaint."""
+        return self._cell is not None and not self._cell.began()
+
+    def let_go(self) -> None:
+        """Nothing of it is left, or nobody will look again."""
+        if self._cell is not None:
+            self._cell.release()
 
     async def wait(self) -> int:
         """Until the first process has ended; its descendants may go on."""
@@ -92,12 +126,16 @@ class ProcessTree:
             self._child.wait(timeout=0.5)
 
     def leave(self, *, suspicious: bool = False) -> list[Process]:
-        """Let what is left live on in the background until zot ends; returns it, empty when the tree is over.
+        """Let what is left live on in the background until zot ends; returns it, empty when the tree is over. In a
+        jail nothing outlives its command.
 
         An empty group is believed, because looking through the machine after each command is dear, unless the
         caller is ``suspicious``, somebody still holds the pipe, say, or zot has a child it did not start.
         """
         left = self.members() if suspicious or not self.group_is_empty or _children().has_strays() else []
+        if left and self._cell is not None:
+            self.kill()
+            left = []
         if not left:
             _children().forget(self)
         return left
@@ -124,13 +162,14 @@ def spawn(
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
+    jail: Jailer | None = None,
 ) -> ProcessTree:
-    """Start ``argv`` (its first word an absolute path) in a session of its own.
+    """Start ``argv`` (its first word an absolute path) in a session of its own, in ``jail`` if there is one.
 
     The file descriptors stay the caller's to close. Raises OSError when the program or directory is missing.
     The caller ends what it got by ``stop``, or by ``wait`` and ``leave``.
     """
-    return _children().spawn(argv, cwd, env, stdin, stdout, stderr)
+    return _children().spawn(argv, cwd, env, stdin, stdout, stderr, jail)
 
 
 def expect_children() -> None:
@@ -166,29 +205,37 @@ class _Children:
         atexit.register(kill_all)
 
     def spawn(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        jail: Jailer | None,
     ) -> ProcessTree:
+        if jail is not None:
+            self._watch.cleans(jail.left_behind())
         if not self._watch.runs:  # before the first child: zot may be killed at any moment after it
             self.tell_watch()
         own_process.hide_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
         started = _ticks() if self._adopts else 0
-        child = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env={**env, MARK_VARIABLE: mark},
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-        )
-        tree = self._trees[child.pid] = ProcessTree(child, mark, started)
+        own, cell = {**env, MARK_VARIABLE: mark}, None
+        if jail is not None:
+            child, cell = jail.start(argv, cwd, own, stdin, stdout, stderr)
+        else:
+            child = subprocess.Popen(
+                argv, cwd=cwd, env=own, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+            )
+        tree = self._trees[child.pid] = ProcessTree(child, mark, started, cell)
         self._tell_watch_soon()
         return tree
 
     def forget(self, tree: ProcessTree) -> None:
         self._trees.pop(tree.pid, None)
+        tree.let_go()
         self._tell_watch_soon()
 
     def living(self) -> list[ProcessTree]:
@@ -203,6 +250,8 @@ class _Children:
             left = self._members()
         if left:
             _kill_until_gone(self._members)
+        for tree in self._trees.values():
+            tree.let_go()
         self._trees.clear()
         self._watch.stop()
 
@@ -281,18 +330,24 @@ def _children() -> _Children:
 
 _WATCH_SCRIPT = """
 trap '' INT TERM HUP QUIT PIPE
-groups=
-while read -r line; do groups=$line; done
+groups= clean=
+while IFS= read -r line; do
+  case $line in
+    clean:*) clean="$clean${line#clean:}; " ;;
+    *) groups=$line ;;
+  esac
+done
 for group in $groups; do kill -s KILL -- "-$group"; done
 for round in 1 2 3; do
   found=$(grep -lsF "$1" /proc/[0-9]*/environ)
-  [ -n "$found" ] || [ $round = 1 ] || exit 0
+  [ -n "$found" ] || [ $round = 1 ] || break
   for file in $found; do
     pid=${file#/proc/}
     kill -s KILL "${pid%/environ}"
   done
   sleep 0.02
 done
+eval "$clean"
 """
 _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
 
@@ -311,6 +366,7 @@ class _Watch:
         self._pipe: int | None = None
         self._shell: subprocess.Popen[bytes] | None = None
         self._told: list[int] | None = None
+        self._cleaning: set[str] = {""}
 
     @property
     def runs(self) -> bool:
@@ -319,6 +375,15 @@ class _Watch:
     @property
     def pid(self) -> int:
         return self._shell.pid if self._shell is not None else 0
+
+    def cleans(self, command: str) -> None:
+        """What to do beside, when zot is gone: a shell command without line breaks."""
+        if self._pipe is None:
+            self._start()
+        if self._pipe is not None and command not in self._cleaning:
+            with suppress(OSError):
+                os.write(self._pipe, f"clean:{command}\n".encode(errors="surrogateescape"))
+                self._cleaning.add(command)
 
     def publish(self, groups: list[int]) -> None:
         """Tell the shell which groups live now, starting it the first time."""
@@ -340,6 +405,7 @@ class _Watch:
         if self._shell is not None and self._shell.poll() is None:
             self._shell.returncode = 0  # it ends by itself in a moment; do not warn that it still runs
         self._pipe = self._shell = self._told = None
+        self._cleaning = {""}
 
     def _start(self) -> None:
         """Without a shell, zot still kills its children whenever it ends by itself."""

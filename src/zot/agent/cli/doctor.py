@@ -88,6 +88,7 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "home", f"{home}{' (not created yet)' if usable and not home.is_dir() else ''}"
     yield "docs", str(index_path())
     yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
+    yield "jail", _jail()
     yield "search", find_program("rg") or "built-in (ripgrep is not on PATH)"
     if not usable:
         return
@@ -96,6 +97,15 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"
     if withheld := _withheld(home, catalog):
         yield "withheld", f"{', '.join(withheld)}: programs zot starts do not get them, unless named in env_passthrough"
+
+
+def _jail() -> str:
+    """What this machine can hold, tried out now."""
+    from zot.system.jail.jail import look
+
+    machine = look(find_program)
+    what = {"full": "full (bubblewrap)", "reduced": "reduced (Landlock)", "": "none"}[machine.level]
+    return f"{what}{f': {machine.why}' if machine.why else ''}"
 
 
 def _credentials(catalog: Catalog, store: AuthStore) -> Iterator[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
 TOOL_NAMES = ("read", "write", "edit", "bash", "skill", "glob", "grep")
+JAIL_LEVELS = ("full", "reduced")
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 PERMISSION_MODES = ("plan", "ask", "accept-edits", "everything")
 ASK_EACH = "ask each"  # what `--no-yolo` stands for where no person sits in front of it: reading is asked about, too
@@ -61,6 +62,10 @@ class Flags:
     no_skills: bool = False
     permission_mode: str = ""
     permission_limit: str = ""
+    jail: str = ""  # "on", "net"
+    jail_read: tuple[str, ...] = ()
+    jail_write: tuple[str, ...] = ()
+    jail_level: str = ""
     script: str = ""
     max_cost: float = 0.0
     theme: str = ""
@@ -102,6 +107,10 @@ class Flags:
             "permission_mode": "ask" if self.permission_mode == ASK_EACH else self.permission_mode,
             "permission_limit": self.permission_limit,
             "ask_each": self.permission_mode == ASK_EACH,
+            "jail": self.jail,
+            "jail_read": self.jail_read,
+            "jail_write": self.jail_write,
+            "jail_level": self.jail_level,
             "ext": self.ext,
             "installed_extensions": not self.no_ext,
             "trust_project": self.trust_project,
@@ -127,6 +136,7 @@ class Flag:
         read: Callable[[str, str], Any] | None = None,
         store: Any = True,
         repeat: bool = False,
+        inline: str = "",
         kind: str | tuple[str, ...] = "text",
     ) -> None:
         self.names = names
@@ -137,11 +147,12 @@ class Flag:
         self.read = read
         self.store = store
         self.repeat = repeat
+        self.inline = inline  # the one value it may have, only as --flag=value
         self.kind = kind  # what the value can be, for completions: the words of `verbs.py`, or choices
 
     @property
     def label(self) -> str:
-        return ", ".join(self.names) + (f" {self.value}" if self.value else "")
+        return ", ".join(self.names) + (f" {self.value}" if self.value else f"[={self.inline}]" * bool(self.inline))
 
 
 def _text(_: str, value: str) -> str:
@@ -160,6 +171,12 @@ def _mode(flag: str, value: str) -> str:
     if mode not in PERMISSION_MODES:
         raise UsageError(f'{flag} "{value}": expected one of {", ".join(PERMISSION_MODES)}')
     return mode
+
+
+def _level(flag: str, value: str) -> str:
+    if value not in JAIL_LEVELS:
+        raise UsageError(f'{flag} "{value}": expected {" or ".join(JAIL_LEVELS)}')
+    return value
 
 
 def _positive(flag: str, value: str) -> int:
@@ -316,6 +333,43 @@ FLAGS: tuple[Flag, ...] = (
         _mode,
         kind=PERMISSION_MODES,
     ),
+    Flag(
+        ("--jail",),
+        "jail",
+        WORK,
+        "confine commands and file tools to this directory; =net leaves them the network",
+        store="on",
+        inline="net",
+    ),
+    Flag(
+        ("--jail-read",),
+        "jail_read",
+        WORK,
+        "with --jail: a directory that may be read, too; may be repeated",
+        "DIR",
+        _text,
+        repeat=True,
+        kind="dir",
+    ),
+    Flag(
+        ("--jail-write",),
+        "jail_write",
+        WORK,
+        "with --jail: a directory that may be changed, too; may be repeated",
+        "DIR",
+        _text,
+        repeat=True,
+        kind="dir",
+    ),
+    Flag(
+        ("--jail-level",),
+        "jail_level",
+        WORK,
+        "with --jail: start only where the machine can hold at least this: full or reduced",
+        "LEVEL",
+        _level,
+        kind=JAIL_LEVELS,
+    ),
     Flag(("--max-steps",), "max_steps", WORK, "maximum model calls per prompt (default: no limit)", "N", _positive),
     Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "no skills, no skill tool"),
     Flag(
@@ -385,9 +439,9 @@ def _take(typed: dict[str, Any], argument: str, rest: Any) -> None:
     if flag is None:
         raise UsageError(f'unknown flag "{name}"' + _meant(name))
     if flag.read is None:
-        if equals:
-            raise UsageError(f"{name} takes no value")
-        typed[flag.dest] = flag.store
+        if equals and inline != flag.inline:
+            raise UsageError(f"{name}={inline}: only {name}={flag.inline}" if flag.inline else f"{name} takes no value")
+        typed[flag.dest] = inline if equals else flag.store
         return
     value = inline if equals else next(rest, None)
     if value is None:

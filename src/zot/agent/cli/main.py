@@ -22,6 +22,7 @@ VERBS = {
     "docs": "zot.agent.cli.docs",
     "doctor": "zot.agent.cli.doctor",
     "ext": "zot.agent.cli.ext.door",
+    "jail": "zot.agent.cli.jail",
     "sessions": "zot.agent.cli.sessions",
     "update": "zot.agent.cli.update",
 }

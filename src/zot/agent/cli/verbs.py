@@ -326,6 +326,21 @@ VERBS: tuple[Verb, ...] = (
         "what is not trusted is named and not run. No connection is opened and no setting changed.",
     ),
     Verb(
+        "jail",
+        "-- COMMAND",
+        "run a command confined to this directory, held by the operating system",
+        (
+            Switch("--net", "with the network"),
+            Switch("--read", "a directory that may be read, too", "DIR", DIR),
+            Switch("--write", "a directory that may be changed, too", "DIR", DIR),
+            Switch("--level", "only where the machine can hold at least this", "LEVEL", ("full", "reduced")),
+            Switch("--check", "say what this machine can hold, and run nothing"),
+        ),
+        (TEXT,),
+        "The command sees this directory, the system read-only, and a home and a temporary directory of its own. "
+        "Its exit code is given back; 126 when the jail could not be built. `zot docs safety` says what levels stop.",
+    ),
+    Verb(
         "update",
         "",
         "whether there is a newer zot and how to install it (asks only a feed you configured)",

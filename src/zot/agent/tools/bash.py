@@ -18,6 +18,7 @@ from zot.agent.tools.bash_output import OutputCapture, OutputPipe
 from zot.agent.tools.registry import Limits, bash_spec
 from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError
 from zot.system.files import find_program
 from zot.system.process_table import Process, command_of
 from zot.system.processes import ProcessTree
@@ -48,6 +49,8 @@ class BashTool(WorkspaceTool):
             pipe = OutputPipe(output, capture, context.progress)
             try:
                 ending = await _run(tree, pipe, capture, seconds)
+                if tree.never_began:
+                    raise ToolError(f"bash: the jail could not be built, so nothing ran: {capture.text().strip()}")
                 if ending.left:
                     self._workspace.jobs.add(command, tree, started, ending.output)
                 return _result(command, capture, ending, time.monotonic() - started)

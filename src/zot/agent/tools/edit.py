@@ -18,8 +18,7 @@ from zot.agent.tools.registry import EDIT
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.system.files import replace_file
-from zot.system.opening import TooLarge, read_whole
+from zot.system.opening import TooLarge
 
 LARGEST = 32 << 20  # of a file to edit, which takes several times as much memory
 _BOM = "\ufeff"
@@ -42,7 +41,7 @@ class EditTool(WorkspaceTool):
         shown = self._workspace.shown(path)
         try:
             with self._reading(path):
-                before = read_whole(path, LARGEST)
+                before = self._workspace.read_whole(path, LARGEST)
                 text = EditableText(before)
         except TooLarge as error:
             hint = "use bash for it, with sed or a short script"
@@ -56,7 +55,7 @@ class EditTool(WorkspaceTool):
             raise ToolError(f"edit: {shown} was not changed: newText holds a lone surrogate") from error
         try:
             with self._workspace.changing(path, data, self.name, before):
-                replace_file(path, data)
+                self._workspace.replace(path, data)
         except OSError as error:
             raise ToolError(f"edit: {shown} was not changed: {reason_of(error)}") from error
         diff = diff_of(text.body, spans)

@@ -28,10 +28,12 @@ class GlobTool(WorkspaceTool):
         arguments = Arguments(self.name, args)
         pattern = arguments.filled_text("pattern").removeprefix("./")
         root = self._workspace.resolve(arguments.optional_text("path") or ".")
+        self._workspace.check_place(root)
         if not root.is_dir():
             raise ToolError(f"glob: {self._workspace.shown(root)}: no such directory")
         fixed, pattern = _split(pattern)
         base = self._workspace.resolve(os.path.join(root, fixed))
+        self._workspace.check_place(base)
         try:
             matcher = _Matcher(pattern)
         except re.error as error:

@@ -27,6 +27,7 @@ class GrepTool(WorkspaceTool):
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = Arguments(self.name, args)
         target = self._workspace.resolve(arguments.optional_text("path") or ".")
+        self._workspace.check_place(target)
         root, query = self._query(arguments, target)
         rows = await self._search(root, query)
         details = {"path": str(target), "matches": rows.matches, "truncated": rows.truncated}

@@ -21,7 +21,6 @@ from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.opening import open_regular
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 _IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
@@ -41,7 +40,7 @@ class ReadTool(WorkspaceTool):
         first, limit = max(arguments.integer("offset"), 1), max(arguments.integer("limit"), 0)
         shown = self._workspace.shown(path)
         with self._reading(path):
-            fd = open_regular(path)
+            fd = self._workspace.open_regular(path)
         with os.fdopen(fd, "rb", buffering=0) as file:
             head = file.read(_BINARY_TEST_BYTES)
             # The name must say image and the first bytes must agree: a text file named .png is text.

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.errors import ToolError
-from zot.system.opening import TooLarge
+from zot.system.opening import TooLarge, open_regular, read_whole
 
 if TYPE_CHECKING:
     from zot.agent.changes.keeping import Keeping
     from zot.agent.conversation import Present
     from zot.agent.tools.jobs import Jobs
     from zot.agent.tools.registry import Spec
+    from zot.system.jail.jail import Jail
     from zot.system.processes import ProcessTree
 
 # Secrets of zot itself; those of the providers are given to the Workspace.
@@ -39,6 +40,7 @@ class Workspace:
     ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set. ``keeping`` has who is
     told before a file is changed; when it has nobody, nothing is kept.
     ``jobs`` are the commands whose children live on; they end with the agent.
+    ``jail`` is where children are started, if there is one; the tools that open files heed it too.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Workspace:
         self.present: Callable[[], Present] | None = None
         self.keeping: Callable[[], Keeping | None] = lambda: None
         self._jobs: Jobs | None = None
+        self.jail: Jail | None = None
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
         self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld
@@ -106,7 +109,14 @@ class Workspace:
         return withheld
 
     def child_environment(self) -> dict[str, str]:
-        """What a command started by a tool gets."""
+        """What a command started by a tool gets: in a jail, what is allowed there."""
+        if self.jail is None:
+            return self._free_environment()
+        from zot.system.jail.policy import jailed_environment
+
+        return jailed_environment(self._free_environment(), self._passthrough)
+
+    def _free_environment(self) -> dict[str, str]:
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -134,7 +144,8 @@ class Workspace:
         return self._start(argv, cwd, failure)
 
     def ask(self, argv: list[str], given: bytes, failure: str) -> tuple[ProcessTree, int]:
-        """The same for a child that is given something to read; only its stdout is read, and it runs where we work."""
+        """The same for a program of the user's own that is given something to read; only its stdout is read, and no
+        jail is for it."""
         stdin, feeding = os.pipe()
         try:
             os.set_blocking(feeding, False)  # what a pipe does not hold, nobody waits to write
@@ -150,8 +161,11 @@ class Workspace:
 
         read_end, write_end = os.pipe()
         try:
-            ends = {"stderr": write_end} if stdin is None else {"stdin": stdin}
-            tree = spawn(argv, cwd=cwd, env=self.child_environment(), stdout=write_end, **ends)
+            if stdin is None:
+                env = self.child_environment()
+                tree = spawn(argv, cwd=cwd, env=env, stdout=write_end, stderr=write_end, jail=self.jail)
+            else:
+                tree = spawn(argv, cwd=cwd, env=self._free_environment(), stdin=stdin, stdout=write_end)
         except (OSError, ValueError) as error:
             os.close(read_end)
             reason = reason_of(error) if isinstance(error, OSError) else str(error)
@@ -159,6 +173,51 @@ class Workspace:
         finally:
             os.close(write_end)
         return tree, read_end
+
+    # --- files, beneath the jail's roots when there is one
+
+    def open_regular(self, path: Path) -> int:
+        """A descriptor for reading."""
+        if self.jail is None:
+            return open_regular(path)
+        with self._jailed(path):
+            return self.jail.files.open(path)
+
+    def read_whole(self, path: Path, limit: int) -> bytes:
+        if self.jail is None:
+            return read_whole(path, limit)
+        with os.fdopen(self.open_regular(path), "rb") as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise TooLarge(path, limit)
+        return data
+
+    def replace(self, path: Path, data: bytes) -> bool:
+        """Give a file new content and make the directories it needs; whether it is a new one."""
+        from zot.system.files import replace_file
+
+        if self.jail is None:
+            os.makedirs(path.parent, mode=0o755, exist_ok=True)
+            return replace_file(path, data)
+        with self._jailed(path), self.jail.files.place(path, make=True) as place:
+            return replace_file(place, data, follow=False)
+
+    def check_place(self, path: Path) -> None:
+        """ToolError when a search may not begin there."""
+        if self.jail is not None:
+            with self._jailed(path):
+                self.jail.files.check(path)
+
+    @contextmanager
+    def _jailed(self, path: Path) -> Generator[None]:
+        from zot.system.jail.beneath import Refused
+
+        try:
+            yield
+        except Refused as error:
+            raise ToolError(f"jailed: {path} {error.strerror}") from error
+
+    # --- what changes
 
     @contextmanager
     def changing(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Generator[None]:

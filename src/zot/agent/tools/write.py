@@ -5,7 +5,6 @@ What it replaces is told to screens as a difference; the model knows what it wro
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from zot.agent.tools.registry import WRITE
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.system.files import replace_file
-from zot.system.opening import TooLarge, read_whole
+from zot.system.opening import TooLarge
 
 LARGEST_COMPARED = 4 << 20  # of a file that is replaced
 _SNIFFED = 8_192
@@ -35,11 +33,10 @@ class WriteTool(WorkspaceTool):
             data = content.encode()
         except UnicodeEncodeError as error:
             raise ToolError(f"write: 'content' holds a lone surrogate at character {error.start}") from error
-        before = _content(path)
+        before = self._content(path)
         try:
             with self._workspace.changing(path, data, self.name, before):
-                os.makedirs(path.parent, mode=0o755, exist_ok=True)
-                created = replace_file(path, data)
+                created = self._workspace.replace(path, data)
         except OSError as error:
             raise ToolError(f"write: {shown}: {reason_of(error)}; nothing was changed") from error
         lines = content.count("\n") + (bool(content) and not content.endswith("\n"))
@@ -56,13 +53,12 @@ class WriteTool(WorkspaceTool):
         size = f"{_counted(lines, 'line')}, {_counted(len(data), 'byte')}"
         return text_result(f"{verb} {shown}: {size}", details=details)
 
-
-def _content(path: Path) -> bytes | None:
-    """What is there now; None when that is nothing, or nothing one could compare."""
-    try:
-        return read_whole(path, LARGEST_COMPARED)
-    except (OSError, TooLarge):
-        return None
+    def _content(self, path: Path) -> bytes | None:
+        """What is there now; None when that is nothing, or nothing one could compare."""
+        try:
+            return self._workspace.read_whole(path, LARGEST_COMPARED)
+        except (OSError, TooLarge):
+            return None
 
 
 def changes_between(before: bytes, content: str) -> str | None:

@@ -1,13 +1,17 @@
-"""``/jail``: confine the tools. Only the operating system can enforce that, so until it does, the command refuses."""
+"""``/jail [net]``: confine what tools do to this directory; the operating system holds it, or the command refuses."""
 
 from __future__ import annotations
 
 from zot.agent.modes.interactive.commands.context import Context
-from zot.errors import ZotError
+from zot.errors import UsageError
+
+_REDUCED = "; this machine holds less than the full jail: `zot doctor` says what is missing"
 
 
 def run(context: Context, arguments: str) -> None:
-    raise ZotError(
-        "/jail does not exist yet: a jail the operating system enforces comes in a later version, and a weaker one"
-        " would only pretend. Until then run zot in a container, or with --no-yolo to be asked before each tool"
-    )
+    if arguments not in ("", "net"):
+        raise UsageError(f'/jail "{arguments}": only /jail and /jail net')
+    name = context.conversation.jail(network=arguments == "net")
+    network = "the network" if arguments else "no network"
+    less = _REDUCED if "reduced" in name else ""
+    context.status.ok(f"{name}: tools have this directory and {network}; /unjail ends it{less}")

@@ -1,10 +1,10 @@
-"""``/unjail``: there is no jail to leave yet (see ``jail.py``)."""
+"""``/unjail``: leave the jail. Only a person can: it widens what the agent may do."""
 
 from __future__ import annotations
 
 from zot.agent.modes.interactive.commands.context import Context
-from zot.errors import ZotError
 
 
 def run(context: Context, arguments: str) -> None:
-    raise ZotError("the tools are not jailed: an enforced /jail comes in a later version")
+    was = context.conversation.unjail()
+    context.status.ok("the jail is open: commands run with your own rights" if was else "the tools are not jailed")

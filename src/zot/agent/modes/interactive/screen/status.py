@@ -114,7 +114,7 @@ class AgentBar:
         return StatusBar(
             model=self._model(),
             stats=self._stats(),
-            tags=(_MODES[self._mode()], *self._jobs()),
+            tags=(_MODES[self._mode()], *filter(None, [self._conversation.jailed]), *self._jobs()),
             place=place(self._conversation.present.directory, self._attention.branch),
         ).lines(theme, width)
 

@@ -1,0 +1,329 @@
+"""What a jailed command tries, as data: a script each, and whether the reduced level is known to leave it open.
+
+A row has succeeded when its output holds ``GOT`` or the secret, or when anything outside the project has changed. The
+scripts know: ``$OUT``, a directory outside that everybody may write to, with the file ``secret``; ``$PROJECT``;
+``$VICTIM``, a process outside; ``$TCP`` and ``$UDP``, ports on loopback; ``$ABSTRACT`` and ``$OUT/sock``, sockets;
+``$REAL_HOME``; ``$SHM``, a shared memory segment; ``$FD``, a descriptor somebody forgot to close.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SECRET = "s3cr3t-of-somebody"
+
+
+class Attempt(NamedTuple):
+    room: str
+    what: str
+    script: str  # for the shell; one that begins with "#py" is for Python
+    open_at_reduced: bool = False
+
+
+def _sh(room: str, *rows: tuple[str, str] | tuple[str, str, bool]) -> list[Attempt]:
+    return [Attempt(room, row[0], row[1], len(row) == 3) for row in rows]
+
+
+def _py(room: str, *rows: tuple[str, str] | tuple[str, str, bool]) -> list[Attempt]:
+    return [Attempt(room, row[0], f"#py\n{row[1]}", len(row) == 3) for row in rows]
+
+
+OPEN = True
+
+READING = _sh(
+    "read",
+    ("an absolute path", 'cat "$OUT/secret"'),
+    ("a path with ..", 'cat ../outside/secret; cat "$PROJECT/../outside/secret"'),
+    ("through a link to a file", 'ln -s "$OUT/secret" l1; cat l1'),
+    ("through a link to a directory", 'ln -s "$OUT" l2; cat l2/secret'),
+    ("through a chain of links", 'ln -s "$OUT" l3; ln -s l3 l4; cat l4/secret'),
+    ("through a hard link", 'ln "$OUT/secret" h1 && cat h1'),
+    ("through /proc/self/root", 'cat "/proc/self/root$OUT/secret"'),
+    ("through /proc/1/root", 'cat "/proc/1/root$OUT/secret"'),
+    ("through the root of every process", 'for p in /proc/[0-9]*; do cat "$p/root$OUT/secret"; done'),
+    (
+        "through the directory of every process",
+        'for p in /proc/[0-9]*; do cat "$p/cwd/secret" "$p/cwd/../outside/secret"; done',
+    ),
+    (
+        "through descriptors of every process",
+        'for f in /proc/[0-9]*/fd/*; do timeout 1 head -c 200 "$f" </dev/null; done 2>&1 | grep -a s3cr3t',
+    ),
+    ("through our own descriptors", 'for n in $(seq 3 40); do timeout 1 head -c 200 "/dev/fd/$n" </dev/null; done'),
+    ("a descriptor somebody forgot to close", 'cat <&"$FD"'),
+    ("by copying the directory", 'cp -r "$OUT" copy && cat copy/secret'),
+    ("by packing it", 'tar cf - "$OUT" | grep -a s3cr3t'),
+    ("by looking for it everywhere", "find / -xdev -name secret -readable -exec cat {} + 2>/dev/null"),
+    ("by listing it", 'ls "$OUT" | grep -q secret && echo GOT'),
+    ("by changing into it", 'cd "$OUT" && cat secret'),
+    ("a directory whose name begins like the project's", 'cat "$PROJECT-2/secret"'),
+    ("a key in the home", 'cat "$REAL_HOME/.ssh/id_rsa" ~/.ssh/id_rsa'),
+    ("a token in the home", 'cat "$REAL_HOME/.netrc" "$REAL_HOME/.aws/credentials" ~/.netrc'),
+    ("zot's own credentials", 'cat "$REAL_HOME/.zot/auth.json" "$ZOT_HOME/auth.json"'),
+    ("the home by its owner's name", 'cat "$(eval echo ~"$(id -un)")/.netrc"'),
+    ("a file in the machine's /tmp", 'cat "$SHARED_TMP"'),
+    ("a file in /dev/shm", 'cat "$SHARED_SHM"'),
+    ("the passwords", "cat /etc/shadow && echo GOT"),
+    ("a host key", "cat /etc/ssh/ssh_host_* && echo GOT"),
+    ("environments of other processes", "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -a s3cr3t"),
+    (
+        "memory of another process",
+        'head -c 1 "/proc/$VICTIM/mem" && echo GOT; cat "/proc/$VICTIM/maps" | grep -q . && echo GOT',
+    ),
+    ("the disk itself", "for d in /dev/[sv]d[a-z] /dev/nvme*; do head -c 1 $d && echo GOT; done"),
+    ("memory of the machine", "head -c 1 /dev/mem && echo GOT; head -c 5000 /proc/kcore | grep -q . && echo GOT"),
+    (
+        "the kernel's log",
+        "cat /dev/kmsg 2>/dev/null | head -c 1 | grep -q . && echo GOT; dmesg 2>/dev/null | grep -q . && echo GOT",
+    ),
+    ("a device made for it", "mknod dev b 253 0 && echo GOT; mknod dev2 c 1 1 && echo GOT"),
+    ("a bind mount", 'mkdir -p m; mount --bind "$OUT" m && cat m/secret'),
+    ("an overlay", 'mkdir -p o u w; mount -t overlay x -o lowerdir="$OUT",upperdir=u,workdir=w o && cat o/secret'),
+    ("its environment", "env | grep s3cr3t; tr '\\0' '\\n' </proc/self/environ | grep s3cr3t"),
+    (
+        "the environment of the process above",
+        "cat /proc/1/environ /proc/$PPID/environ | tr '\\0' '\\n' | grep -a s3cr3t",
+    ),
+    ("command lines", "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -a '[s]3cr3t-of-somebody-argument'"),
+    ("that another process is there", 'test -d "/proc/$VICTIM" && echo GOT', OPEN),
+)
+
+WRITING = _sh(
+    "write",
+    ("a new file", 'echo x >"$OUT/new"'),
+    ("at the end of a file", 'echo x >>"$OUT/secret"'),
+    ("by truncating", 'truncate -s 0 "$OUT/secret"; : >"$OUT/secret"'),
+    ("by deleting", 'rm -f "$OUT/secret"'),
+    ("by moving it here", 'mv "$OUT/secret" moved'),
+    ("by moving something there", 'echo x >f1; mv f1 "$OUT/moved"'),
+    ("by renaming it there", 'mv "$OUT/secret" "$OUT/renamed"'),
+    ("by exchanging", 'echo x >f2; mv -f f2 "$OUT/secret"'),
+    ("a hard link there", 'echo x >f3; ln f3 "$OUT/linked"'),
+    ("a link there", 'ln -s x "$OUT/link"'),
+    ("a directory", 'mkdir "$OUT/directory"'),
+    ("by removing a directory", 'rmdir "$OUT/empty"'),
+    ("a pipe", 'mkfifo "$OUT/pipe"'),
+    ("its mode", 'chmod 777 "$OUT/secret"', OPEN),
+    ("its owner", 'chown 12345 "$OUT/secret"', OPEN),
+    ("its time", 'touch -c -d 2001-01-01 "$OUT/secret"', OPEN),
+    ("through a link that leads nowhere yet", 'ln -s "$OUT/fresh" l5; echo x >l5'),
+    ("through a linked directory", 'ln -s "$OUT" l6; echo x >l6/fresh'),
+    ("through /proc/self/root", 'echo x >"/proc/self/root$OUT/fresh"'),
+    ("through /proc/1/cwd", 'echo x >"/proc/1/cwd$OUT/fresh"; echo x >"/proc/1/cwd/../outside/fresh"'),
+    (
+        "by unpacking an archive",
+        'mkdir -p t; ln -s "$OUT" t/l; tar cf t.tar t/l; rm t/l; tar xf t.tar; echo x >t/l/fresh',
+    ),
+    ("by copying over", 'echo x >f4; cp f4 "$OUT/secret"; install f4 "$OUT/fresh"'),
+    ("with dd", 'echo x | dd of="$OUT/secret" conv=notrunc'),
+    ("by git in another directory", 'git -C "$OUT" init -q; git --git-dir="$OUT/r" init -q'),
+    ("a start-up file of the shell", 'echo x >>"$REAL_HOME/.bashrc"; echo x >>"$REAL_HOME/.profile"'),
+    ("a key that may log in", 'mkdir -p "$REAL_HOME/.ssh"; echo x >>"$REAL_HOME/.ssh/authorized_keys"'),
+    ("a program on PATH", 'for d in /usr/local/bin /usr/bin; do echo x >"$d/zot-attack" && echo GOT; done'),
+    ("a job of the system", "echo x >/etc/cron.d/zot-attack && echo GOT"),
+    ("a job of the user", "echo '* * * * * true' | crontab - && echo GOT"),
+    (
+        "a setting of the kernel",
+        "echo 60 >/proc/sys/vm/swappiness && echo GOT; echo core >/proc/sys/kernel/core_pattern && echo GOT",
+    ),
+    ("help from the kernel", "echo h >/proc/sysrq-trigger && echo GOT; echo x >/sys/kernel/uevent_helper && echo GOT"),
+    (
+        "a control group",
+        "mkdir /sys/fs/cgroup/zot-attack && echo GOT; echo 1 >/sys/fs/cgroup/release_agent && echo GOT",
+    ),
+    ("the directory next to the project", 'echo x >"$PROJECT-2/fresh"'),
+    ("the project's own name", 'mv "$PROJECT" "$PROJECT-moved" && echo GOT'),
+)
+WRITING += _py(
+    "write",
+    ("an attribute", "os.setxattr(OUT + '/secret', 'user.x', b'x')", OPEN),
+    ("a socket", "s = socket.socket(socket.AF_UNIX); s.bind(OUT + '/bound')"),
+    ("by exchanging two names", "open('f9','w'); sc(316, -100, b'f9', -100, (OUT + '/secret').encode(), 2)"),
+    (
+        "with an unnamed file",
+        "f = os.open(OUT, os.O_TMPFILE | os.O_RDWR); os.link(f'/proc/self/fd/{f}', OUT + '/fresh', follow_symlinks=True)",
+    ),
+    ("by truncating without opening", "os.truncate(OUT + '/secret', 0)"),
+    ("with open_by_handle_at", "got(sc(304, -100, 0, 0) >= 0)"),
+)
+
+PROTECTED = _sh(
+    "protected",
+    ("a hook", 'echo "#!/bin/sh" >.git/hooks/pre-commit && echo GOT', OPEN),
+    ("a hook by moving", "echo x >f5; mv f5 .git/hooks/post-checkout && echo GOT", OPEN),
+    ("git's configuration", "git config core.fsmonitor ./x && echo GOT", OPEN),
+    ("git's configuration by hand", 'echo "[core]" >>.git/config && echo GOT', OPEN),
+    ("where hooks are", "git config core.hooksPath . && echo GOT", OPEN),
+    ("by moving .git away", "mv .git .git-old && echo GOT", OPEN),
+    ("by a link in place of .git", "rm -rf .git; ln -sfn /nowhere .git && test -L .git && echo GOT", OPEN),
+    ("by a file in place of .git", "rm -rf .git 2>/dev/null; echo 'gitdir: x' >.git && echo GOT", OPEN),
+    ("by moving the hooks away", "mv .git/hooks .git/hooks2 && mkdir .git/hooks && echo GOT", OPEN),
+    ("the mode of the hooks", "chmod 777 .git/hooks .git/config && echo GOT", OPEN),
+    ("zot's extensions, not there yet", "mkdir -p .zot/extensions/x && echo GOT", OPEN),
+    ("zot's directory, not there yet, by moving", "mkdir z1; mv -T z1 .zot && echo GOT", OPEN),
+    ("zot's directory by a link", "rmdir .zot; ln -sn /tmp .zot && echo GOT", OPEN),
+    ("Claude's hooks, not there yet", "mkdir -p .claude && echo x >.claude/settings.json && echo GOT", OPEN),
+    ("servers, not there yet", "echo x >.mcp.json && echo GOT", OPEN),
+    ("skills, not there yet", "mkdir -p .agents/skills/x && echo GOT", OPEN),
+    ("an editor's tasks", "mkdir -p .vscode && echo x >.vscode/tasks.json && echo GOT", OPEN),
+    ("an editor's settings that are there", "echo x >.idea/workspace.xml && echo GOT", OPEN),
+    ("an editor's start-up file", "echo x >.vimrc && echo GOT; echo x >.exrc && echo GOT", OPEN),
+    (
+        "a shell's start-up file",
+        "echo x >.bashrc && echo GOT; echo x >.envrc && echo GOT; echo x >.zshenv && echo GOT",
+        OPEN,
+    ),
+    ("by unmounting the cover", "umount .zot && echo GOT; umount -l .git/hooks && echo GOT"),
+    ("by mounting over the cover", "mount -t tmpfs none .zot && echo GOT"),
+    (
+        "by making the cover writable",
+        "mount -o remount,rw .zot && echo GOT; test -d .zot && chmod 777 .zot && touch .zot/x && echo GOT",
+    ),
+    ("through another name of the project", 'echo x >"/proc/self/cwd/.git/hooks/update" && echo GOT', OPEN),
+)
+
+PROCESSES = _py(
+    "processes",
+    ("a signal", "os.kill(VICTIM, 0); print('GOT')"),
+    ("a signal that kills", "os.kill(VICTIM, 15); print('GOT')"),
+    ("a signal to a group", "os.killpg(VICTIM, 15); print('GOT')"),
+    ("a signal to a thread", "got(sc(234, VICTIM, VICTIM, 15) == 0)"),
+    ("a signal by descriptor", "f = os.pidfd_open(VICTIM); got(sc(424, f, 15, 0, 0) == 0)"),
+    ("by tracing it", "got(sc(101, 16, VICTIM, 0, 0) == 0)"),
+    ("by seizing it", "got(sc(101, 0x4206, VICTIM, 0, 0) == 0)"),
+    (
+        "by reading its memory",
+        "b = ctypes.create_string_buffer(8); v = (ctypes.c_ulong * 2)(ctypes.addressof(b), 8); got(sc(310, VICTIM, v, 1, v, 1, 0) >= 0 or E() not in (1, 3))",
+    ),
+    ("by writing its memory", "open(f'/proc/{VICTIM}/mem', 'wb'); print('GOT')"),
+    ("by taking a descriptor", "f = os.pidfd_open(VICTIM); got(sc(438, f, 1, 0) >= 0)"),
+    ("its limits", "import resource; resource.prlimit(VICTIM, resource.RLIMIT_CPU, (1, 1)); print('GOT')", OPEN),
+    ("its priority", "os.setpriority(os.PRIO_PROCESS, VICTIM, 19); print('GOT')", OPEN),
+    ("its cores", "os.sched_setaffinity(VICTIM, {0}); print('GOT')", OPEN),
+    ("its place in memory", "open(f'/proc/{VICTIM}/oom_score_adj', 'w').write('900'); print('GOT')"),
+    (
+        "a key of the session",
+        "k = sc(250, 10, -4, b'user', b'zot-attack', 0); got(k > 0); got(sc(248, b'user', b'zot-attack', b'x', 1, -4) > 0)",
+    ),
+    ("shared memory", "p = sc(30, SHM, 0, 0o10000); got(p not in (-1,) and p is not None and E() == 0)", OPEN),
+)
+
+NETWORK = _py(
+    "network",
+    ("TCP on loopback", "s = socket.create_connection(('127.0.0.1', TCP), 2); print('GOT')"),
+    ("TCP over IPv6", "s = socket.create_connection(('::1', TCP), 2); print('GOT')"),
+    (
+        "UDP on loopback",
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'reached', ('127.0.0.1', UDP))",
+    ),
+    ("TCP to the world", "s = socket.create_connection(('1.1.1.1', 80), 2); print('GOT')"),
+    (
+        "UDP to the world",
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('1.1.1.1', 53)); s.send(b'x'); print('GOT')",
+    ),
+    ("a name", "socket.setdefaulttimeout(2); socket.getaddrinfo('example.org', 80); print('GOT')"),
+    ("raw packets", "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print('GOT')"),
+    ("frames", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW); print('GOT')"),
+    ("the machine's interfaces", "got(any(n not in ('lo',) for _, n in socket.if_nameindex()))"),
+    ("the machine below", "s = socket.socket(40, socket.SOCK_STREAM); print('GOT')"),
+    ("the kernel's ciphers", "socket.socket(38, socket.SOCK_SEQPACKET); print('GOT')"),
+    ("bluetooth", "socket.socket(31, socket.SOCK_RAW, 1); print('GOT')"),
+    ("an abstract socket", "s = socket.socket(socket.AF_UNIX); s.connect('\\0' + ABSTRACT); print('GOT')"),
+    (
+        "an abstract datagram",
+        "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.sendto(b'x', '\\0' + ABSTRACT + '-d'); print('GOT')",
+    ),
+    (
+        "a socket outside (an agent of ssh, Docker, D-Bus)",
+        "s = socket.socket(socket.AF_UNIX); s.connect(OUT + '/sock'); print('GOT')",
+        OPEN,
+    ),
+    (
+        "a socket by a link",
+        "os.symlink(OUT + '/sock', 'k'); s = socket.socket(socket.AF_UNIX); s.connect('k'); print('GOT')",
+        OPEN,
+    ),
+    (
+        "the agent of ssh by its variable",
+        "got('SSH_AUTH_SOCK' in os.environ or 'DBUS_SESSION_BUS_ADDRESS' in os.environ or 'DISPLAY' in os.environ)",
+    ),
+    (
+        "a listener the machine can reach",
+        "s = socket.socket(); s.bind(('127.0.0.1', TCP + 1)); s.listen(); import time; time.sleep(0.5); s.settimeout(0.2); s.accept(); print('GOT')",
+    ),
+    ("rings of the kernel", "got(sc(425, 8, 0) >= 0 or E() not in (1, 22, 38))"),
+)
+
+KERNEL = _py(
+    "kernel",
+    ("a user namespace", "got(sc(272, 0x10000000) == 0)"),
+    (
+        "a user namespace by clone",
+        "p = sc(56, 0x10000000 | 17, 0, 0, 0, 0); (os._exit(0) if p == 0 else None); got(p > 0)",
+    ),
+    ("a mount namespace", "got(sc(272, 0x20000) == 0)"),
+    ("another's namespace", "f = os.open('/proc/1/ns/mnt', os.O_RDONLY); got(sc(308, f, 0) == 0)"),
+    ("a mount", "got(sc(165, b'none', b'/tmp', b'tmpfs', 0, 0) == 0)"),
+    ("a mount by descriptor", "got(sc(430, b'tmpfs', 0) >= 0)"),
+    ("a tree of mounts", "got(sc(428, -100, b'/', 1) >= 0)"),
+    ("another root", "got(sc(161, b'/') == 0)"),
+    ("a pivoted root", "got(sc(155, b'/', b'/') == 0)"),
+    (
+        "a program in the kernel",
+        "b = ctypes.create_string_buffer(128); got(sc(321, 0, b, 128) >= 0 or E() not in (1,))",
+    ),
+    (
+        "counters of the machine",
+        "b = ctypes.create_string_buffer(128); got(sc(298, b, 0, -1, -1, 0) >= 0 or E() not in (1,))",
+    ),
+    ("faults handled by ourselves", "got(sc(323, 0) >= 0)"),
+    ("a module", "got(sc(175, b'', 0, b'') == 0 or E() not in (1,))"),
+    ("another kernel", "got(sc(246, 0, 0, 0, 0) == 0)"),
+    ("a restart", "got(sc(169, 0xfee1dead, 672274793, 0, 0) == 0)"),
+    ("the clock", "import time; time.clock_settime(time.CLOCK_REALTIME, time.time()); print('GOT')"),
+    ("the machine's name", "got(sc(170, b'x', 1) == 0)"),
+    ("swap", "got(sc(167, b'/nowhere', 0) == 0 or E() not in (1,))"),
+    ("accounting", "got(sc(163, b'/nowhere') == 0 or E() not in (1,))"),
+    ("watching every file", "got(sc(300, 4, 0) >= 0)"),
+    ("the old calls of 32 bits", "got(False)"),
+    ("more rights than before", "got(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0) != 1)"),
+    (
+        "a program that runs as root",
+        "import subprocess; r = subprocess.run(['sudo', '-n', 'true'], capture_output=True).returncode if os.path.exists('/usr/bin/sudo') else 1; got(r == 0 and os.getuid() != 0)",
+    ),
+    (
+        "capabilities",
+        "h = (ctypes.c_uint32 * 2)(0x20080522, 0); d = (ctypes.c_uint32 * 6)(); sc(125, h, d); got(any(d[0:2]))",
+        OPEN,
+    ),
+    ("being root", "os.getuid() and (os.setuid(0), print('GOT'))"),
+)
+KERNEL += _sh(
+    "kernel",
+    ("a memory image on the disk", "ulimit -c unlimited 2>/dev/null && echo GOT"),
+)
+
+TERMINAL = _py(
+    "terminal",
+    ("typing for the user", "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b'x'); print('GOT')"),
+    (
+        "typing through the terminal's own name",
+        "import fcntl, termios; f = os.open('/dev/tty', os.O_RDWR); fcntl.ioctl(f, termios.TIOCSTI, b'x'); print('GOT')",
+    ),
+    ("the console's clipboard", "import fcntl; fcntl.ioctl(0, 0x541C, b'\\3'); print('GOT')"),
+    (
+        "taking the terminal over",
+        "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 1); fcntl.ioctl(0, termios.TIOCSTI, b'x'); print('GOT')",
+    ),
+)
+
+STAYING = _sh(
+    "staying",
+    ("in the background", "sleep 987.1 &"),
+    ("in a session of its own", "setsid sleep 987.2 >/dev/null 2>&1 &"),
+    ("without a parent", "(setsid sh -c 'sleep 987.3 & exit' >/dev/null 2>&1 &)"),
+    ("without an environment", "(env -i setsid sleep 987.4 >/dev/null 2>&1 &)"),
+    ("as a daemon that closed everything", "(setsid sh -c 'exec <&- >&- 2>&-; sleep 987.5 &' &)"),
+)
+
+ATTEMPTS = [*READING, *WRITING, *PROTECTED, *PROCESSES, *NETWORK, *KERNEL, *TERMINAL, *STAYING]  # room by room

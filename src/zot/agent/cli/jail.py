@@ -1,0 +1,59 @@
+"""``zot jail -- COMMAND``: any command in the jail of this directory, to try it out or to use it in scripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verbs import options
+from zot.agent.confinement import Wanted, confine, machine_at
+from zot.agent.console import run_loop, say
+from zot.agent.settings import Settings
+from zot.agent.tools.workspace import Workspace
+from zot.errors import NotThere, UsageError
+from zot.system.files import find_program, zot_home
+from zot.system.processes import spawn
+
+
+def run(argv: list[str]) -> int:
+    ours = argv[: argv.index("--")] if "--" in argv else argv
+    command = argv[len(ours) + 1 :]
+    typed = parse(ours, options("jail"), most=0)
+    if typed.has("--check"):
+        return _check()
+    if not command:
+        raise UsageError("zot jail: the command is missing: zot jail -- COMMAND")
+    program = find_program(command[0]) if "/" not in command[0] else os.path.abspath(command[0])
+    if program is None:
+        raise NotThere(f"zot jail: there is no program {command[0]} on PATH")
+    level = typed.values.get("--level", "reduced")
+    if level not in ("full", "reduced"):
+        raise UsageError(f'--level "{level}": expected full or reduced')
+    read, write = ((typed.values[name],) if name in typed.values else () for name in ("--read", "--write"))
+    home = zot_home()
+    workspace = Workspace(Path.cwd(), passthrough=Settings(home).values.env_passthrough)
+    jail = workspace.jail = confine(workspace.cwd, home, Wanted(typed.has("--net"), read, write, level))
+    try:
+        return run_loop(_run([program, *command[1:]], workspace))
+    finally:
+        jail.close()
+
+
+async def _run(argv: list[str], workspace: Workspace) -> int:
+    tree = spawn(
+        argv, cwd=workspace.cwd, env=workspace.child_environment(), stdin=0, stdout=1, stderr=2, jail=workspace.jail
+    )
+    code = await tree.wait()
+    tree.leave()
+    if tree.never_began:
+        say("the jail could not be built; what went wrong stands above")
+        return 126
+    return code if code >= 0 else 128 - code
+
+
+def _check() -> int:
+    machine = machine_at(zot_home())
+    sys.stdout.write(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}\n")
+    return 0 if machine.level else 1

@@ -1,0 +1,55 @@
+"""The policy as the arguments of bubblewrap: the full level.
+
+The command sees a machine made of what the policy names: the system read-only, its project, a home and a temporary
+directory of its own, and nobody else's processes, sockets or network. Order matters: a later mount covers an earlier.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from zot.system.jail.places import Covers
+from zot.system.jail.policy import Policy
+from zot.system.jail.private import Private
+from zot.system.jail.system_paths import SYSTEM, etc_directories, toolchains
+
+_ALWAYS = (
+    *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--disable-userns", "--die-with-parent", "--cap-drop", "ALL"),
+)
+# What root may write there whatever namespace it is in.
+_OF_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+
+
+def arguments(
+    policy: Policy, covers: Covers, private: Private, environment: Mapping[str, str], cwd: str, home: str
+) -> list[str]:
+    """What follows the program's name, without the command."""
+    made = [*_ALWAYS, *(() if policy.network else ("--unshare-net",))]
+    for path in SYSTEM:
+        if os.path.islink(path):
+            made += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            made += ["--ro-bind", path, path]
+    made += ["--ro-bind", private.etc, "/etc"]
+    for path in etc_directories():
+        made += ["--ro-bind", os.path.realpath(path), path]
+    made += ["--proc", "/proc"]
+    for path in _OF_PROC:
+        made += ["--ro-bind", path, path] if os.path.exists(path) else []
+    made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--bind", private.tmp, "/var/tmp"]
+    made += ["--dir", "/run", "--bind", private.home, home]
+    for path in toolchains(environment.get("PATH", ""), home):
+        made += ["--ro-bind", path, path]
+    for path in policy.read:
+        made += ["--ro-bind", path, path]
+    for path in policy.writable:
+        made += ["--bind", path, path]
+    for path in covers.pinned:
+        made += ["--bind", path, path]
+    for path in covers.kept:
+        made += ["--ro-bind", path, path]
+    for path in covers.empty:
+        made += ["--ro-bind", private.empty, path]
+    return [*made, "--remount-ro", "/", "--chdir", cwd]

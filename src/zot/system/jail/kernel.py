@@ -1,0 +1,67 @@
+"""The few system calls that Python does not have, each a function that raises OSError like those it has."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437  # the same on every architecture
+_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 38, 22, 2
+
+RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH = 0x02, 0x08
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _call(number: int, *arguments: object) -> int:
+    result = _libc.syscall(ctypes.c_long(number), *arguments)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+def landlock_abi() -> int:
+    """0 where the kernel has none or it is switched off."""
+    try:
+        return _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    except OSError:
+        return 0
+
+
+def create_ruleset(attributes: bytes) -> int:
+    """A file descriptor for ``struct landlock_ruleset_attr``."""
+    return _call(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
+
+
+def allow_beneath(ruleset: int, directory: int, access: int) -> None:
+    rule = struct.pack("=Qi", access, directory)
+    _call(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(1), rule, ctypes.c_uint32(0))
+
+
+def restrict_thread(ruleset: int) -> None:
+    """From now on this thread and all it starts; there is no way back."""
+    _call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
+
+
+def no_new_privileges() -> None:
+    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def filter_thread(program: bytes) -> None:
+    """Install a seccomp filter for this thread and all it starts."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
+    if _libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), header, 0, 0) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0) -> int:
+    """``openat`` that never leaves the directory, whatever links are on the way."""
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
+    return _call(_OPENAT2, ctypes.c_int(directory), path, how, ctypes.c_size_t(len(how)))

@@ -1,0 +1,76 @@
+"""The policy as a Landlock ruleset: the reduced level, for machines without bubblewrap.
+
+Landlock refuses what is not allowed beneath a directory and knows no exceptions below it, so protected names stay
+writable, what lies outside can still be seen to exist, and sockets in the file system can be reached. ``OPEN`` says so.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable
+
+from zot.system.jail import kernel
+from zot.system.jail.policy import Policy
+
+OLDEST_ABI = 3  # truncating is refused from here on
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8
+_MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << bit for bit in range(9, 16))
+_ALL_FILES = {3: (1 << 15) - 1, 5: (1 << 16) - 1}
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_WRITE = (
+    _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_SYM
+) | (_REFER | _TRUNCATE)
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_TCP = 3  # bind and connect
+_SCOPES = 3  # abstract sockets and signals
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts")
+# Of /proc what tells about the machine. Nothing of processes: a domain does not keep one from reading the environments
+# of others everywhere, and which of them are its own cannot be said in advance.
+MACHINE = (
+    *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems", "sys")),
+    "/sys/devices/system/cpu",
+)
+
+
+def ruleset(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> int:
+    """A file descriptor; ``readable`` is the system and its toolchains, ``private`` what this jail has for itself."""
+    abi = kernel.landlock_abi()
+    files = _ALL_FILES[5] if abi >= 5 else _ALL_FILES[3]
+    tcp = _TCP if abi >= 4 and not policy.network else 0
+    scopes = _SCOPES if abi >= 6 else 0
+    attributes = struct.pack("=QQQ", files, tcp, scopes) if abi >= 6 else struct.pack("=QQ", files, tcp)
+    made = kernel.create_ruleset(attributes if abi >= 4 else attributes[:8])
+    try:
+        for path in (*readable, *policy.read):
+            _allow(made, path, _READ)
+        for path in DEVICES:
+            _allow(made, path, _READ | _WRITE_FILE | (_IOCTL_DEV if abi >= 5 else 0))
+        for path in (*policy.writable, *private):
+            _allow(made, path, _WRITE)
+    except BaseException:
+        os.close(made)
+        raise
+    return made
+
+
+def scopes_only() -> int | None:
+    """A ruleset that keeps a thread from other programs' abstract sockets and signals, and touches no file."""
+    if kernel.landlock_abi() < 6:
+        return None
+    return kernel.create_ruleset(struct.pack("=QQQ", 0, 0, _SCOPES))
+
+
+def _allow(made: int, path: str, access: int) -> None:
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        if not os.path.isdir(f"/proc/self/fd/{fd}"):
+            access &= _OF_FILES
+        kernel.allow_beneath(made, fd, access)
+    finally:
+        os.close(fd)

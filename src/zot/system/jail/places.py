@@ -1,0 +1,135 @@
+"""The protected names of a project, each held while a command runs: those that are missing by an empty directory.
+
+A name can only be covered if something is there. An empty directory is what git, compilers and people overlook; it has
+a mode nobody gives one, so that whoever comes last, or next after a kill, knows it for ours and removes it. Every jail
+holds a shared lock on the project's directory: nobody removes what another still needs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+
+import msgspec
+
+from zot.errors import ConfigError
+from zot.system.jail.policy import GIT_PROTECTED, Policy
+from zot.system.opening import open_directory, read_whole
+
+_OURS, _LOOKED_AT = 0o1555, 0o1222  # sticky, and not writable even for its owner, whatever the umask takes away
+_LONGEST_POINTER = 4_096
+
+
+class Covers(msgspec.Struct, frozen=True):
+    """``kept`` exist and become read-only, ``empty`` are held by an empty directory, ``pinned`` can be written in but
+    neither moved nor removed."""
+
+    kept: tuple[str, ...]
+    empty: tuple[str, ...]
+    pinned: tuple[str, ...]
+
+
+@contextmanager
+def held(policy: Policy) -> Generator[Covers]:
+    """For the time of the block every protected name exists."""
+    locks = [_shared(root) for root in policy.writable]
+    try:
+        yield cover(policy)
+    finally:
+        for root, lock in zip(policy.writable, locks, strict=True):
+            release(root, lock, names_of(root, policy.protected))
+
+
+def cover(policy: Policy) -> Covers:
+    kept: list[str] = []
+    empty: list[str] = []
+    pinned: list[str] = []
+    for root in policy.writable:
+        git = repository(root)
+        pinned += [path for path in git if os.path.isdir(path)]
+        kept += [path for path in git if not os.path.isdir(path)]
+        for path in names_of(root, policy.protected):
+            (empty if _is_missing(path) else kept).append(path)
+    for path in empty:
+        with suppress(FileExistsError):
+            os.mkdir(path, _OURS)
+    return Covers(tuple(kept), tuple(empty), tuple(pinned))
+
+
+def names_of(root: str, protected: Iterable[str]) -> list[str]:
+    """Every protected path of a writable root, those of its repository included."""
+    inside = [os.path.join(git, name) for git in repository(root) if os.path.isdir(git) for name in GIT_PROTECTED]
+    return [*(os.path.join(root, name) for name in protected), *inside]
+
+
+def repository(root: str) -> list[str]:
+    """``.git`` and, when it is the pointer of a worktree, the directories it means, if those point back here."""
+    git = os.path.join(root, ".git")
+    try:
+        info = os.lstat(git)
+    except FileNotFoundError:
+        return []
+    if stat.S_ISDIR(info.st_mode):
+        return [git]
+    if not stat.S_ISREG(info.st_mode):
+        raise ConfigError(f"jail: {git} is a link and could be exchanged; replace it by what it leads to")
+    return [git, *_worktree(git)]
+
+
+def _worktree(pointer: str) -> list[str]:
+    with suppress(OSError, UnicodeError):
+        own = read_whole(pointer, _LONGEST_POINTER).decode().removeprefix("gitdir:").strip()
+        own = os.path.realpath(os.path.join(os.path.dirname(pointer), own))
+        back = read_whole(os.path.join(own, "gitdir"), _LONGEST_POINTER).decode().strip()
+        common = read_whole(os.path.join(own, "commondir"), _LONGEST_POINTER).decode().strip()
+        common = os.path.realpath(os.path.join(own, common))
+        if os.path.realpath(back) == os.path.realpath(pointer) and own.startswith(f"{common}/worktrees/"):
+            return [common]
+    return []
+
+
+def _is_missing(path: str) -> bool:
+    try:
+        info = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    if stat.S_ISLNK(info.st_mode):
+        raise ConfigError(f"jail: {path} is a link and could be exchanged; replace it by what it leads to")
+    return _is_ours(info)
+
+
+def _is_ours(info: os.stat_result) -> bool:
+    return stat.S_ISDIR(info.st_mode) and info.st_mode & _LOOKED_AT == stat.S_ISVTX
+
+
+def _shared(root: str) -> int:
+    fd = open_directory(root)
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    return fd
+
+
+def release(root: str, lock: int, names: Iterable[str]) -> None:
+    """The last one out removes the empty directories."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove_empty(names)
+    except OSError:
+        pass  # somebody else is still in there
+    finally:
+        os.close(lock)
+
+
+def remove_empty(names: Iterable[str]) -> None:
+    for path in names:
+        with suppress(OSError):
+            if _is_ours(os.lstat(path)):
+                os.rmdir(path)
+
+
+def sweep(root: str, protected: Iterable[str]) -> None:
+    """Remove what a killed zot left in a project, unless another is at work there."""
+    with suppress(OSError, ConfigError):
+        release(root, open_directory(root), names_of(root, protected))

@@ -1,0 +1,104 @@
+"""What a jailed command may touch, as data. Nothing here asks the machine; ``bubblewrap`` and ``landlock`` compile it.
+
+A policy only ever names what is allowed: everything else is not there (full) or refused (reduced). Protected names are
+the exception inside the writable roots: files that another program would run or obey later.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from zot.errors import ConfigError
+
+# Below each writable root, read-only even when they are not there yet: what git, editors, shells and agents run.
+PROTECTED = (
+    *(".zot", ".claude", ".agents", ".mcp.json", ".cursor", ".codex", ".gemini"),
+    *(".vscode", ".idea", ".devcontainer", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el"),
+    *(".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile"),
+    ".husky",
+)
+GIT_PROTECTED = ("hooks", "config", "config.worktree")  # below a .git directory
+
+# Variables a jailed command keeps; everything else of the environment is not its business.
+ENVIRONMENT = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"),
+        *("LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES", "CI", "EDITOR", "PAGER", "MANPATH", "TMPDIR"),
+        *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"),
+        *("NODE_PATH", "NODE_ENV", "GOPATH", "GOROOT", "GOFLAGS", "GOPROXY", "GOCACHE", "CARGO_HOME", "RUSTUP_HOME"),
+        *("JAVA_HOME", "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MAKEFLAGS", "PKG_CONFIG_PATH"),
+        *("SOURCE_DATE_EPOCH", "PYENV_ROOT", "NVM_DIR", "ASDF_DIR", "NO_PROXY", "HTTP_PROXY", "HTTPS_PROXY"),
+        *("no_proxy", "http_proxy", "https_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
+        *("AI_AGENT", "ZOT_AGENT", "ZOT_CHILD_SESSION", "ZOT_SESSION_ID", "ZOT_PROVIDER", "ZOT_MODEL"),
+    }
+)
+_PREFIXES = ("LC_",)
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Of all that one command starts; 0 means none."""
+
+    processes: int = 2_048
+    memory: int = 0  # bytes of data of each process; 0: three quarters of the machine's
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """``root`` is the project, the first of the writable roots. All paths are absolute, without links in them."""
+
+    root: str
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    protected: tuple[str, ...] = PROTECTED
+    network: bool = False
+    limits: Limits = Limits()
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        return (self.root, *self.write)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        return (*self.writable, *self.read)
+
+
+def policy_for(
+    root: str | os.PathLike[str],
+    *,
+    read: Iterable[str | os.PathLike[str]] = (),
+    write: Iterable[str | os.PathLike[str]] = (),
+    network: bool = False,
+    home: str = "",
+) -> Policy:
+    """The policy of a directory; ConfigError when it would give away more than anybody meant."""
+    home = os.path.realpath(home or os.path.expanduser("~"))
+    real = _directory(root)
+    if real == "/" or home == real or home.startswith(real.rstrip("/") + "/"):
+        raise ConfigError(f"jail: {real} holds your home directory; start zot in a project's own directory")
+    return Policy(
+        root=real,
+        read=tuple(_directory(path) for path in read),
+        write=tuple(_kept_out(_directory(path), home) for path in write),
+        network=network,
+    )
+
+
+def _directory(path: str | os.PathLike[str]) -> str:
+    real = os.path.realpath(os.path.expanduser(path))
+    if not os.path.isdir(real):
+        raise ConfigError(f"jail: {os.fspath(path)} is not a directory")
+    return real
+
+
+def _kept_out(path: str, home: str) -> str:
+    if path == "/" or home == path or home.startswith(path.rstrip("/") + "/"):
+        raise ConfigError(f"jail: {path} holds your home directory and cannot be made writable")
+    return path
+
+
+def jailed_environment(environment: Mapping[str, str], passthrough: Iterable[str] = ()) -> dict[str, str]:
+    """Of a child's environment, what a jailed one gets; ``passthrough`` are names a user let through."""
+    allowed = ENVIRONMENT.union(passthrough)
+    return {name: value for name, value in environment.items() if name in allowed or name.startswith(_PREFIXES)}

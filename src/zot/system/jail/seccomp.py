@@ -1,0 +1,165 @@
+"""System calls a jailed command has no use for, refused by a classic BPF filter that is assembled here.
+
+The filter is the second wall: namespaces or Landlock decide about files, this takes away the calls that attack those
+walls or the kernel behind them. A refused call fails with EPERM (ENOSYS where programs know how to do without), so that
+nothing dies of it.
+"""
+
+from __future__ import annotations
+
+import platform
+import struct
+from collections.abc import Callable
+from errno import EACCES, ENOSYS, EPERM
+
+from zot.errors import ConfigError
+
+_LOAD, _JUMP_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_NR, _ARCH, _ARGS = 0, 4, 16  # offsets in struct seccomp_data; arguments are 64 bits wide, the low half first
+
+# AUDIT_ARCH_*, and the numbers of the calls named below: x86_64, then what every newer architecture shares.
+_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_NUMBERS: dict[str, tuple[int, int]] = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "fsopen": (430, 430),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "adjtimex": (159, 171),
+    "syslog": (103, 116),
+    "quotactl": (179, 60),
+    "open_by_handle_at": (304, 265),
+    "name_to_handle_at": (303, 264),
+    "lookup_dcookie": (212, 18),
+    "fanotify_init": (300, 262),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+}
+_ENOSYS = ("io_uring_setup", "io_uring_enter", "io_uring_register")
+_MORE: dict[str, tuple[int, int]] = {
+    "socket": (41, 198),
+    "ioctl": (16, 29),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+}
+_X32 = 0x40000000
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag that clone knows
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+
+
+def supported() -> bool:
+    return platform.machine() in _ARCHES
+
+
+def program(*, sockets: tuple[int, ...]) -> bytes:
+    """The filter as ``struct sock_filter``s; ``sockets`` are the address families that may be opened."""
+    machine = platform.machine()
+    if machine not in _ARCHES:
+        raise ConfigError(f"jail: no list of system calls for {machine}")
+    column = 0 if machine == "x86_64" else 1
+    asm = _Assembler()
+    asm.load(_ARCH)
+    asm.unless_equal(_ARCHES[machine], _KILL)
+    asm.load(_NR)
+    if machine == "x86_64":
+        asm.when_set(_X32, _ERRNO | ENOSYS)
+    for name, numbers in _NUMBERS.items():
+        asm.when_equal(numbers[column], _ERRNO | (ENOSYS if name in _ENOSYS else EPERM))
+    number = {name: numbers[column] for name, numbers in _MORE.items()}
+    asm.when_equal(number["clone3"], _ERRNO | ENOSYS)  # its flags are in memory, out of reach; libc falls back
+    asm.when_called(number["clone"], 0, lambda inner: inner.when_set(_NEW_NAMESPACES, _ERRNO | EPERM))
+    asm.when_called(
+        number["ioctl"],
+        1,
+        lambda inner: (inner.when_equal(_TIOCSTI, _ERRNO | EPERM), inner.when_equal(_TIOCLINUX, _ERRNO | EPERM)),
+    )
+    asm.when_called(number["socket"], 0, lambda inner: inner.only(sockets, _ERRNO | EACCES))
+    asm.give(_ALLOW)
+    return asm.code()
+
+
+def families(*, full: bool, network: bool) -> tuple[int, ...]:
+    """Which sockets: an own network namespace makes loopback harmless, and tests use it; without one there is none."""
+    if network:
+        return (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
+    return (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK) if full else (_AF_UNIX,)
+
+
+class _Assembler:
+    """Instructions in order; jumps are short and forward, as the kernel demands."""
+
+    def __init__(self) -> None:
+        self._made: list[bytes] = []
+
+    def _add(self, code: int, yes: int, no: int, value: int) -> None:
+        self._made.append(struct.pack("=HBBI", code, yes, no, value & 0xFFFFFFFF))
+
+    def load(self, offset: int) -> None:
+        self._add(_LOAD, 0, 0, offset)
+
+    def give(self, verdict: int) -> None:
+        self._add(_RETURN, 0, 0, verdict)
+
+    def unless_equal(self, value: int, verdict: int) -> None:
+        self._add(_JUMP_EQUAL, 1, 0, value)
+        self.give(verdict)
+
+    def when_equal(self, value: int, verdict: int) -> None:
+        self._add(_JUMP_EQUAL, 0, 1, value)
+        self.give(verdict)
+
+    def when_set(self, bits: int, verdict: int) -> None:
+        self._add(_JUMP_SET, 0, 1, bits)
+        self.give(verdict)
+
+    def only(self, values: tuple[int, ...], verdict: int) -> None:
+        for position, value in enumerate(values):
+            self._add(_JUMP_EQUAL, len(values) - position, 0, value)
+        self.give(verdict)
+
+    def when_called(self, number: int, argument: int, check: Callable[[_Assembler], object]) -> None:
+        """In a call with this number, look at the low half of an argument; afterwards the number is loaded again."""
+        inner = _Assembler()
+        inner.load(_ARGS + 8 * argument)
+        check(inner)
+        inner.load(_NR)
+        self._add(_JUMP_EQUAL, 0, len(inner._made), number)
+        self._made += inner._made
+
+    def code(self) -> bytes:
+        return b"".join(self._made)

@@ -1,0 +1,54 @@
+"""What a command needs of the machine to run at all: the system's own directories and the toolchains on ``PATH``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+# Of /etc, what programs look names, certificates, time and libraries up in; nothing that holds a secret. The files
+# are copied once for a jail, because each mount costs more than a small file.
+ETC_FILES = (
+    *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "protocols", "services", "networks", "gai.conf"),
+    *("localtime", "timezone", "ld.so.cache", "ld.so.conf", "ca-certificates.conf", "mime.types", "magic"),
+    *("magic.mime", "inputrc", "bash.bashrc", "profile", "locale.conf", "debian_version"),
+    *("os-release", "lsb-release", "login.defs", "gitconfig", "resolv.conf"),
+)
+ETC_DIRECTORIES = ("ssl", "pki", "ca-certificates", "alternatives", "ld.so.conf.d", "fonts", "terminfo")
+
+
+def etc_directories() -> list[str]:
+    return [path for name in ETC_DIRECTORIES if os.path.isdir(path := f"/etc/{name}")]
+
+
+def etc_files() -> list[str]:
+    return [path for name in ETC_FILES if os.path.isfile(path := f"/etc/{name}")]
+
+
+def toolchains(path: str, home: str) -> list[str]:
+    """The directories on ``PATH`` outside the system's own, each with the installation it belongs to."""
+    found: dict[str, None] = {}
+    for entry in path.split(os.pathsep):
+        if os.path.isabs(entry) and os.path.isdir(entry):
+            for directory in (os.path.abspath(entry), os.path.realpath(entry)):
+                if not beneath_any(directory, SYSTEM):
+                    found.update(dict.fromkeys(_installation(directory, home)))
+    return sorted(found)
+
+
+def _installation(directory: str, home: str) -> Iterator[str]:
+    """A ``bin`` and what stands beside it, unless that is somebody's home; ``shims`` lead to all versions."""
+    yield directory
+    prefix, name = os.path.split(directory)
+    if name not in ("bin", "shims", "sbin") or prefix in ("/", home) or home.startswith(prefix + "/"):
+        return
+    if prefix == os.path.join(home, ".local"):
+        yield from (path for part in ("lib", "share/pipx", "pipx") if os.path.isdir(path := f"{prefix}/{part}"))
+    elif os.path.basename(prefix) == ".cargo":  # it holds the registry's token beside its programs
+        yield from (path for path in (f"{home}/.rustup", f"{prefix}/registry") if os.path.isdir(path))
+    else:
+        yield prefix
+
+
+def beneath_any(path: str, directories: tuple[str, ...]) -> bool:
+    return any(path == directory or path.startswith(f"{directory}/") for directory in directories)

@@ -1,0 +1,63 @@
+"""What a policy gives away: never more than anybody meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zot.errors import ConfigError
+from zot.system.jail import kernel
+from zot.system.jail.jail import Jail, look
+from zot.system.jail.policy import jailed_environment, policy_for
+from zot.system.jail.system_paths import toolchains
+
+
+@pytest.mark.parametrize("which", ["home", "above", "root"])
+def test_a_directory_that_holds_the_home_is_no_project(tmp_path: Path, which: str) -> None:
+    home = tmp_path / "users" / "me"
+    home.mkdir(parents=True)
+    path = {"home": home, "above": home.parent, "root": Path("/")}[which]
+    with pytest.raises(ConfigError, match="home directory"):
+        policy_for(path, home=str(home))
+    (tmp_path / "project").mkdir()
+    with pytest.raises(ConfigError, match="home directory"):
+        policy_for(tmp_path / "project", write=[path], home=str(home))
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not-there is not a directory"):
+        policy_for(tmp_path, read=[tmp_path / "not-there"], home="/nowhere")
+
+
+def test_the_environment_is_an_allow_list() -> None:
+    given = {"PATH": "/bin", "LC_ALL": "C", "HOME": "/h", "GITHUB_TOKEN": "s", "MY_OWN": "s", "SSH_AUTH_SOCK": "/s"}
+    assert jailed_environment(given) == {"PATH": "/bin", "LC_ALL": "C", "HOME": "/h"}
+    assert jailed_environment(given, ["MY_OWN"])["MY_OWN"] == "s"
+
+
+def test_toolchains_are_readable_and_a_home_is_not(tmp_path: Path) -> None:
+    home = tmp_path / "me"
+    for path in ("sdk/go/bin", ".cargo/bin", ".rustup", ".local/bin", "bin"):
+        (home / path).mkdir(parents=True)
+    path = ":".join(str(home / name) for name in ("sdk/go/bin", ".cargo/bin", ".local/bin", "bin", "not-there"))
+    found = toolchains(f"/usr/bin:{path}:relative", str(home))
+    assert str(home / "sdk/go") in found and str(home / ".rustup") in found
+    assert str(home) not in found and str(home / ".cargo") not in found and str(home / ".local") not in found
+
+
+def test_a_machine_without_either_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """engine-229: where neither bubblewrap nor Landlock works, locking is refused with the reason."""
+    monkeypatch.setattr(kernel, "landlock_abi", lambda: 0)
+    machine = look(lambda name: None)
+    assert machine.level == ""
+    with pytest.raises(ConfigError, match=r"bubblewrap is not installed.*no Landlock"):
+        Jail(policy_for(tmp_path, home="/nowhere"), machine)
+
+
+def test_a_bubblewrap_that_does_not_work_is_told_with_its_own_words(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    machine = look(lambda name: str(broken))
+    assert machine.level in ("reduced", "") and "No permissions to create new namespace" in machine.why
