@@ -64,6 +64,12 @@ VERBS: dict[str, Verb] = {
     "window_use": Verb(Not("`usage` events say how much"), Not("`usage` events say how much"), "/context"),
     "tool": inside(),
     "extension_of": inside(),
+    "broke_off": inside(),
+    "text_watched": inside(),
+    "keeping": inside(),
+    "note_prompt": inside(),
+    "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
+    "changes": Verb(Not("`zot sessions rewind`"), Not("`zot sessions rewind`"), "/rewind"),
     "jailed": Verb(Not("its launcher knows"), Not("whoever makes it knows"), SHOWN),
     "jail": Verb(Not("`--jail`, by the launcher"), Not("`jail=` of Options"), "/jail"),
     "unjail": Verb(Not("a person's word"), Not("a person's word"), "/unjail"),
@@ -126,21 +132,8 @@ SDK_ALONE = {
     "list_models",
 }  # two older names
 TERMINAL_ALONE = {
-    *(
-        "help",
-        "login",
-        "logout",
-        "jail",
-        "unjail",
-        "skills",
-        "skill",
-        "study",
-        "settings",
-        "doctor",
-        "exit",
-        "yolo",
-        "copy",
-    )
+    *("help", "login", "logout", "skills", "skill", "study", "settings", "doctor", "exit", "yolo"),
+    *("copy", "diff", "export", "init", "jobs", "review"),
 }
 
 
