@@ -67,6 +67,7 @@ VERBS: dict[str, Verb] = {
     "broke_off": inside(),
     "text_watched": inside(),
     "keeping": inside(),
+    "learn_window": inside(),
     "note_prompt": inside(),
     "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
     "changes": Verb(Not("`zot sessions rewind`"), Not("`zot sessions rewind`"), "/rewind"),
