@@ -26,7 +26,6 @@ OPTIONS = {
     "--jail": "jail=",
     "--jail-read": "jail_read=",
     "--jail-write": "jail_write=",
-    "--jail-level": "",
     "--session": "session=",
     "--continue": "continue_session=True",
     "--system-prompt": "system_prompt=",

@@ -19,6 +19,7 @@ Embed = Callable[..., Runtime]
 
 # Flags of modes and of people at a terminal: no sentence that a program can meet names them.
 OF_PEOPLE = {
+    "--jail-level",  # a program that wants it full asks the machine: `zot jail --check`
     *("--print", "--json", "--stream", "--rpc", "--list-models", "--resume", "--no-session", "--ext-trace", "--stats"),
     *("--theme", "--record", "--help", "--version", "--trust-project", "--permission-limit"),
 }

@@ -126,7 +126,8 @@ class Commands:
         ]
         others = [SlashCommand(name, text, extension=True) for name, text in self.of_extensions()]
         taken = {command.name.lower() for command in (*own, *others)}
-        return [*own, *_aliases(taken), *others]
+        unlisted = [SlashCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
+        return [*own, *_aliases(taken), *others, *unlisted]
 
     def _completion(self, command: Command) -> Callable[[str], Sequence[Choice]] | None:
         return partial(self._complete, command) if command.arguments else None

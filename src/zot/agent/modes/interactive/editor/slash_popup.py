@@ -32,6 +32,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     extension: bool = False
     alias: bool = False  # of a command; offered to those who begin to type it
+    listed: bool = True  # else it is never offered, but its name is no guess at another
     complete: Callable[[str], Sequence[Choice]] | None = None
 
 
@@ -63,8 +64,10 @@ class SlashPopup:
         if space:
             rows, chosen = _arguments(self._completing, arguments), ""
             self._guessed = False
+        elif (whole := _named(self._commands, name)) is not None and not whole.listed:
+            rows, chosen, self._guessed = [], "", False
         else:
-            rows, chosen, rank = _matching(self._commands, name)
+            rows, chosen, rank = _matching([c for c in self._commands if c.listed], name)
             self._guessed = rank >= ASIDE
         found = Pattern(arguments if space else name)
         self._list = SelectList(rows, filterable=False, selected=chosen, found=found)
