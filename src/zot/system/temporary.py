@@ -132,14 +132,15 @@ def remove_if_dead(path: str) -> None:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if is_directory:
-                _remove_tree(path)
+                remove_tree(path)
             else:
                 os.unlink(path)
         finally:
             os.close(fd)
 
 
-def _remove_tree(path: str) -> None:
+def remove_tree(path: str | os.PathLike[str]) -> None:
+    """What can be removed of it; never a reason to fail."""
     import shutil  # brings the archive modules, which nobody else needs
 
     shutil.rmtree(path, ignore_errors=True)
@@ -203,7 +204,7 @@ def held_directory(path: Path) -> Generator[Path]:
     finally:
         if fd >= 0:
             os.close(fd)
-        _remove_tree(os.fspath(path))
+        remove_tree(os.fspath(path))
 
 
 @contextmanager

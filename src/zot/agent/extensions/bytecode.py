@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from zot.agent.extensions.process.log import log_path
 from zot.errors import ExtensionError
 from zot.system.files import find_program, make_private_dir
 from zot.system.opening import open_to_append, reading
+from zot.system.temporary import remove_tree
 
 VARIABLE = "ZOT_BYTECODE"
 _TIMEOUT_S = 60
@@ -54,7 +54,7 @@ def compile_ahead(manifest: Manifest, home: Path) -> None:
 
 
 def forget_bytecode(directory: Path, home: Path) -> None:
-    shutil.rmtree(f"{bytecode_dir(home)}{os.path.abspath(directory)}", ignore_errors=True)
+    remove_tree(f"{bytecode_dir(home)}{os.path.abspath(directory)}")
 
 
 def interpreter(manifest: Manifest) -> str:

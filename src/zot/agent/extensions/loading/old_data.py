@@ -7,7 +7,6 @@ writing beside its program, and reading there. What runs, is built, describes th
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -45,7 +44,8 @@ def copy_files(source: Path, names: list[str], target: Path) -> None:
 def copy_file(source: Path, target: Path) -> None:
     """With its permission bits; ``target`` must not exist."""
     with reading(source) as original, os.fdopen(create(target), "wb") as copy:
-        shutil.copyfileobj(original, copy, 1 << 20)
+        while data := original.read(1 << 20):
+            copy.write(data)
     target.chmod(stat.S_IMODE(source.stat().st_mode) & 0o777)
 
 

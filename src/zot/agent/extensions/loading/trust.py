@@ -7,7 +7,6 @@ in front of them do the asking; here trust is only looked up, stored and dropped
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ import msgspec
 from zot.agent.extensions.loading.manifest import FILE, MAX_BYTES, Manifest, read_manifest
 from zot.errors import ConfigError, ExtensionError
 from zot.system.files import locked, read_bytes, write_atomic
+from zot.system.temporary import remove_tree
 
 if TYPE_CHECKING:
     from zot.agent.extensions.loading.fingerprint import Found
@@ -183,13 +183,13 @@ class TrustStore:
         for stale in (self._home / PLACE).glob(f"{_MAKING}*"):
             with suppress(OSError):
                 if time.time() - stale.stat().st_mtime > _A_DAY_S:  # its maker was killed
-                    shutil.rmtree(stale, ignore_errors=True)
+                    remove_tree(stale)
         making = self._home / PLACE / f"{_MAKING}{os.urandom(6).hex()}"
         try:
             manifest, files = make_copy(directory, making / directory.name, self._home)
             yield making, manifest, files
         finally:
-            shutil.rmtree(making, ignore_errors=True)
+            remove_tree(making)
 
     def _put(self, making: Path, copy: Path, files: dict[str, str]) -> None:
         """Under its name at once; another process may have put the same there meanwhile."""
@@ -199,7 +199,7 @@ class TrustStore:
         with locked(self.path):
             if is_intact(copy, files):
                 return
-            shutil.rmtree(copy.parent, ignore_errors=True)
+            remove_tree(copy.parent)
             making.rename(copy.parent)
 
     @contextmanager

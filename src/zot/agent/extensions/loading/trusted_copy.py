@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from zot.agent.extensions.loading.manifest import Manifest, read_manifest
 from zot.errors import ExtensionError
 from zot.system.files import make_private_dir
 from zot.system.opening import create, reading
+from zot.system.temporary import remove_tree
 
 PLACE = "trusted"
 
@@ -106,10 +106,10 @@ def remove_copies(home: Path, key: str, but: Path | None = None) -> None:
     """Those that are trusted no longer."""
     for path in copies_of(home, key).glob("*"):
         if but is None or path != but.parent:
-            shutil.rmtree(path, ignore_errors=True)
-            shutil.rmtree(f"{home}/pycache{os.path.abspath(path)}", ignore_errors=True)
+            remove_tree(path)
+            remove_tree(f"{home}/pycache{os.path.abspath(path)}")
     if but is None:
-        shutil.rmtree(copies_of(home, key), ignore_errors=True)
+        remove_tree(copies_of(home, key))
 
 
 def without_project(environment: dict[str, str], project: Path, home: Path) -> list[str]:
