@@ -59,7 +59,9 @@ def _lines() -> Iterator[str]:
         yield f".SS {_plain(section)}"
         for flag in FLAGS:
             if flag.section == section:
-                yield from _item(", ".join(flag.names), flag.value, flag.help)
+                yield from _item(
+                    ", ".join(flag.names) + (f"[={flag.inline}]" if flag.inline else ""), flag.value, flag.help
+                )
     yield ".SH VERBS"
     for verb in VERBS:
         yield from _verb(verb)

@@ -41,7 +41,7 @@ NAMED = {
     "a theme": (
         ("--theme", "nope"),
         2,
-        "--theme nope: there is no such theme; there are auto, dark, light, own, or the ",
+        "--theme nope: there is no such theme; there are auto, dark, light, catppuccin, ",
     ),
     "a session": (
         ("--session", "nope.jsonl"),

@@ -272,13 +272,13 @@ def test_state_is_busy_from_acceptance_on(rpc, serve) -> None:
     client.until("done")
 
 
-def test_state_has_six_keys_and_six_numbers(rpc, serve, zot) -> None:
-    """rpc-029, rpc-067: `get_state` has its six keys, and its usage all six numbers."""
+def test_state_has_its_keys_and_six_numbers(rpc, serve, zot) -> None:
+    """rpc-029, rpc-067: `get_state` has its six keys and the mode, and its usage all six numbers."""
     serve([Say("one", usage=(812, 41))])
     client = rpc()
     client.prompt("hi")
     state = client.ask("get_state")["data"]
-    assert list(state) == ["provider", "model", "cwd", "message_count", "busy", "usage"]
+    assert list(state) == ["provider", "model", "cwd", "message_count", "busy", "usage", "permission_mode"]
     assert (state["cwd"], state["message_count"]) == (str(zot.project), 2)
     assert list(state["usage"]) == ["input", "output", "reasoning", "cache_read", "cache_write", "cost_usd"]
     assert (state["usage"]["input"], state["usage"]["output"], state["usage"]["reasoning"]) == (812, 41, None)

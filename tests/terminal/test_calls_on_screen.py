@@ -236,7 +236,7 @@ def test_a_cancelled_command_keeps_what_it_had_said(serve: Any, open_zot: OpenZo
     terminal.wait_for("    1099")
     terminal.press("esc")
     terminal.wait_for("◌ Ran seq 1000 1099; sleep 60 · interrupted")
-    [call] = calls_of(terminal)
+    call = calls_of(terminal)[0]
     assert call[-1] == "1099" and len(call) == 10
 
 

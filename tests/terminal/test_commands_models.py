@@ -134,7 +134,7 @@ def test_a_stale_list_is_refreshed_when_the_picker_opens(serve: Any, open_zot: O
     assert server.requests == []
     terminal.submit("/model")
     terminal.wait_for("brand-new-model")
-    assert [request.path for request in server.requests] == ["/v1/models"]
+    assert server.requests[0].path == "/v1/models"  # and, of a server on this machine, what its window is
 
 
 def test_reasoning_offers_what_the_model_has_and_stores_the_choice(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

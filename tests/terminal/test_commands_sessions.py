@@ -45,7 +45,8 @@ def test_the_list_hides_empty_sessions_and_begins_with_the_newest(serve: Any, op
     open_list(terminal)
     screen = terminal.screen
     assert "2 msgs · $0.0001 · anthropic/claude-sonnet-4-5" in screen
-    assert screen.rindex("about pears") < screen.rindex("about apples")
+    listed = screen[screen.index("sessions of this directory") :]
+    assert listed.index("about pears") < listed.index("about apples")
     assert "(no text)" not in screen
 
 

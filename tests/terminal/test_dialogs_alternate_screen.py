@@ -69,6 +69,10 @@ def test_the_scrollback_is_the_same_after_a_turn_was_read_again(serve: Any, tmux
     terminal.wait(lambda: "▌" in terminal.screen() and "starting" not in terminal.screen())
     terminal.keys("tell me", "Enter")
     terminal.wait(lambda: "paragraph 39" in terminal.screen() and "$0.0" in terminal.screen())
+    terminal.keys("/cost", "Enter")  # a hint fades once it was used
+    terminal.wait(lambda: "by model" in terminal.screen())
+    terminal.keys("Escape")
+    terminal.wait(lambda: "ask anything · @ for files" in terminal.screen())
     before = terminal.history()
     terminal.keys("/jump tell", "Enter")
     terminal.wait(lambda: "turn 1 of 1" in terminal.screen())

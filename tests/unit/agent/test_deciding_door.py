@@ -19,6 +19,7 @@ DECIDING = {
     "agent/cli/ext/remove.py",
     "agent/cli/ext/trust.py",
     "agent/cli/ext/installed.py",
+    "agent/cli/rewind.py",
     "agent/cli/sessions.py",
     "agent/modes/interactive/commands/sessions.py",
     "agent/modes/interactive/dialogs/call_text.py",

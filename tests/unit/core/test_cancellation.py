@@ -13,6 +13,7 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, is_valid, make_agent, of, results, roles, running, words
 from zot.core import events
 from zot.core.agent import Agent
+from zot.core.confirm import Judged
 from zot.core.events import AgentEvent
 from zot.core.interceptors import TurnVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
@@ -205,8 +206,8 @@ async def test_abort_while_the_gate_asks_refuses_the_call() -> None:
     asked = asyncio.Event()
 
     class Asking:
-        def asks(self, call: ToolCallBlock) -> bool:
-            return True
+        def judge(self, call: ToolCallBlock) -> Judged:
+            return Judged("ask", "user")
 
         async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
             asked.set()

@@ -10,6 +10,7 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, of, results, words
 from zot.core import events
 from zot.core.agent import FirstCall
+from zot.core.confirm import Judged
 from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
 from zot.provider.messages import TextBlock, ToolCallBlock
 
@@ -102,8 +103,8 @@ async def test_the_gate_is_asked_after_interception_with_the_arguments_that_will
     asked: list[tuple[str, Any]] = []
 
     class Gate:
-        def asks(self, call: ToolCallBlock) -> bool:
-            return True
+        def judge(self, call: ToolCallBlock) -> Judged:
+            return Judged("ask", "user")
 
         async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
             asked.append((call.name, call.args))
@@ -133,8 +134,8 @@ async def test_an_interceptor_that_raises_refuses_the_turn() -> None:
 
 async def test_a_gate_that_raises_denies_the_call() -> None:
     class Broken:
-        def asks(self, call: ToolCallBlock) -> bool:
-            return True
+        def judge(self, call: ToolCallBlock) -> Judged:
+            return Judged("ask", "user")
 
         async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
             raise RuntimeError("no terminal")

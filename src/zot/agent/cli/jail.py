@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
+from zot.agent.cli.lines import show
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
 from zot.agent.confinement import Wanted, confine, machine_at
@@ -55,5 +55,5 @@ async def _run(argv: list[str], workspace: Workspace) -> int:
 
 def _check() -> int:
     machine = machine_at(zot_home())
-    sys.stdout.write(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}\n")
+    show(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}")
     return 0 if machine.level else 1
