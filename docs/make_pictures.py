@@ -132,11 +132,11 @@ def confirm(terminal: FakeTerminal) -> None:
 # name: (what happens, ground, columns, rows, arguments)
 PICTURES: dict[str, tuple[Callable[[FakeTerminal], None], str, int, int, tuple[str, ...]]] = {
     "welcome": (welcome, "dark", 80, 12, ()),
-    "conversation": (conversation, "dark", 90, 46, ()),
-    "conversation-light": (conversation, "light", 90, 46, ()),
+    "conversation": (conversation, "dark", 90, 34, ()),
+    "conversation-light": (conversation, "light", 90, 34, ()),
     "commands": (commands, "dark", 80, 24, ()),
     "confirm": (confirm, "dark", 80, 24, ("--no-yolo",)),
-    "theme": (conversation, "dark", 90, 46, ("--theme", "harbour")),
+    "theme": (conversation, "dark", 90, 34, ("--theme", "harbour")),
     "narrow": (conversation, "dark", 40, 30, ()),
 }
 

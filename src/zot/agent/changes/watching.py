@@ -205,6 +205,10 @@ class Watch:
         return of_content(data, mode, self._objects)
 
 
+# Nobody's work: git's own, and what programs make again by themselves, ignored by git or not.
+_NOT_LOOKED_AT = frozenset({".git", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+
+
 def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | None = None) -> dict[str, os.stat_result]:
     """Every file and link below ``root`` but what git would ignore; TooMuch when there is no end to it. What is
     ``known`` to belong to them is not judged again; ``outside`` is what directories above say."""
@@ -241,7 +245,7 @@ def _take(
     if entry.path not in known and ignores is not None and not ignores.keeps(entry.path, is_directory):
         return
     if is_directory:
-        if entry.path != own and entry.name != ".git":
+        if entry.path != own and entry.name not in _NOT_LOOKED_AT:
             waiting.append((entry.path, ignores))
         return
     try:

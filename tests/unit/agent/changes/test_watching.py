@@ -62,6 +62,14 @@ async def test_what_git_has_comes_from_git(project: Project, git: Git) -> None:
     assert (project.cwd / "build" / "out").read_text() == "o\n"  # git ignores it, and so do we
 
 
+async def test_what_programs_make_again_by_themselves_is_nobodys_work(project: Project) -> None:
+    prompt = project.prompt()
+    await project.bash(
+        "mkdir -p pkg/__pycache__ node_modules/x; touch pkg/__pycache__/a.pyc node_modules/x/y; touch made"
+    )
+    assert project.verdicts(prompt).keys() == {"made"}
+
+
 async def test_a_command_that_stages_and_commits_hides_nothing(project: Project, git: Git) -> None:
     file = project.cwd / "a"
     file.write_text("one\n")
