@@ -69,7 +69,7 @@ class Asides:
         bar = theme.paint("accent", "▌ ")
         return [
             cut(bar + theme.paint("assistant", f"zot{version}", bold=True), width),
-            cut(bar + theme.paint("muted", "/help lists commands and keys"), width),
+            cut(bar + theme.paint("muted", "ask something, or type /help"), width),
         ]
 
 
