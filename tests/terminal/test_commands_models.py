@@ -86,7 +86,8 @@ def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: 
     two_providers(zot, serve([]).url)
     terminal = open_zot("--provider", "alpha", "--model", "alpha-one", model=False)
     terminal.submit("/model claude-opus-9")
-    terminal.wait_for("alpha-one")
+    terminal.wait_for("claude-opus-9")
+    terminal.wait_idle()
     terminal.submit("/model beta-one")
     terminal.wait_for("model: beta-one (beta)")
 
