@@ -124,10 +124,10 @@ class Jail:
             system = (*SYSTEM, *etc_files(), *etc_directories(), *landlock.MACHINE)
             readable = (*system, *toolchains(os.environ.get("PATH", ""), self.home))
             private = (self._private.home, self._private.tmp)
-            kernel.restrict_thread(landlock.ruleset(self.policy, readable, private))
+            _restrict(landlock.ruleset(self.policy, readable, private))
             kernel.filter_thread(self._filter)
         elif (ruleset := landlock.scopes_only()) is not None:
-            kernel.restrict_thread(ruleset)
+            _restrict(ruleset)
 
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
@@ -223,6 +223,14 @@ def _limit(pid: int, limits: Limits) -> None:
     for kind, value in (*wanted, (resource.RLIMIT_DATA, _memory(limits))):
         with suppress(OSError, ValueError):  # it is over already, or the limit is lower by now
             resource.prlimit(pid, kind, (value, value))
+
+
+def _restrict(ruleset: int) -> None:
+    """This thread; the rules are the kernel's from then on, and their descriptor is of no more use."""
+    try:
+        kernel.restrict_thread(ruleset)
+    finally:
+        os.close(ruleset)
 
 
 def _readable(content: bytes, files: ExitStack) -> int:

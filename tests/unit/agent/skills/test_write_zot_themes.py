@@ -118,8 +118,8 @@ def test_every_other_key_has_a_row(key: str) -> None:
 
 def test_every_json_example_parses() -> None:
     """iface-314: every JSON example in it parses."""
-    for block in blocks(NAME, "json"):
-        msgspec.json.decode(block, type=dict[str, Any])
+    examples = [msgspec.json.decode(block, type=dict[str, Any]) for block in blocks(NAME, "json")]
+    assert examples and all(examples)
 
 
 def test_the_example_theme_uses_only_keys_that_exist() -> None:
