@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Zot, zot
-from zot.agent.conversation import Present
 from zot.agent.extensions.commands import Prompt
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.agent.extensions.surface import SilentSurface
+from zot.agent.present import Present
 
 __all__ = ["zot"]
 

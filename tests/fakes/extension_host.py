@@ -12,9 +12,9 @@ from typing import Any, Literal
 from tests.fakes.client import FakeClient
 from tests.fakes.extensions import write_extension
 from tests.fakes.surface import FakeSurface
-from zot.agent.conversation import Present
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.trust import TrustStore
+from zot.agent.present import Present
 from zot.core.agent import Agent
 from zot.core.events import SessionEnded, SessionStarted
 from zot.core.tool import Tool

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, cast
 from zot import __version__
 from zot.agent import context_files
 from zot.agent.config import NOBODY, FrontEnd, RunConfig
-from zot.agent.conversation import Conversation, Present
+from zot.agent.conversation import Conversation
 from zot.agent.model_refresh import ModelRefresh
+from zot.agent.present import Present
 from zot.agent.resolve import Query, Resolved, require_credential
 from zot.agent.resources import Resources
 from zot.agent.settings import Settings

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from zot.agent.present import Present
 from zot.agent.resolve import Launch, Query, Resolved, require_credential
 from zot.agent.resources import Resources
 from zot.agent.system_prompt import SystemPrompt
@@ -37,7 +38,7 @@ from zot.core.session.store import new_id
 from zot.core.tool import Tool
 from zot.errors import AgentBusy, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
-from zot.provider.model import REASONING_LEVELS, Model, Reasoning
+from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
@@ -51,18 +52,6 @@ if TYPE_CHECKING:
     from zot.core.inputs import Prompt
     from zot.system.jail.jail import Jail
     from zot.wire.rpc_frames import ModelInfo, State
-
-
-class Present(msgspec.Struct, frozen=True):
-    """What is true at this moment; ``session_file`` is empty when no session is kept."""
-
-    provider: str
-    model: str
-    reasoning: Reasoning
-    session_id: str
-    session_file: str
-    directory: str
-    permission_mode: str = "everything"
 
 
 class Conversation:

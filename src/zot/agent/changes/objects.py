@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
+from zot.system.digest import blake2b
 from zot.system.files import make_private_dir
 from zot.system.opening import read_whole
 from zot.system.temporary import Unfinished
@@ -25,16 +23,7 @@ _DIGEST = re.compile(rf"[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
 
 
 def digest_of(data: bytes) -> str:
-    return str(_blake2()(data, digest_size=_DIGEST_BYTES).hexdigest())
-
-
-@cache
-def _blake2() -> Callable[..., Any]:
-    """``hashlib`` would first load OpenSSL's hashes, for which a first edit would have to wait."""
-    try:
-        return import_module("_blake2").blake2b
-    except ImportError:  # a Python that has it elsewhere
-        return import_module("hashlib").blake2b
+    return blake2b(data, _DIGEST_BYTES)
 
 
 class Objects:

@@ -16,7 +16,7 @@ from zot.wire.codec import encode
 from zot.wire.frames import Event, ResultView
 
 if TYPE_CHECKING:
-    from zot.agent.conversation import Present
+    from zot.agent.present import Present
 
 _Fields = dict[str, Any]
 

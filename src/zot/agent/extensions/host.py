@@ -41,7 +41,7 @@ from zot.errors import ConfigError, in_words
 from zot.wire import frames, limits
 
 if TYPE_CHECKING:
-    from zot.agent.conversation import Present
+    from zot.agent.present import Present
     from zot.agent.recording.frame_trace import Direction, FrameTap
 
 

@@ -18,7 +18,7 @@ from zot.system.opening import TooLarge, open_regular, read_whole
 
 if TYPE_CHECKING:
     from zot.agent.changes.keeping import Keeping
-    from zot.agent.conversation import Present
+    from zot.agent.present import Present
     from zot.agent.tools.jobs import Jobs
     from zot.agent.tools.registry import Spec
     from zot.system.jail.jail import Jail

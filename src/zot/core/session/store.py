@@ -6,10 +6,8 @@ Making a store touches nothing on disk. Lists are always ordered by the last cha
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +17,7 @@ from zot.core.session.records import Meta, row_type
 from zot.core.session.row_file import lines_of, lock
 from zot.core.session.session import Session, open_session
 from zot.provider.messages import utc_now
+from zot.system.digest import sha256
 from zot.system.opening import open_to_change, reading
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class SessionStore:
 
     @property
     def directory(self) -> Path:
-        return self.root / _sha256(self.cwd.encode("utf-8", "surrogateescape"))[:16]
+        return self.root / sha256(self.cwd.encode("utf-8", "surrogateescape"))[:16]
 
     def new_meta(self, provider: str, model: str) -> Meta:
         return Meta(new_id(), self.cwd, model, provider, utc_now(), self.version)
@@ -155,15 +154,6 @@ def _delete_if_empty(path: Path) -> bool:
         return True
     finally:
         os.close(fd)
-
-
-def _sha256(data: bytes) -> str:
-    """As ``hashlib`` says it, which would first load OpenSSL's and Blake's hashes: a millisecond of every start."""
-    try:
-        sha256 = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256
-    except ImportError:  # a Python that has them elsewhere
-        from hashlib import sha256
-    return sha256(data).hexdigest()
 
 
 def new_id() -> str:

@@ -19,13 +19,13 @@ from zot.agent.cli.lines import show_spelled
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
 from zot.agent.console import run_loop
-from zot.agent.conversation import Present
 from zot.agent.extensions.host import ExtensionHost
 from zot.agent.extensions.loading.discover import STAGING, Discovery, Entry, global_dir
 from zot.agent.extensions.loading.trust import TrustStore, Untrusted, undecided
 from zot.agent.extensions.process.log import last_words
 from zot.agent.extensions.registry import ExtensionStatus
 from zot.agent.extensions.surface import SilentSurface
+from zot.agent.present import Present
 from zot.agent.settings import Settings
 from zot.agent.tools.registry import DEFAULT_TOOLS
 from zot.agent.tools.workspace import Workspace

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 from pathlib import Path
 
 from zot.agent.cli.ext.installed import find
@@ -13,6 +12,7 @@ from zot.agent.extensions.loading.guards_file import forget
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ZotError
+from zot.system.digest import sha256
 from zot.system.files import write_atomic, zot_home
 from zot.system.opening import read_whole
 
@@ -36,7 +36,7 @@ def _switch(argv: list[str], enabled: bool) -> int:
     if item.scope == "global" and not enabled:
         forget(zot_home(), item.directory.name)
     if record is not None:  # the edit was ours: with it, what the user trusted is still what is there
-        trust.trust(item.directory, record.files | {FILE: sha256(written).hexdigest()})
+        trust.trust(item.directory, record.files | {FILE: sha256(written)})
     tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
     return 0
 

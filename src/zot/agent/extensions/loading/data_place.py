@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from zot.agent.extensions.loading.manifest import Manifest
+from zot.system.digest import sha256
 from zot.system.files import make_private_dir
 
 Scope = Literal["explicit", "project", "global"]
@@ -24,10 +25,8 @@ def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
     """By the name of the user's own; by project and name, or by directory and name, for the others."""
     if scope == "global" or (scope == "explicit" and _is_own(manifest.directory, home)):
         return home / "data" / "global" / manifest.name
-    from hashlib import sha256  # only those who have such extensions pay for it
-
     place = os.path.realpath(cwd if scope == "project" else manifest.directory)
-    return home / "data" / sha256(os.fsencode(place)).hexdigest()[:16] / manifest.name
+    return home / "data" / sha256(os.fsencode(place))[:16] / manifest.name
 
 
 def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.events import PERMISSION_MODE
+from zot.system.digest import sha256
 from zot.system.files import locked, make_private_dir, write_atomic
 from zot.system.opening import open_to_append, read_whole
 from zot.tui.text_buffer import Position, TextBuffer
@@ -117,12 +118,8 @@ def prompts_in(messages: Sequence[Message]) -> list[str]:
 
 def history_file(home: Path, cwd: Path) -> Path:
     """The file of the project a directory belongs to: its repository, or the directory itself."""
-    # Imported here: nothing else before the first key needs it.
-    import hashlib
-
     project = project_of(os.path.realpath(cwd))
-    digest = hashlib.sha256(project.encode("utf-8", "surrogateescape"))
-    return home / "history" / f"{digest.hexdigest()[:16]}.jsonl"
+    return home / "history" / f"{sha256(os.fsencode(project))[:16]}.jsonl"
 
 
 def project_of(directory: str) -> str:

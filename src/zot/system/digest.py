@@ -1,0 +1,30 @@
+"""Digests without OpenSSL: ``hashlib`` would load it first, a millisecond and three megabytes of every start.
+
+The interpreter's own modules give the same digests; a Python that has them elsewhere is asked through ``hashlib``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+_SHA256 = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
+
+
+def sha256(data: bytes) -> str:
+    return str(_own(_SHA256, "sha256")(data).hexdigest())
+
+
+def blake2b(data: bytes, size: int) -> str:
+    return str(_own("_blake2", "blake2b")(data, digest_size=size).hexdigest())
+
+
+@cache
+def _own(module: str, name: str) -> Callable[..., Any]:
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        return getattr(import_module("hashlib"), name)
