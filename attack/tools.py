@@ -128,14 +128,49 @@ SECRETS = (
     *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
     *("OLLAMA_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AZURE_OPENAI_KEY", "GROQ_API_KEY", "TAVILY_API_KEY"),
     *("GITHUB_COPILOT_TOKEN", "REPLICATE_API_TOKEN", "ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "SOME_NEW_API_KEY"),
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET", "AZURE_STORAGE_KEY"),
+    *("GOOGLE_CREDENTIALS", "CLOUDSDK_AUTH_ACCESS_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN", "CLOUDFLARE_API_KEY"),
+    *(
+        "GH_TOKEN",
+        "GITHUB_TOKEN",
+        "GITLAB_TOKEN",
+        "CI_JOB_TOKEN",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+        "SYSTEM_ACCESSTOKEN",
+    ),
+    *("NPM_TOKEN", "NODE_AUTH_TOKEN", "npm_config__authToken", "TWINE_PASSWORD", "UV_PUBLISH_TOKEN", "PYPI_KEY"),
+    *("POETRY_PYPI_TOKEN_PYPI", "CARGO_REGISTRY_TOKEN", "DOCKER_PASSWORD", "DOCKER_AUTH_CONFIG", "VAULT_TOKEN"),
+    *("PGPASSWORD", "MYSQL_PWD", "REDISCLI_AUTH", "SMTP_PASS", "SSHPASS", "SSH_PRIVATE_KEY", "SECRET_KEY_BASE"),
+    *("STRIPE_SECRET_KEY", "SLACK_WEBHOOK_URL", "OP_SESSION_my", "BW_SESSION", "TF_TOKEN_app", "SOPS_AGE_KEY"),
+)
+HARMLESS = (
+    *("EDITOR", "MONKEY", "SSH_AUTH_SOCK", "SSH_ASKPASS", "GIT_ASKPASS", "GOOGLE_APPLICATION_CREDENTIALS", "GPG_KEY"),
+    *("TOKENIZERS_PARALLELISM", "OPENAI_MAX_TOKENS", "AWS_PROFILE", "AWS_REGION", "VAULT_ADDR", "PGPASSFILE"),
+    *("AWS_WEB_IDENTITY_TOKEN_FILE", "RESTIC_PASSWORD_FILE", "KUBECONFIG", "XAUTHORITY"),
 )
 
 
-@attack("tools", "a command prints the credentials of the environment", expect="withheld, but for those let through")
+@attack("tools", "a command prints the secrets of the environment", expect="withheld, but for those let through")
 def credentials_in_the_environment(scratch: Path) -> str:
     place = Place(scratch)
-    (place.home / "config.json").write_text(json.dumps({"env_passthrough": ["TAVILY_API_KEY"]}))
-    everything = {name: f"value-of-{name}" for name in (*SECRETS, "EDITOR", "MONKEY")}
+    allowed = {"TAVILY_API_KEY", "GH_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
+    (place.home / "config.json").write_text(
+        json.dumps({"env_passthrough": ["TAVILY_API_KEY", "GH_TOKEN", "AWS_*", "OPENAI_*", "ZOT*"]})
+    )
+    everything = {name: f"value-of-{name};" for name in (*SECRETS, *HARMLESS)}
     ran = _tool(place, call("bash", command="env"), env=everything)
     seen = {name for name, value in everything.items() if value in ran.out}
-    return ran.unclean or ("" if seen == {"TAVILY_API_KEY", "EDITOR", "MONKEY"} else f"the command saw {sorted(seen)}")
+    wrong = seen ^ {*allowed, *HARMLESS, "OPENAI_ADMIN_KEY"}  # a pattern lets no key of a provider of zot's through
+    return ran.unclean or (f"wrongly seen or not seen: {sorted(wrong)}" if wrong else "")
+
+
+@attack("tools", "a program the user lives by lacks its token", expect="the result names the variable and the setting")
+def a_withheld_token_is_named(scratch: Path) -> str:
+    place = Place(scratch)
+    told: list[bool] = []
+    for command in ("echo $GH_TOKEN", "echo set GH_TOKEN first; exit 4", "true"):
+        ran = _tool(place, call("bash", command=command), env={"GH_TOKEN": "value-of-it"})
+        told.append("not passed to commands: GH_TOKEN" in ran.out and "env_passthrough" in ran.out)
+        if ran.unclean or "value-of-it" in ran.out:
+            return ran.unclean or "the value was told"
+    return "" if told == [True, True, False] else f"told: {told}"

@@ -65,8 +65,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     env_passthrough: Annotated[
         tuple[str, ...],
         Meta(
-            description="Credential variables that child processes may see. All others are removed: those zot knows, "
-            "those of model vendors (`ANTHROPIC_AUTH_TOKEN`) and those that end in `_API_KEY` and the like."
+            description="Secret variables that child processes may see, by name or by pattern (`AWS_*`). Others are "
+            "removed: those of model providers and of zot, which no pattern lets through, and whatever looks like a "
+            "secret of another service (`GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `*_PASSWORD`). In the jail also any "
+            "other variable that commands should have."
         ),
     ] = ()
     jail_by_default: Annotated[bool, Meta(description="Start every run in the jail, as `--jail` does.")] = False

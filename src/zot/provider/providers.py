@@ -68,37 +68,6 @@ def key_variable(provider_id: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in provider_id).upper() + "_API_KEY"
 
 
-# Variables nobody listed: those of model vendors by a word in the name, others by how the name ends.
-_VENDOR_WORDS = frozenset(
-    (
-        *("ANTHROPIC", "CLAUDE", "OPENAI", "CODEX", "CHATGPT", "COPILOT", "GEMINI", "GENAI", "VERTEX", "BEDROCK"),
-        *("MISTRAL", "CODESTRAL", "GROQ", "DEEPSEEK", "XAI", "GROK", "OLLAMA", "OPENROUTER", "TOGETHER", "FIREWORKS"),
-        *("COHERE", "CEREBRAS", "PERPLEXITY", "REPLICATE", "HF", "HUGGINGFACE", "HUGGING", "MOONSHOT", "KIMI", "ZAI"),
-        *("ZHIPU", "GLM", "QWEN", "DASHSCOPE", "MINIMAX", "NVIDIA", "SAMBANOVA", "LITELLM", "VOYAGE", "JINA"),
-    )
-)
-_SECRET_WORDS = frozenset({"KEY", "KEYS", "TOKEN", "TOKENS", "SECRET", "PASSWORD", "APIKEY"})
-_SECRET_ENDINGS = (
-    "_API_KEY",
-    "_APIKEY",
-    "_API_KEYS",
-    "_API_TOKEN",
-    "_API_SECRET",
-    "_AUTH_TOKEN",
-    "_OAUTH_TOKEN",
-    "_ADMIN_KEY",
-)
-
-
-def looks_like_credential(variable: str) -> bool:
-    """Whether a variable is one of a model vendor, or a key to some other service, by its name."""
-    name = variable.upper()
-    if name.endswith(_SECRET_ENDINGS):
-        return True
-    words = name.split("_")
-    return words[-1] in _SECRET_WORDS and not _VENDOR_WORDS.isdisjoint(words)
-
-
 def credential_variables(providers: Iterable[Provider] = ()) -> frozenset[str]:
     """Every variable that holds a credential zot knows; child processes do not get them.
 

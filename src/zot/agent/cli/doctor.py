@@ -96,7 +96,11 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "models", f"{len(catalog.rows())} known, {len(catalog.providers())} providers"
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"
     if withheld := _withheld(home, catalog):
-        yield "withheld", f"{', '.join(withheld)}: programs zot starts do not get them, unless named in env_passthrough"
+        names = ", ".join(withheld)
+        yield (
+            "withheld",
+            f"{names}: commands and extensions do not get them, unless named in env_passthrough",
+        )
 
 
 def _jail() -> str:

@@ -52,13 +52,14 @@ def write_page(document: Document, target: Path, kind: Format) -> Path:
 def redaction(home: Path, cwd: str, *, paths_only: bool = False) -> Redaction:
     """With every credential of this machine that zot knows: from the environment, and stored by ``/login``."""
     from zot.provider.auth.store import AuthStore
-    from zot.provider.providers import credential_variables, looks_like_credential
+    from zot.provider.providers import credential_variables
+    from zot.system.secret_names import looks_like_secret
 
     places = [(cwd, "<cwd>"), (str(user_home()), "~")]
     if paths_only:
         return Redaction(places=places, shapes=False)
     known = credential_variables()
-    secrets = [value for name, value in os.environ.items() if name in known or looks_like_credential(name)]
+    secrets = [value for name, value in os.environ.items() if name in known or looks_like_secret(name)]
     return Redaction([*secrets, *AuthStore(home).secrets()], places)
 
 

@@ -53,9 +53,19 @@ class BashTool(WorkspaceTool):
                     raise ToolError(f"bash: the jail could not be built, so nothing ran: {capture.text().strip()}")
                 if ending.left:
                     self._workspace.jobs.add(command, tree, started, ending.output)
-                return _result(command, capture, ending, time.monotonic() - started)
+                return _result(command, capture, self._explained(command, capture, ending), time.monotonic() - started)
             finally:
                 capture.let_go()
+
+    def _explained(self, command: str, capture: OutputCapture, ending: Ending) -> Ending:
+        """With a line about a variable that it may have wanted and did not get."""
+        names = self._workspace.kept_from_commands()
+        if not names:
+            return ending
+        from zot.agent.tools.withheld import withheld_note
+
+        note = withheld_note(command, capture.text(), failed=ending.exit_code != 0, names=names)
+        return msgspec.structs.replace(ending, notes=(*ending.notes, note)) if note else ending
 
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)

@@ -1,7 +1,7 @@
 """Where the tools work: the one seam through which every path and every child process goes.
 
-Paths are relative to the session's directory. Children inherit zot's environment minus the credentials it knows,
-plus the variables that tell a program it runs under an agent.
+Paths are relative to the session's directory. Children inherit zot's environment minus the credentials it knows and
+what looks like a secret of another service, plus the variables that tell a program it runs under an agent.
 """
 
 from __future__ import annotations
@@ -98,25 +98,35 @@ class Workspace:
         """The variables that are set and that no child gets to see; names only."""
         return sorted(name for name, value in os.environ.items() if value and self._is_withheld(name))
 
+    def kept_from_commands(self) -> list[str]:
+        """The variables that are set and that the commands of tools do not get: in a jail, all but what it allows."""
+        given = self.child_environment()
+        return [name for name, value in os.environ.items() if value and name not in given]
+
     def _is_withheld(self, variable: str) -> bool:
-        """A credential zot knows or takes for one by its name, unless the user lets it through."""
+        """A credential zot knows, unless the user names it; or what looks like a secret of another service, unless the
+        user names it or gives a pattern for it."""
         withheld = self._judged.get(variable)
         if withheld is None:
-            from zot.provider.providers import looks_like_credential
+            from zot.system.secret_names import looks_like_secret, matches
 
-            known = variable in self._credentials or looks_like_credential(variable)
-            withheld = self._judged[variable] = known and variable not in self._passthrough
+            if variable in self._credentials:
+                withheld = variable not in self._passthrough
+            else:
+                withheld = looks_like_secret(variable) and not matches(variable, self._passthrough)
+            self._judged[variable] = withheld
         return withheld
 
     def child_environment(self) -> dict[str, str]:
         """What a command started by a tool gets: in a jail, what is allowed there."""
         if self.jail is None:
-            return self._free_environment()
+            return self.free_environment()
         from zot.system.jail.policy import jailed_environment
 
-        return jailed_environment(self._free_environment(), self._passthrough)
+        return jailed_environment(self.free_environment(), self._passthrough)
 
-    def _free_environment(self) -> dict[str, str]:
+    def free_environment(self) -> dict[str, str]:
+        """What a program of the person's own gets (an editor, the clipboard's): no jail is for it."""
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -165,7 +175,7 @@ class Workspace:
                 env = self.child_environment()
                 tree = spawn(argv, cwd=cwd, env=env, stdout=write_end, stderr=write_end, jail=self.jail)
             else:
-                tree = spawn(argv, cwd=cwd, env=self._free_environment(), stdin=stdin, stdout=write_end)
+                tree = spawn(argv, cwd=cwd, env=self.free_environment(), stdin=stdin, stdout=write_end)
         except (OSError, ValueError) as error:
             os.close(read_end)
             reason = reason_of(error) if isinstance(error, OSError) else str(error)

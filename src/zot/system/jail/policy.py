@@ -7,11 +7,12 @@ the exception inside the writable roots: files that another program would run or
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from zot.errors import ConfigError
+from zot.system.secret_names import matches
 
 # Below each writable root, read-only even when they are not there yet: what git, editors, shells and agents run.
 PROTECTED = (
@@ -36,6 +37,7 @@ ENVIRONMENT = frozenset(
     }
 )
 _PREFIXES = ("LC_",)
+_PROXIES, _PASSWORD = ("http_proxy", "https_proxy", "goproxy"), "@"
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -98,7 +100,15 @@ def _kept_out(path: str, home: str) -> str:
     return path
 
 
-def jailed_environment(environment: Mapping[str, str], passthrough: Iterable[str] = ()) -> dict[str, str]:
-    """Of a child's environment, what a jailed one gets; ``passthrough`` are names a user let through."""
-    allowed = ENVIRONMENT.union(passthrough)
-    return {name: value for name, value in environment.items() if name in allowed or name.startswith(_PREFIXES)}
+def jailed_environment(environment: Mapping[str, str], passthrough: Collection[str] = ()) -> dict[str, str]:
+    """Of a child's environment, what a jailed one gets; ``passthrough`` are names and patterns a user let through.
+    An address with a password in it (a proxy's) stays out, whatever it is called."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if (
+            (name in ENVIRONMENT or name.startswith(_PREFIXES))
+            and not (name.lower() in _PROXIES and _PASSWORD in value)
+        )
+        or matches(name, passthrough)
+    }

@@ -61,3 +61,13 @@ def test_credentials_are_dropped_unless_let_through(monkeypatch: pytest.MonkeyPa
     workspace = Workspace(Path("/w"), credentials=["A_KEY", "B_KEY"], passthrough=["B_KEY"])
     names = {"A_KEY", "B_KEY", "ZOTCORE_RPC_TOKEN", "PLAIN"} & workspace.child_environment().keys()
     assert names == {"B_KEY", "PLAIN"}
+
+
+def test_a_pattern_lets_other_services_through_and_no_key_of_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "AWS_BEDROCK_KEY", "GH_TOKEN", "ZOTCORE_RPC_TOKEN"):
+        monkeypatch.setenv(name, "v")
+    workspace = Workspace(Path("/w"), credentials=["AWS_BEDROCK_KEY"], passthrough=["AWS_*", "ZOTCORE_*"])
+    assert "AWS_SECRET_ACCESS_KEY" in workspace.child_environment()
+    removed = {"AWS_BEDROCK_KEY", "GH_TOKEN", "ZOTCORE_RPC_TOKEN"}
+    assert not removed & workspace.child_environment().keys()
+    assert removed <= set(workspace.removed_credentials()) & set(workspace.kept_from_commands())

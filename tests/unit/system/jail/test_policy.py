@@ -34,6 +34,13 @@ def test_the_environment_is_an_allow_list() -> None:
     given = {"PATH": "/bin", "LC_ALL": "C", "HOME": "/h", "GITHUB_TOKEN": "s", "MY_OWN": "s", "SSH_AUTH_SOCK": "/s"}
     assert jailed_environment(given) == {"PATH": "/bin", "LC_ALL": "C", "HOME": "/h"}
     assert jailed_environment(given, ["MY_OWN"])["MY_OWN"] == "s"
+    assert jailed_environment(given, ["MY_*"])["MY_OWN"] == "s"
+
+
+def test_a_proxy_with_a_password_stays_out() -> None:
+    proxies = {"HTTP_PROXY": "http://me:pw@proxy:1", "https_proxy": "http://proxy:1"}
+    assert jailed_environment(proxies) == {"https_proxy": "http://proxy:1"}
+    assert jailed_environment(proxies, ["HTTP_PROXY"]) == proxies
 
 
 def test_toolchains_are_readable_and_a_home_is_not(tmp_path: Path) -> None:

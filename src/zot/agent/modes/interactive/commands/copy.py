@@ -46,7 +46,7 @@ async def copied(context: Context, text: str) -> tuple[str, str]:
     from zot.agent.modes.interactive.screen.copying import copy
 
     plain = re.sub(_STYLE, "", sanitize(text)).strip("\n")
-    return plain, await copy(plain, context.desk.terminal, context.conversation.workspace.child_environment())
+    return plain, await copy(plain, context.desk.terminal, context.conversation.workspace.free_environment())
 
 
 def complete(context: Context, typed: str) -> list[Choice]:

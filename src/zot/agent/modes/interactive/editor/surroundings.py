@@ -83,7 +83,7 @@ class TerminalSurroundings(Surroundings):
     def agent_arrived(self, conversation: Conversation) -> None:
         self._directory = conversation.workspace.cwd
         self._vi_mode = lambda: conversation.settings.values.vi_mode
-        self._environment = conversation.workspace.child_environment
+        self._environment = conversation.workspace.free_environment
 
     @property
     def vi_mode(self) -> bool:
