@@ -8,6 +8,7 @@ and on its fields instead of matching text::
     │   └── NotThere                something named by hand is not there (names it and the fix); exit code 2
     ├── ConfigError                 a file or setting is wrong (names file, key and the fix)
     ├── NotLoggedIn                 no credential for a provider (names the variable, the flag and /login)
+    │   └── LoginFailed             a login, or refreshing one, did not succeed; .code .transient
     ├── ProviderError               a model call failed; .provider .status .code .body .retryable
     │   ├── AuthFailed              401, 403
     │   ├── RateLimited             429; .retry_after
@@ -63,6 +64,16 @@ class ConfigError(ZotError):
 
 class NotLoggedIn(ZotError):
     """There is no credential for the provider."""
+
+
+class LoginFailed(NotLoggedIn):
+    """A login by OAuth, or refreshing one, did not succeed. ``code`` is the server's word for it (``access_denied``);
+    ``transient`` says that the stored login may still be good, and trying again may help."""
+
+    def __init__(self, text: str, *, code: str = "", transient: bool = False) -> None:
+        super().__init__(text)
+        self.code = code
+        self.transient = transient
 
 
 class ProviderError(ZotError):

@@ -58,6 +58,7 @@ class UserProvider(msgspec.Struct, frozen=True, rename="camel"):
     auth: Literal["", "key", "none"] = ""
     discover: bool = False
     headers: dict[str, str] = {}
+    oauth: dict[str, Any] = {}
     models: list[Any] = []
 
 
@@ -113,9 +114,27 @@ def _wrong(provider_id: str, entry: UserProvider, models: list[UserModel]) -> st
         return f'baseUrl "{entry.base_url}" must begin with http:// or https://'
     if entry.api and entry.api not in DIALECTS:
         return f'unknown api "{entry.api}"; known: {", ".join(DIALECTS)}'
+    if entry.oauth and (wrong := _wrong_login(_oauth_row(entry, builtin_providers().get(provider_id)))):
+        return wrong
     if provider_id in builtin_providers() or entry.base_url or (models and all(m.base_url for m in models)):
         return ""
     return 'is not a provider zot knows; a provider of your own needs "baseUrl"'
+
+
+def _oauth_row(entry: UserProvider, known: Provider | None) -> dict[str, Any]:
+    """The known row with the entry's changes; an entry that names a server of its own shares nothing with it."""
+    own = "issuer" in entry.oauth or "token_url" in entry.oauth
+    return entry.oauth if own or known is None else {**known.oauth_row, **entry.oauth}
+
+
+def _wrong_login(row: dict[str, Any]) -> str:
+    from zot.provider.auth.oauth.settings import read_settings  # only for those who have such an entry
+
+    try:
+        read_settings(row)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def _sound_model(model: UserModel, place: str, problems: list[str]) -> bool:
@@ -150,6 +169,8 @@ def _provider(provider_id: str, entry: UserProvider, known: Provider | None) -> 
         changes["discover"] = True
     if entry.headers:
         changes["headers"] = entry.headers
+    if entry.oauth:
+        changes["oauth_row"] = _oauth_row(entry, known)
     if known is not None:
         return msgspec.structs.replace(known, **changes) if changes else known
     base: dict[str, Any] = {

@@ -8,8 +8,12 @@ The rows that ship with zot are ``providers.json``; adding a provider is adding 
 import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from zot.provider.auth.oauth.settings import OAuthSettings
 
 # Tried in this order when nobody named a provider and the default one has no credential.
 FALLBACKS = ("anthropic", "openai", "kimi")
@@ -54,6 +58,16 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     live_prefixes: tuple[str, ...] = ()  # discovery keeps only ids that begin with one of these
     discover: bool = False  # models.json asked for its model list
     user_endpoint: bool = False
+    oauth_row: dict[str, Any] = msgspec.field(name="oauth", default={})  # as written; ``oauth`` reads it
+
+    @property
+    def oauth(self) -> "OAuthSettings | None":
+        """How to log in here; None where there is no other way than a key. ConfigError for a row that is wrong."""
+        if not self.oauth_row:
+            return None
+        from zot.provider.auth.oauth.settings import read_settings  # a run with a key never asks
+
+        return read_settings(self.oauth_row)
 
 
 @functools.cache

@@ -1,0 +1,120 @@
+"""What zot must know of an authorization server and of the client it is there: a row of a table, open to the user.
+
+Addresses may be given one by one, or as an ``issuer`` whose metadata names them; given ones win. They must be https,
+or on this machine: an access token is worth as much as a password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from zot.errors import ConfigError
+
+LOOPBACK_REDIRECT = "http://127.0.0.1:0/callback"  # port 0: any free one, as RFC 8252 lets clients choose
+
+
+class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One authorization server. What is empty is not sent, not asked for, or found in the issuer's metadata."""
+
+    issuer: str = ""
+    authorize_url: str = ""
+    token_url: str = ""
+    device_url: str = ""
+    registration_url: str = ""
+    revoke_url: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+    client_id_metadata_url: str = ""  # an https document that describes the client; its address is the client id
+    client_name: str = "zot"  # what a server shows when the client registers itself
+    scopes: tuple[str, ...] = ()
+    audience: str = ""
+    resource: str = ""  # RFC 8707: what the token is for
+    redirect: str = LOOPBACK_REDIRECT
+    any_port: bool = False  # a fixed port of ``redirect`` that is taken may be another one
+    manual_redirect: str = ""  # a page of the server's that shows the code to be pasted
+    manual_token_url: str = ""  # where such a code is exchanged, when it is another place
+    extra: dict[str, str] = {}  # further parameters of the address that is opened
+    token_body: Literal["form", "json"] = "form"
+    state_in_body: bool = False  # the exchange repeats ``state``
+    account_claim: tuple[str, ...] = ()  # the path of the account's id in the id token's claims
+    header: str = "Authorization: Bearer {token}"  # how requests are signed
+
+    def __repr__(self) -> str:
+        """Without the secret: tracebacks show this."""
+        return f"OAuthSettings({self.issuer or self.token_url!r}, client_id={self.client_id!r})"
+
+    def signature(self, token: str) -> tuple[str, str]:
+        """The name and the value of the header that carries the token."""
+        name, _, value = self.header.partition(":")
+        return name.strip().lower(), (value.strip() or "{token}").replace("{token}", token)
+
+    @property
+    def has_browser_login(self) -> bool:
+        """Whether the row may lead to a login page; an issuer's metadata tells for certain."""
+        return bool(self.authorize_url or self.issuer)
+
+    @property
+    def has_device_login(self) -> bool:
+        return bool(self.device_url or self.issuer)
+
+    @property
+    def can_name_client(self) -> bool:
+        """Whether there is a client id, or a way to get one, without asking the server."""
+        return bool(self.client_id or self.client_id_metadata_url or self.registration_url)
+
+
+_ADDRESSES = (
+    *("issuer", "authorize_url", "token_url", "device_url", "registration_url", "revoke_url"),
+    *("client_id_metadata_url", "manual_redirect", "manual_token_url"),
+)
+
+
+def read_settings(row: Mapping[str, Any]) -> OAuthSettings:
+    """The settings in a row of ``providers.json`` or ``models.json``; ConfigError says which field is wrong."""
+    row = {**row, "scopes": row["scopes"].split()} if isinstance(row.get("scopes"), str) else row
+    try:
+        settings = msgspec.convert(row, OAuthSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f'"oauth": {_readable(error)}') from error
+    if wrong := _wrong(settings):
+        raise ConfigError(f'"oauth": {wrong}')
+    return settings
+
+
+def is_safe(url: str) -> bool:
+    """Whether secrets may be sent there: over TLS, or to this machine."""
+    from zot.errors import BadRequest
+    from zot.provider.http.route import parse_url
+    from zot.provider.providers import is_loopback
+
+    try:
+        parts = parse_url(url)
+    except BadRequest:
+        return False
+    return not parts.userinfo and (parts.scheme == "https" or is_loopback(url))
+
+
+def _wrong(settings: OAuthSettings) -> str:
+    """What cannot work, in words; empty when all may."""
+    for name in _ADDRESSES:
+        if (url := getattr(settings, name)) and not is_safe(url):
+            return f'{name} "{url}" must begin with https:// (http:// only for this machine), without a password'
+    if not settings.redirect.startswith(("http://localhost", "http://127.0.0.1", "http://[::1]")):
+        return f'redirect "{settings.redirect}" must be on this machine, for example {LOOPBACK_REDIRECT}'
+    if not is_safe(settings.redirect):
+        return f'redirect "{settings.redirect}" is not an address'
+    if not (settings.issuer or settings.token_url):
+        return "needs an issuer, or token_url with authorize_url or device_url"
+    name, _, value = settings.header.partition(":")
+    if not name.strip() or (value.strip() and "{token}" not in value):
+        return f'header "{settings.header}" must be a name, or "Name: value" with {{token}} in the value'
+    return ""
+
+
+def _readable(error: msgspec.ValidationError) -> str:
+    text, _, path = str(error).partition(" - at `$")
+    path = path.rstrip("`").lstrip(".")
+    return f"{path}: {text[0].lower()}{text[1:]}" if path else f"{text[0].lower()}{text[1:]}"
