@@ -1,7 +1,7 @@
 """May this tool run? Everything that would run can be read before answering.
 
 One question at a time, in the order they came; a confirmation stands above every other dialog. It waits while somebody
-types, and keys of its first moments are ignored, so that typing does not approve; closing it refuses the call.
+types, and answers of its first moments are ignored, so that typing does not approve; closing it refuses the call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from zot.agent.modes.interactive.dialogs.call_text import Existing, call_hides, call_rows, nothing_there
-from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
+from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
 from zot.core.confirm import Answer, Question
 from zot.core.permission import CYCLE, WORDS, Mode, Rule, wider
@@ -127,6 +127,8 @@ class ConfirmDialog(Dialog[Confirmed]):
     # --- keys
 
     def key(self, key: Key) -> bool:
+        if key.name in READING and self._reason is None:  # approves nothing: heard from the first moment on
+            return self._evidence.key(key)
         if time.monotonic() - self._shown_at < DEAF_S or not self._shown_at:
             return True
         if self._reason is not None:

@@ -22,6 +22,7 @@ PANEL, NORMAL, CONFIRM = 0, 1, 2
 
 TYPING_S = 1.0  # after the last key of somebody who types
 ALONE_S = 0.4  # after a letter: nothing followed, so it was an answer and not the beginning of a word
+READING = frozenset({"pageup", "pagedown", "home", "end"})  # turn pages and answer nothing
 WAITS = "waits while you type · tab answers it"
 
 T = TypeVar("T")
@@ -171,7 +172,7 @@ class Dialogs:
     def _key_of_waiting(self, dialog: Dialog[object], key: Key) -> bool:
         if key.name == "tab":
             dialog.chosen = True
-        elif key.name in ("pageup", "pagedown"):
+        elif key.name in READING and not (self._drafting() and key.name in ("home", "end")):  # those are the draft's
             dialog.key(key)
         else:
             return False
