@@ -54,6 +54,7 @@ def content() -> list[Shape]:
 def objects() -> list[Shape]:
     """The plain objects inside the others."""
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
+    plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
     return [shape_of(struct) for struct in plain]
 
 
@@ -149,6 +150,28 @@ MEANINGS: dict[str, str] = {
     "permission_mode": "plan, ask, accept-edits or everything.",
     "PermissionModeSet.permission_mode": "The mode now.",
     "prefix": "The beginning of commands that the decision prefix allows; absent when there is none.",
+    "focus": "What the summary should keep above all.",
+    "prompt": "The number of a prompt, from 1.",
+    "GetChanges.prompt": "The number of a prompt, from 1; 0 is the whole session.",
+    "Rewind.prompt": "The number of a prompt, from 1; 0 undoes the last rewinding of files.",
+    "what": "The conversation, the files, or both.",
+    "overwrite": "Whether files that others changed since go back, too.",
+    "dry_run": "Whether nothing is done and all is told.",
+    "prompts": "Every prompt of the session, oldest first.",
+    "PromptChanges.text": "What was said.",
+    "PromptChanges.files": "How many files it changed.",
+    "Rewound.text": "What was said in that prompt; empty when a rewinding was undone.",
+    "Changes.files": "By path.",
+    "Rewound.files": "Those that were to change.",
+    "unknown": "Why there may be more than this; [] when all is known.",
+    "added": "Lines that were added.",
+    "removed": "Lines that were removed.",
+    "path": "The file; absolute.",
+    "change": "What became of it.",
+    "diff": "The lines, as `diff -u` writes them, from the first @@ on.",
+    "note": "Why there is no diff.",
+    "outcome": "What became of it, or would.",
+    "RewoundFile.reason": "Why it was left alone, or could not be changed.",
     "reason": "Told to the model with a refusal.",
     "RunCommand.name": "The command's name; a leading slash is forgiven.",
     "CommandInfo.name": "The command's name, without a slash.",

@@ -64,7 +64,8 @@ class FrontEnd:
     def set_reasoning(self, level: str) -> None: ...
     def set_permission_mode(self, mode: str) -> None: ...
     def clear(self) -> None: ...
-    def compact(self) -> None: ...
+    def compact(self, focus: str) -> None: ...
+    def rewind_files(self, prompt: int) -> None: ...
     def say_and_abort(self, text: str) -> None: ...
     def leave(self) -> None: ...
 
@@ -143,8 +144,12 @@ class Rpc(FrontEnd):
     def clear(self) -> None:
         self.data("clear")
 
-    def compact(self) -> None:
-        self.client.send("compact")
+    def rewind_files(self, prompt: int) -> None:
+        [file] = self.data("rewind", prompt=prompt, what="files")["files"]
+        assert file["outcome"] == "removed"
+
+    def compact(self, focus: str) -> None:
+        self.client.send("compact", focus=focus)
         self.client.until("compact_done")
 
     def say_and_abort(self, text: str) -> None:
@@ -195,8 +200,12 @@ class Sdk(FrontEnd):
     def clear(self) -> None:
         self.runtime.set_messages()
 
-    def compact(self) -> None:
-        self.runtime.compact()
+    def rewind_files(self, prompt: int) -> None:
+        [file] = self.runtime.rewind(prompt, "files").files
+        assert file.outcome == "removed"
+
+    def compact(self, focus: str) -> None:
+        self.runtime.compact(focus)
 
     def say_and_abort(self, text: str) -> None:
         begun = len(self.server.requests)
@@ -243,8 +252,14 @@ class Screen(FrontEnd):
     def clear(self) -> None:
         self.type("/clear", "a new conversation begins")
 
-    def compact(self) -> None:
-        self.type("/compact", "compacted:")
+    def rewind_files(self, prompt: int) -> None:
+        self.type(f"/rewind {prompt}", "files only")
+        self.terminal.press("down", "enter")
+        self.terminal.wait_for("1 removed")
+        self.terminal.wait_idle()
+
+    def compact(self, focus: str) -> None:
+        self.type(f"/compact {focus}", "compacted:")
 
     def say_and_abort(self, text: str) -> None:
         begun = len(self.server.requests)

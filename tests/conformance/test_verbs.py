@@ -70,7 +70,9 @@ VERBS: dict[str, Verb] = {
     "learn_window": inside(),
     "note_prompt": inside(),
     "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
-    "changes": Verb(Not("`zot sessions rewind`"), Not("`zot sessions rewind`"), "/rewind"),
+    "changes": inside(),
+    "file_changes": Verb("get_changes", "changes", "/diff"),
+    "rewind": Verb("rewind", "rewind", "/rewind"),
     "jailed": Verb(Not("its launcher knows"), Not("whoever makes it knows"), SHOWN),
     "jail": Verb(Not("`--jail`, by the launcher"), Not("`jail=` of Options"), "/jail"),
     "unjail": Verb(Not("a person's word"), Not("a person's word"), "/unjail"),
@@ -134,7 +136,7 @@ SDK_ALONE = {
 }  # two older names
 TERMINAL_ALONE = {
     *("help", "login", "logout", "skills", "skill", "study", "settings", "doctor", "exit", "yolo"),
-    *("copy", "diff", "export", "init", "jobs", "review"),
+    *("copy", "export", "init", "jobs", "review"),
 }
 
 
@@ -158,7 +160,7 @@ def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
 
 def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
     shared = {name for name, verb in VERBS.items() if sum(isinstance(place, str) for place in verb) > 1}
-    looked_at = {"present", "busy", "model", "messages", "cost", "models", "state", "commands"}
+    looked_at = {"present", "busy", "model", "messages", "cost", "models", "state", "commands", "file_changes"}
     ended = {"aclose"}  # at the end of every scenario
     asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
     assert shared - looked_at - ended - asked == set(SCENARIOS)
@@ -205,8 +207,15 @@ def clear(front_end: FrontEnd) -> None:
 
 def compact(front_end: FrontEnd) -> None:
     front_end.say("one", "answer 1")
-    front_end.compact()
+    front_end.compact("the numbers")
     front_end.say("two", "answer 2")
+
+
+def rewind(front_end: FrontEnd) -> None:
+    front_end.say("one", "answer 1")
+    front_end.rewind_files(1)
+    front_end.say("two", "answer 2")
+    assert not (front_end.zot.project / "made").exists()
 
 
 def abort(front_end: FrontEnd) -> None:
@@ -237,6 +246,7 @@ SCENARIOS: dict[str, Scenario] = {
     "set_permission_mode": Scenario(set_permission_mode, [*look(1), *look(2), *look(3)]),
     "clear": Scenario(clear, [*look(1), *look(2)]),
     "compact": Scenario(compact, [Say("answer 1"), Say("<summary>what was said</summary>"), *look(2)]),
+    "rewind": Scenario(rewind, [CallTools([("write", {"path": "made", "content": "x"})]), Say("answer 1"), *look(2)]),
     "abort": Scenario(abort, [Silent(Say("never")), *look(2)]),
     "run_command": Scenario(run_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")], front_ends=(Rpc, Screen)),
 }
@@ -306,6 +316,8 @@ def test_what_is_looked_at_is_the_same(provider: str, tmp_path: Path) -> None:
         assert plain(runtime.messages()) == plain(rpc.data("get_messages")["messages"])
         models = rpc.data("get_models")["models"]
         assert plain(runtime.list_models()) == models and len(models) > 10
+        prompts = [{"prompt": 1, "text": "one", "files": 0, "added": 0, "removed": 0}]
+        assert plain(runtime.changes()) == rpc.data("get_changes") == {"prompts": prompts, "files": [], "unknown": []}
         assert [row["name"] for row in rpc.data("get_commands")["commands"]] == ["go"]
     finally:
         rpc.close()

@@ -113,9 +113,10 @@ func (c *Client) Ask(ctx context.Context, message string, images ...Image) (stri
 	return answer, errors.Join(failure, stream.Err())
 }
 
-// Compact replaces the transcript by a summary. It ends with compact_done, without done.
-func (c *Client) Compact(ctx context.Context) (string, error) {
-	stream := c.run(ctx, compactCommand{Type: "compact"})
+// Compact replaces the transcript by a summary; focus, where given, says what it should keep above all. It ends with
+// compact_done, without done.
+func (c *Client) Compact(ctx context.Context, focus ...string) (string, error) {
+	stream := c.run(ctx, compactCommand{Type: "compact", Focus: strings.Join(focus, " ")})
 	defer stream.Close()
 	failure := &Error{Kind: Failed, Message: "compaction aborted"}
 	for stream.Next() {
@@ -178,6 +179,30 @@ func (c *Client) Commands(ctx context.Context) ([]CommandInfo, error) {
 	var answer Commands
 	err := c.request(ctx, getCommandsCommand{Type: "get_commands"}, &answer)
 	return answer.Commands, err
+}
+
+// Changes is what the tools did to files: during the prompt of this number, from 1, or with 0 in the whole session.
+// Needs a session that is kept.
+func (c *Client) Changes(ctx context.Context, prompt int) (Changes, error) {
+	var answer Changes
+	return answer, c.request(ctx, getChangesCommand{Type: "get_changes", Prompt: prompt}, &answer)
+}
+
+// RewindOptions say how to go back. What is both (as when it is empty), files or conversation. What others changed
+// meanwhile is named and left alone, unless Overwrite; a DryRun only tells.
+type RewindOptions struct {
+	What      string
+	Overwrite bool
+	DryRun    bool
+}
+
+// Rewind goes back to before the prompt of this number, from 1; 0 undoes the last rewinding of files.
+func (c *Client) Rewind(ctx context.Context, prompt int, options RewindOptions) (Rewound, error) {
+	var answer Rewound
+	command := rewindCommand{
+		Type: "rewind", Prompt: prompt, What: options.What, Overwrite: options.Overwrite, DryRun: options.DryRun,
+	}
+	return answer, c.request(ctx, command, &answer)
 }
 
 // Clear drops the transcript. Needs an idle agent, as do the next two.

@@ -57,6 +57,32 @@ type CommandInfo struct {
 	Extension   string `json:"extension"`
 }
 
+// PromptChanges: One prompt one can go back to: how many files it changed, and by how many lines.
+type PromptChanges struct {
+	Prompt  int    `json:"prompt"`
+	Text    string `json:"text"`
+	Files   int    `json:"files"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+}
+
+// ChangedFile: One file that changed. `diff` is in the unified format, without a head; `note` says why there is none.
+type ChangedFile struct {
+	Path    string `json:"path"`
+	Change  string `json:"change"`
+	Added   int    `json:"added,omitempty"`
+	Removed int    `json:"removed,omitempty"`
+	Diff    string `json:"diff,omitempty"`
+	Note    string `json:"note,omitempty"`
+}
+
+// RewoundFile: What became of one file. A `conflict` was changed by others and left alone; what a `lost` one was is not known; `reason` tells more of these, and of a `failed` one.
+type RewoundFile struct {
+	Path    string `json:"path"`
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+}
+
 // HelloData: Data of `hello`. `capabilities` are the accepted ones, present when the client announced some.
 type HelloData struct {
 	ProtocolVersion int      `json:"protocol_version"`
@@ -85,6 +111,20 @@ type State struct {
 // Messages: Data of `get_messages`.
 type Messages struct {
 	Messages []Message `json:"messages"`
+}
+
+// Changes: Data of `get_changes`: every prompt, the files asked about, and why there may be more of them.
+type Changes struct {
+	Prompts []PromptChanges `json:"prompts"`
+	Files   []ChangedFile   `json:"files"`
+	Unknown []string        `json:"unknown"`
+}
+
+// Rewound: Data of `rewind`: the files, why more may have changed than is known, and the prompt one is before now.
+type Rewound struct {
+	Files   []RewoundFile `json:"files"`
+	Unknown []string      `json:"unknown"`
+	Text    string        `json:"text"`
 }
 
 // ModelSet: Data of `set_model`.
@@ -418,10 +458,11 @@ type abortCommand struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// compactCommand: Replace the transcript by a summary. Ends with `compact_done` and no `done`; with `done` if it failed.
+// compactCommand: Replace the transcript by a summary. Ends with `compact_done` and no `done`; with `done` if it failed. `focus` says what the summary should keep above all.
 type compactCommand struct {
-	Type string `json:"type"`
-	ID   string `json:"id,omitempty"`
+	Type  string `json:"type"`
+	ID    string `json:"id,omitempty"`
+	Focus string `json:"focus,omitempty"`
 }
 
 // getStateCommand: Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs.
@@ -434,6 +475,23 @@ type getStateCommand struct {
 type getMessagesCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`
+}
+
+// getChangesCommand: What the tools did to files: during the prompt of this number, from 1, or without one in the whole session. Needs a session that is kept.
+type getChangesCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Prompt int    `json:"prompt,omitempty"`
+}
+
+// rewindCommand: Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What others changed meanwhile is named and left alone, unless `overwrite`. `dry_run` only tells. Needs an idle agent and a session that is kept.
+type rewindCommand struct {
+	Type      string `json:"type"`
+	ID        string `json:"id,omitempty"`
+	Prompt    int    `json:"prompt,omitempty"`
+	What      string `json:"what,omitempty"`
+	Overwrite bool   `json:"overwrite,omitempty"`
+	DryRun    bool   `json:"dry_run,omitempty"`
 }
 
 // clearCommand: Drop the transcript; the usage stays. Needs an idle agent.

@@ -102,11 +102,12 @@ export class Client {
     return answer;
   }
 
-  /** Replace the transcript by a summary, and return it. It ends with `compact_done`, without `done`. */
-  async compact(): Promise<string> {
+  /** Replace the transcript by a summary, and return it; `focus` says what it should keep above all. It ends with
+   * `compact_done`, without `done`. */
+  async compact(focus = ""): Promise<string> {
     let summary: string | undefined;
     let failure = "compaction aborted";
-    for await (const event of this.#run({ type: "compact" })) {
+    for await (const event of this.#run({ type: "compact", focus })) {
       if (event.type === "compact_done") summary = event.summary;
       if (event.type === "error") failure = event.message;
     }
@@ -145,6 +146,18 @@ export class Client {
 
   async commands(): Promise<readonly rpc.CommandInfo[]> {
     return ((await this.#request({ type: "get_commands" })) as rpc.Commands).commands;
+  }
+
+  /** What the tools did to files: during the prompt of this number, from 1, or without one in the whole session. Needs
+   * a session that is kept. */
+  async changes(prompt = 0): Promise<rpc.Changes> {
+    return (await this.#request({ type: "get_changes", prompt })) as rpc.Changes;
+  }
+
+  /** Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What others
+   * changed meanwhile is named and left alone, unless `overwrite`; `dry_run` only tells. */
+  async rewind(prompt = 0, how: Omit<rpc.RewindCommand, "type" | "id" | "prompt"> = {}): Promise<rpc.Rewound> {
+    return (await this.#request({ ...how, type: "rewind", prompt })) as rpc.Rewound;
   }
 
   /** Drop the transcript. Needs an idle agent, as do the next two. */

@@ -68,6 +68,32 @@ export interface CommandInfo {
   extension: string;
 }
 
+/** One prompt one can go back to: how many files it changed, and by how many lines. */
+export interface PromptChanges {
+  prompt: number;
+  text: string;
+  files: number;
+  added: number;
+  removed: number;
+}
+
+/** One file that changed. `diff` is in the unified format, without a head; `note` says why there is none. */
+export interface ChangedFile {
+  path: string;
+  change: "created" | "changed" | "deleted";
+  added?: number;
+  removed?: number;
+  diff?: string;
+  note?: string;
+}
+
+/** What became of one file. A `conflict` was changed by others and left alone; what a `lost` one was is not known; `reason` tells more of these, and of a `failed` one. */
+export interface RewoundFile {
+  path: string;
+  outcome: "restored" | "removed" | "recreated" | "overwritten" | "conflict" | "lost" | "failed";
+  reason?: string;
+}
+
 /** Data of `hello`. `capabilities` are the accepted ones, present when the client announced some. */
 export interface HelloData {
   protocol_version: number;
@@ -96,6 +122,20 @@ export interface State {
 /** Data of `get_messages`. */
 export interface Messages {
   messages: readonly Message[];
+}
+
+/** Data of `get_changes`: every prompt, the files asked about, and why there may be more of them. */
+export interface Changes {
+  prompts: readonly PromptChanges[];
+  files: readonly ChangedFile[];
+  unknown: readonly string[];
+}
+
+/** Data of `rewind`: the files, why more may have changed than is known, and the prompt one is before now. */
+export interface Rewound {
+  files: readonly RewoundFile[];
+  unknown: readonly string[];
+  text: string;
 }
 
 /** Data of `set_model`. */
@@ -163,10 +203,11 @@ export interface AbortCommand {
   id?: string;
 }
 
-/** Replace the transcript by a summary. Ends with `compact_done` and no `done`; with `done` if it failed. */
+/** Replace the transcript by a summary. Ends with `compact_done` and no `done`; with `done` if it failed. `focus` says what the summary should keep above all. */
 export interface CompactCommand {
   type: "compact";
   id?: string;
+  focus?: string;
 }
 
 /** Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs. */
@@ -179,6 +220,23 @@ export interface GetStateCommand {
 export interface GetMessagesCommand {
   type: "get_messages";
   id?: string;
+}
+
+/** What the tools did to files: during the prompt of this number, from 1, or without one in the whole session. Needs a session that is kept. */
+export interface GetChangesCommand {
+  type: "get_changes";
+  id?: string;
+  prompt?: number;
+}
+
+/** Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What others changed meanwhile is named and left alone, unless `overwrite`. `dry_run` only tells. Needs an idle agent and a session that is kept. */
+export interface RewindCommand {
+  type: "rewind";
+  id?: string;
+  prompt?: number;
+  what?: "both" | "files" | "conversation";
+  overwrite?: boolean;
+  dry_run?: boolean;
 }
 
 /** Drop the transcript; the usage stays. Needs an idle agent. */
@@ -268,6 +326,8 @@ export type Command =
   | CompactCommand
   | GetStateCommand
   | GetMessagesCommand
+  | GetChangesCommand
+  | RewindCommand
   | ClearCommand
   | SetModelCommand
   | SetReasoningCommand
@@ -509,6 +569,8 @@ export interface Answers {
   compact: Started;
   get_state: State;
   get_messages: Messages;
+  get_changes: Changes;
+  rewind: Rewound;
   set_model: ModelSet;
   set_reasoning: ReasoningSet;
   set_permission_mode: PermissionModeSet;

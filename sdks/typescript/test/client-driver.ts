@@ -129,8 +129,17 @@ const scenarios: Record<string, () => Promise<unknown>> = {
   compact: () =>
     using(client(), async (zot) => {
       await zot.ask("question");
-      const [summary, text] = await Promise.all([zot.compact(), zot.ask("next")]);
+      const [summary, text] = await Promise.all([zot.compact("names"), zot.ask("next")]);
       return { summary, text };
+    }),
+  rewind: () =>
+    using(client(), async (zot) => {
+      await zot.ask("go");
+      const changes = await zot.changes();
+      const told = await zot.rewind(1, { what: "files", dry_run: true });
+      const done = await zot.rewind(1);
+      const outcomes = [told, done].map((answer) => answer.files.map((file) => file.outcome));
+      return { added: changes.files[0]?.added, outcomes, text: done.text, left: (await zot.messages()).length };
     }),
   approve: () => {
     const asked: string[] = [];

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
     from zot.system.jail.jail import Jail
-    from zot.wire.rpc_frames import ModelInfo, State
+    from zot.wire.rpc_frames import Changes, ModelInfo, Rewound, State
 
 
 class Conversation:
@@ -494,6 +494,22 @@ class Conversation:
     def changes(self) -> list[Event]:
         """What this run was seen to change so far, oldest first."""
         return self._keeping.happened if self._keeping is not None else []
+
+    async def file_changes(self, prompt: int = 0) -> Changes:
+        """What the prompt of this number, from 1, did to files; with 0 the whole session."""
+        from zot.agent.changes.going_back import changes_in, session_file  # a rare wish
+
+        return await asyncio.to_thread(changes_in, self, session_file(self), prompt)
+
+    async def rewind(
+        self, prompt: int, what: str = "both", *, overwrite: bool = False, dry_run: bool = False
+    ) -> Rewound:
+        """Go back to before the prompt of this number: ``both``, ``files`` or ``conversation``; 0 undoes the last
+        rewinding of files. What others changed is named, and overwritten only if wanted. Needs an idle agent."""
+        from zot.agent.changes.going_back import rewind
+
+        self._must_be_idle()
+        return await rewind(self, prompt, what, overwrite=overwrite, dry_run=dry_run)
 
     def note_prompt(self, event: AgentEvent) -> None:
         """What is changed from now on is changed for this prompt."""

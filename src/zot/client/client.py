@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 from zot.client.child import Child
 from zot.client.connection import Connection, Inbox
@@ -221,10 +221,11 @@ class Client:
             raise AnswerAborted("the prompt was aborted before its answer", answer)
         return answer
 
-    async def compact(self) -> str:
-        """Replace the transcript with a summary, and return it. It ends with ``compact_done``, without ``done``."""
+    async def compact(self, focus: str = "") -> str:
+        """Replace the transcript with a summary, and return it; ``focus`` says what it should keep above all. It ends
+        with ``compact_done``, without ``done``."""
         summary, failure = None, ""
-        async for event in self._run(rpc.Compact()):
+        async for event in self._run(rpc.Compact(focus=focus)):
             if isinstance(event, rpc.CompactDone):
                 summary = event.summary
             elif isinstance(event, rpc.Error):
@@ -270,6 +271,24 @@ class Client:
     async def commands(self) -> tuple[rpc.CommandInfo, ...]:
         """The commands of the extensions (capability ``commands``)."""
         return cast("rpc.Commands", await self._request(rpc.GetCommands())).commands
+
+    async def changes(self, prompt: int = 0) -> rpc.Changes:
+        """What the tools did to files during the prompt of this number, from 1, or without one in the whole session.
+        Needs a session that is kept."""
+        return cast("rpc.Changes", await self._request(rpc.GetChanges(prompt=prompt)))
+
+    async def rewind(
+        self,
+        prompt: int = 0,
+        what: Literal["both", "files", "conversation"] = "both",
+        *,
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> rpc.Rewound:
+        """Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What
+        others changed meanwhile is named and left alone, unless ``overwrite``; ``dry_run`` only tells."""
+        command = rpc.Rewind(prompt=prompt, what=what, overwrite=overwrite, dry_run=dry_run)
+        return cast("rpc.Rewound", await self._request(command))
 
     async def clear(self) -> None:
         """Drop the transcript. Needs an idle agent, as do the next two."""

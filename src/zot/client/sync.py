@@ -6,7 +6,7 @@ A thread of its own carries the event loop; ``approve``, ``on_event`` and ``on_s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 from zot.client.client import Client
 from zot.client.options import ClientOptions
@@ -54,8 +54,8 @@ class SyncClient(BlockingFace):
             return self._wait(self._client.ask(text, images))
         return self._wait(self._client.ask(text, images, returns=returns, tries=tries))
 
-    def compact(self) -> str:
-        return self._wait(self._client.compact())
+    def compact(self, focus: str = "") -> str:
+        return self._wait(self._client.compact(focus))
 
     def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, PlainStream[Event]]:
         ran, events = self._wait(self._client.run_command(name, args))
@@ -88,6 +88,21 @@ class SyncClient(BlockingFace):
 
     def set_reasoning(self, level: str) -> None:
         self._wait(self._client.set_reasoning(level))
+
+    def changes(self, prompt: int = 0) -> rpc.Changes:
+        """What a prompt, or the whole session, did to files."""
+        return self._wait(self._client.changes(prompt))
+
+    def rewind(
+        self,
+        prompt: int = 0,
+        what: Literal["both", "files", "conversation"] = "both",
+        *,
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> rpc.Rewound:
+        """Go back to before a prompt: the conversation, the files, or both."""
+        return self._wait(self._client.rewind(prompt, what, overwrite=overwrite, dry_run=dry_run))
 
     def set_permission_mode(self, mode: str) -> None:
         self._wait(self._client.set_permission_mode(mode))

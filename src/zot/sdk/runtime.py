@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 from zot.agent.build import build
 from zot.agent.conversation import Conversation
@@ -30,6 +30,7 @@ from zot.wire.events import message_of, of, text_of, totals_of
 from zot.wire.returned import TRIES, Shape
 
 T = TypeVar("T")
+RewindWhat = Literal["both", "files", "conversation"]
 
 
 class Runtime:
@@ -145,9 +146,11 @@ class Runtime:
             _say_to_programs(error)
             raise
 
-    async def compact(self) -> str:
-        """Replace the transcript with a summary, and return it. Raises CompactionFailed; nothing changed then."""
-        work = self._begin(self._open().compact)
+    async def compact(self, focus: str = "") -> str:
+        """Replace the transcript with a summary, and return it; ``focus`` says what it should keep above all. Raises
+        CompactionFailed; nothing changed then."""
+        conversation = self._open()
+        work = self._begin(lambda: conversation.compact(focus))
         async for _ in EventStream[None](work):
             pass
         return str(work.result())
@@ -198,6 +201,15 @@ class Runtime:
     async def set_permission_mode(self, mode: PermissionMode) -> None:
         """What runs without a question, from the next tool call on; also while something runs."""
         self._open().set_permission_mode(mode)
+
+    async def rewind(
+        self, prompt: int = 0, what: RewindWhat = "both", *, overwrite: bool = False, dry_run: bool = False
+    ) -> rpc_frames.Rewound:
+        """Go back to before the prompt of this number, from 1: the conversation, the files, or both. Without one, undo
+        the last rewinding of files. What others changed meanwhile is named and left alone, unless ``overwrite``;
+        ``dry_run`` only tells. Needs ``sessions``."""
+        await self._settle()
+        return await self._open().rewind(prompt, what, overwrite=overwrite, dry_run=dry_run)
 
     async def clear(self) -> None:
         """Drop the transcript; the cost stays, and so does a session: the next one begins."""
@@ -256,6 +268,11 @@ class Runtime:
     def messages(self) -> tuple[rpc_frames.Message, ...]:
         """The transcript as it is now."""
         return tuple(map(message_of, self._entered().messages))
+
+    async def changes(self, prompt: int = 0) -> rpc_frames.Changes:
+        """What the tools did to files during the prompt of this number, from 1, or without one in the whole session.
+        Needs ``sessions``."""
+        return await self._open().file_changes(prompt)
 
     def cost(self) -> rpc_frames.UsageTotals:
         """Tokens and money of everything so far."""

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, Unpack, overload
 from zot.core.permission import Mode as PermissionMode
 from zot.provider.model import Reasoning
 from zot.sdk.options import Options
-from zot.sdk.runtime import Runtime
+from zot.sdk.runtime import RewindWhat, Runtime
 from zot.sdk.stream import EventStream
 from zot.system.blocking import BlockingFace
 from zot.wire import rpc_frames
@@ -80,8 +80,8 @@ class SyncRuntime(BlockingFace):
             return self._wait(self._runtime.ask(text, images))
         return self._wait(self._runtime.ask(text, images, returns=returns, tries=tries))
 
-    def compact(self) -> str:
-        return self._wait(self._runtime.compact())
+    def compact(self, focus: str = "") -> str:
+        return self._wait(self._runtime.compact(focus))
 
     def abort(self) -> None:
         """May be called from another thread while a prompt runs."""
@@ -99,6 +99,16 @@ class SyncRuntime(BlockingFace):
 
     def set_permission_mode(self, mode: PermissionMode) -> None:
         self._wait(self._runtime.set_permission_mode(mode))
+
+    def rewind(
+        self, prompt: int = 0, what: RewindWhat = "both", *, overwrite: bool = False, dry_run: bool = False
+    ) -> rpc_frames.Rewound:
+        """Go back to before a prompt: the conversation, the files, or both."""
+        return self._wait(self._runtime.rewind(prompt, what, overwrite=overwrite, dry_run=dry_run))
+
+    def changes(self, prompt: int = 0) -> rpc_frames.Changes:
+        """What a prompt, or the whole session, did to files."""
+        return self._wait(self._runtime.changes(prompt))
 
     def clear(self) -> None:
         """Drop the transcript."""

@@ -82,7 +82,10 @@ class Abort(Command, frozen=True, kw_only=True, tag="abort"):
 
 
 class Compact(Command, frozen=True, kw_only=True, tag="compact"):
-    """Replace the transcript by a summary. Ends with ``compact_done`` and no ``done``; with ``done`` if it failed."""
+    """Replace the transcript by a summary. Ends with ``compact_done`` and no ``done``; with ``done`` if it failed.
+    ``focus`` says what the summary should keep above all."""
+
+    focus: str = ""
 
 
 class GetState(Command, frozen=True, kw_only=True, tag="get_state"):
@@ -91,6 +94,24 @@ class GetState(Command, frozen=True, kw_only=True, tag="get_state"):
 
 class GetMessages(Command, frozen=True, kw_only=True, tag="get_messages"):
     """The transcript as it is now."""
+
+
+class GetChanges(Command, frozen=True, kw_only=True, tag="get_changes"):
+    """What the tools did to files: during the prompt of this number, from 1, or without one in the whole session.
+    Needs a session that is kept."""
+
+    prompt: int = 0
+
+
+class Rewind(Command, frozen=True, kw_only=True, tag="rewind"):
+    """Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What others
+    changed meanwhile is named and left alone, unless ``overwrite``. ``dry_run`` only tells. Needs an idle agent and a
+    session that is kept."""
+
+    prompt: int = 0
+    what: Literal["both", "files", "conversation"] = "both"
+    overwrite: bool = False
+    dry_run: bool = False
 
 
 class Clear(Command, frozen=True, kw_only=True, tag="clear"):
@@ -166,6 +187,8 @@ AnyCommand = (
     | Compact
     | GetState
     | GetMessages
+    | GetChanges
+    | Rewind
     | Clear
     | SetModel
     | SetReasoning
@@ -199,6 +222,36 @@ class CommandInfo(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     extension: str
+
+
+class PromptChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt one can go back to: how many files it changed, and by how many lines."""
+
+    prompt: int
+    text: str
+    files: int
+    added: int
+    removed: int
+
+
+class ChangedFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One file that changed. ``diff`` is in the unified format, without a head; ``note`` says why there is none."""
+
+    path: str
+    change: Literal["created", "changed", "deleted"]
+    added: int = 0
+    removed: int = 0
+    diff: str = ""
+    note: str = ""
+
+
+class RewoundFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one file. A ``conflict`` was changed by others and left alone; what a ``lost`` one was is not
+    known; ``reason`` tells more of these, and of a ``failed`` one."""
+
+    path: str
+    outcome: Literal["restored", "removed", "recreated", "overwritten", "conflict", "lost", "failed"]
+    reason: str = ""
 
 
 # --- zot -> client: responses ----------------------------------------------------------------------------------
@@ -246,6 +299,22 @@ class Messages(msgspec.Struct, frozen=True, kw_only=True):
     """Data of ``get_messages``."""
 
     messages: tuple[Message, ...]
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``get_changes``: every prompt, the files asked about, and why there may be more of them."""
+
+    prompts: tuple[PromptChanges, ...]
+    files: tuple[ChangedFile, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class Rewound(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``rewind``: the files, why more may have changed than is known, and the prompt one is before now."""
+
+    files: tuple[RewoundFile, ...]
+    unknown: tuple[str, ...] = ()
+    text: str = ""
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
@@ -367,6 +436,8 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "compact": Started,
     "get_state": State,
     "get_messages": Messages,
+    "get_changes": Changes,
+    "rewind": Rewound,
     "set_model": ModelSet,
     "set_reasoning": ReasoningSet,
     "set_permission_mode": PermissionModeSet,

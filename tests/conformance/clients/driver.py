@@ -77,8 +77,19 @@ async def abort() -> Any:
 async def compact() -> Any:
     async with client() as zot:
         await zot.ask("question")
-        summary, answer = await asyncio.gather(zot.compact(), zot.ask("next"))
+        summary, answer = await asyncio.gather(zot.compact("names"), zot.ask("next"))
         return {"summary": summary, "text": answer}
+
+
+async def rewind() -> Any:
+    async with client() as zot:
+        await zot.ask("go")
+        changes = await zot.changes()
+        told = await zot.rewind(1, "files", dry_run=True)
+        done = await zot.rewind(1)
+        outcomes = [[file.outcome for file in answer.files] for answer in (told, done)]
+        left = len(await zot.messages())
+        return {"added": changes.files[0].added, "outcomes": outcomes, "text": done.text, "left": left}
 
 
 async def approve() -> Any:
@@ -184,6 +195,7 @@ SCENARIOS = {
     "commands": commands,
     "abort": abort,
     "compact": compact,
+    "rewind": rewind,
     "approve": approve,
     "extension": extension,
     "panel": panel,

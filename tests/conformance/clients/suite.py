@@ -117,8 +117,15 @@ class ClientSuite:
 
     def test_a_prompt_behind_a_compaction(self, serve: Serve, run: Callable[..., Any]) -> None:
         """rpc-077, through every client: ``compact_done`` ends it, and the next prompt is not confused."""
-        serve([Say("answer"), Slow(Say("the summary"), 0.05), Say("after")])
+        server = serve([Say("answer"), Slow(Say("the summary"), 0.05), Say("after")])
         assert run("compact") == {"summary": "the summary", "text": "after"}
+        assert "names" in str(server.requests[1].json["messages"][-1]), "its focus"
+
+    def test_going_back(self, serve: Serve, run: Callable[..., Any], zot: Zot) -> None:
+        serve([CallTools([("write", {"path": "made", "content": "one\ntwo\n"})]), Say("ok")])
+        expected = {"added": 2, "outcomes": [["removed"], ["removed"]], "text": "go", "left": 0}
+        assert run("rewind", args=["--continue"]) == expected
+        assert not (zot.project / "made").exists()
 
     @pytest.mark.parametrize(("decision", "runs"), [("once", True), ("deny", False), ("raise", False), ("what", False)])
     def test_approvals(self, serve: Serve, run: Callable[..., Any], zot: Zot, decision: str, runs: bool) -> None:

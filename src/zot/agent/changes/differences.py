@@ -6,6 +6,7 @@ Everything is taken from what was kept when it happened, so that later changes b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -27,7 +28,7 @@ class Difference(msgspec.Struct, frozen=True):
     after: State
 
     @property
-    def verb(self) -> str:
+    def verb(self) -> Literal["created", "changed", "deleted"]:
         if self.before.kind == "missing":
             return "created"
         return "deleted" if self.after.kind == "missing" else "changed"

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from zot.agent.changes.differences import figures
 from zot.agent.changes.points import Point
 from zot.agent.changes.rewinding import Item, Plan, Report
 
-_DONE = {"restore": "restored", "remove": "removed", "recreate": "recreated", "changed": "overwritten"}
+Done = Literal["restored", "removed", "recreated", "overwritten"]
+
+DONE: dict[str, Done] = {
+    **{"restore": "restored", "remove": "removed"},
+    **{"recreate": "recreated", "changed": "overwritten"},
+}
 
 
 def shown_path(path: str, cwd: str) -> str:
@@ -48,7 +54,7 @@ def report_line(report: Report, left: Sequence[Item], shown: Callable[[str], str
     """``2 restored, 1 removed; a.py: …``; what was left alone is named."""
     counts: dict[str, int] = {}
     for item in report.done:
-        counts[_DONE[item.verdict]] = counts.get(_DONE[item.verdict], 0) + 1
+        counts[DONE[item.verdict]] = counts.get(DONE[item.verdict], 0) + 1
     done = ", ".join(f"{number} {word}" for word, number in counts.items())
     parts = [f"{_files(len(report.done))}: {done}" if done else "no file changed"]
     parts += [f"{shown(item.path)} left alone: {item.why}" for item in left]

@@ -146,11 +146,30 @@ func compact() any {
 	var summary string
 	var both sync.WaitGroup
 	both.Add(1)
-	go func() { defer both.Done(); summary = must(zot.Compact(ctx)) }()
+	go func() { defer both.Done(); summary = must(zot.Compact(ctx, "names")) }()
 	time.Sleep(50 * time.Millisecond) // so that it is the first of the two
 	answer := must(zot.Ask(ctx, "next"))
 	both.Wait()
 	return seen{"summary": summary, "text": answer}
+}
+
+func rewind() any {
+	zot := start(options())
+	defer zot.Close()
+	must(zot.Ask(ctx, "go"))
+	changes := must(zot.Changes(ctx, 0))
+	told := must(zot.Rewind(ctx, 1, client.RewindOptions{What: "files", DryRun: true}))
+	done := must(zot.Rewind(ctx, 1, client.RewindOptions{}))
+	outcomes := [][]string{}
+	for _, answer := range []client.Rewound{told, done} {
+		all := []string{}
+		for _, file := range answer.Files {
+			all = append(all, file.Outcome)
+		}
+		outcomes = append(outcomes, all)
+	}
+	left := len(must(zot.Messages(ctx)))
+	return seen{"added": changes.Files[0].Added, "outcomes": outcomes, "text": done.Text, "left": left}
 }
 
 func approve() any {
@@ -287,7 +306,7 @@ func noise() any {
 func main() {
 	check(json.Unmarshal([]byte(os.Getenv("DRIVER")), &given))
 	scenarios := map[string]func() any{
-		"tools": tools, "commands": commands, "abort": abort, "compact": compact, "approve": approve,
+		"tools": tools, "commands": commands, "abort": abort, "compact": compact, "rewind": rewind, "approve": approve,
 		"extension": extension, "panel": panel, "panel_unannounced": panelUnannounced, "missing": missing, "noise": noise,
 		"killed":  func() any { return lost(syscall.SIGKILL) },
 		"stopped": func() any { return lost(syscall.SIGSTOP) },

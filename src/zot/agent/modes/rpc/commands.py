@@ -7,7 +7,7 @@ others are done when the method returns. A command that cannot be done raises Zo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -18,7 +18,7 @@ from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.queue import Work, WorkQueue
 from zot.agent.modes.rpc.reply import Reply
 from zot.agent.modes.rpc.surface import RpcSurface
-from zot.errors import AgentBusy, UsageError
+from zot.errors import AgentBusy, UsageError, ZotError, in_words
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.wire import rpc_frames as wire
@@ -54,6 +54,8 @@ class Commands:
             wire.Compact: self._compact,
             wire.GetState: self._get_state,
             wire.GetMessages: self._get_messages,
+            wire.GetChanges: self._get_changes,
+            wire.Rewind: self._rewind,
             wire.Clear: self._clear,
             wire.SetModel: self._set_model,
             wire.SetReasoning: self._set_reasoning,
@@ -143,7 +145,27 @@ class Commands:
         return LATER
 
     def _compact(self, command: wire.Compact, reply: Reply) -> Any:
-        self._queue.submit(Work(lambda: reply(_STARTED), compact=True))
+        self._queue.submit(Work(lambda: reply(_STARTED), command.focus, compact=True))
+        return LATER
+
+    # --- what became of files
+
+    def _get_changes(self, command: wire.GetChanges, reply: Reply) -> Any:
+        """Beside what runs: it only reads."""
+        self._queue.announce()
+        task = self._tasks.create_task(_answer(self._conversation.file_changes(command.prompt), reply))
+        task.add_done_callback(lambda _: self._queue.withdraw())
+        return LATER
+
+    def _rewind(self, command: wire.Rewind, reply: Reply) -> Any:
+        """In the queue, so that a prompt sent behind it finds everything as it is then."""
+        self._must_be_idle()
+
+        async def go_back() -> None:
+            how = {"overwrite": command.overwrite, "dry_run": command.dry_run}
+            await _answer(self._conversation.rewind(command.prompt, command.what, **how), reply)
+
+        self._queue.submit(Work(lambda: None, errand=go_back))
         return LATER
 
     # --- extensions, for a client that announced the capability
@@ -180,6 +202,15 @@ class Commands:
     def _must_be_announced(self, capability: Literal["approvals", "commands", "panels"]) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')
+
+
+async def _answer(work: Awaitable[Any], reply: Reply) -> None:
+    try:
+        data = await work
+    except (ZotError, OSError) as error:
+        reply.fail(in_words(error))
+    else:
+        reply(data)
 
 
 def _extension_commands(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -25,13 +25,15 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 class Work(msgspec.Struct, frozen=True):
-    """``started`` answers the command; ``compact`` makes it a compaction instead of a prompt."""
+    """``started`` answers the command; ``compact`` makes it a compaction, with the text as its focus, instead of a
+    prompt; an ``errand`` is neither, answers by itself, and has no events."""
 
     started: Callable[[], None]
     text: str = ""
     images: Sequence[ImageBlock] = ()
     first_call: FirstCall | None = None
     compact: bool = False
+    errand: Callable[[], Awaitable[None]] | None = None
 
     @property
     def size(self) -> int:
@@ -123,8 +125,10 @@ class WorkQueue:
 
     async def _perform(self, work: Work) -> None:
         try:
-            if work.compact:
-                await self.conversation.compact()
+            if work.errand is not None:
+                await work.errand()
+            elif work.compact:
+                await self.conversation.compact(work.text)
             else:
                 await self.conversation.say(work.text, work.images, first_call=work.first_call)
         except ZotError:
@@ -150,6 +154,7 @@ class WorkQueue:
             self._writer.emit(event)
 
     def _finish(self) -> None:
-        self._writer.emit(self._last or Done())
+        if self._running is None or self._running.errand is None:
+            self._writer.emit(self._last or Done())
         self._last = None
         self._start_next()

@@ -57,20 +57,18 @@ def _collect(keeping: Keeping, path: Path, wanted: str) -> tuple[str, list[Shown
 
 
 def _chosen(events: Sequence[Event], turns: Sequence[Turn], wanted: str) -> tuple[str, list[Event]]:
-    from zot.agent.changes.ledger import Change
+    from zot.agent.changes.going_back import events_of, last_changing
 
     if wanted in ("session", "all"):
-        first = turns[0].prompt.time if turns else ""
-        return "this session", [event for event in events if event.prompt >= first]
-    by_turn = [[event for event in events if event.prompt == turn.prompt.time] for turn in turns]
+        return "this session", events_of(events, turns, 0)
     if wanted in ("", "turn"):
-        changing = [number for number, those in enumerate(by_turn, 1) if any(isinstance(e, Change) for e in those)]
-        return (f"turn #{changing[-1]}", by_turn[changing[-1] - 1]) if changing else ("", [])
-    number = wanted.lstrip("#")
-    if not number.isdecimal() or not 1 <= int(number) <= len(turns):
+        number = last_changing(events, turns)
+        return (f"turn #{number}", events_of(events, turns, number)) if number else ("", [])
+    named = wanted.lstrip("#")
+    if not named.isdecimal() or not 1 <= int(named) <= len(turns):
         raise UsageError(f"/diff {wanted}: expected session, turn, or a number from 1 to {len(turns)}")
-    those = by_turn[int(number) - 1]
-    return (f"turn #{number}" if those else f"turn #{number} changed no file"), those
+    those = events_of(events, turns, int(named))
+    return (f"turn #{named}" if those else f"turn #{named} changed no file"), those
 
 
 def _rows(files: Sequence[Shown], cwd: str, painter: Painter, width: int) -> list[str]:

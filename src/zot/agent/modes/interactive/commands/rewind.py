@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.commands.sessions import show_session
 from zot.errors import UsageError, ZotError
-from zot.provider.messages import ImageBlock, Message, TextBlock, utc_now
+from zot.provider.messages import ImageBlock
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from zot.agent.changes.points import Point
-    from zot.agent.changes.rewinding import Item, Plan, Report
+    from zot.agent.changes.rewinding import Plan
     from zot.core.session.history import Turn
     from zot.tui.widgets.select_list import Choice
 
@@ -24,27 +22,17 @@ _BOTH, _FILES, _CONVERSATION, _ALL = "both", "files", "conversation", "overwrite
 
 
 async def run(context: Context, arguments: str) -> None:
+    from zot.agent.changes import going_back
+
+    if context.conversation.session is None:
+        raise ZotError("/rewind: there is no session (--no-session)")
     path = context.session_file()
     if path is None:
-        kept = context.conversation.session is not None
-        why = "nothing has been said yet" if kept else "there is no session (--no-session)"
-        raise ZotError(f"/rewind: {why}")
-    turns, found = await asyncio.to_thread(_found, context, path)
+        raise ZotError("/rewind: nothing has been said yet")
+    turns, found = await asyncio.to_thread(going_back.places, context.conversation, path)
     point = await _choose(context, found, arguments)
     if point is not None:
         await _go_back(context, turns, point)
-
-
-def _found(context: Context, path: Path) -> tuple[list[Turn], list[Point]]:
-    from zot.agent.changes.objects import Objects
-    from zot.agent.changes.points import points
-    from zot.core.session.history import turns_of
-
-    keeping = context.conversation.keeping
-    turns = turns_of(path)
-    if keeping is None:
-        return turns, points(turns, [], Objects(path))
-    return turns, points(turns, keeping.history(), keeping.place.objects)
 
 
 # --- where to
@@ -78,7 +66,9 @@ def _row(index: int, point: Point) -> Choice:
 
 
 async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
-    plan = await asyncio.to_thread(_plan, context, point)
+    from zot.agent.changes.going_back import plan_to
+
+    plan = await asyncio.to_thread(plan_to, context.conversation, point)
     how = await _ask(context, point, plan)
     if how is None:
         return
@@ -94,13 +84,6 @@ async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
             context.editor.give_back([(prompt.text(), images)])
         context.status.clear()
     context.transcript.remark(f"◇ {' · '.join(told)}")
-
-
-def _plan(context: Context, point: Point) -> Plan:
-    from zot.agent.changes.rewinding import Plan, plan
-
-    keeping = context.conversation.keeping
-    return Plan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
 
 
 async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
@@ -144,30 +127,15 @@ def _plan_rows(plan: Plan, cwd: str) -> list[str]:
 
 async def _restore(context: Context, point: Point, how: str) -> str:
     """Planned again, for the question may have stood there for a while; what became of it in words."""
+    from zot.agent.changes.going_back import restore_files, tell_model
     from zot.agent.changes.wording import report_line, shown_path
 
-    report, left = await asyncio.to_thread(_carry_out, context, point, overwrite=how.endswith(_ALL))
-    cwd = str(context.conversation.workspace.cwd)
-    if report.done and how.startswith(_FILES):
-        _tell_model(context, [shown_path(item.path, cwd) for item in report.done])
-    return report_line(report, left, lambda path: shown_path(path, cwd))
-
-
-def _carry_out(context: Context, point: Point, *, overwrite: bool) -> tuple[Report, list[Item]]:
-    from zot.agent.changes.rewinding import carry_out
-
-    keeping, plan = context.conversation.keeping, _plan(context, point)
-    if keeping is None:
-        raise ZotError("/rewind: nothing is kept of files")
+    conversation = context.conversation
+    cwd, overwrite = str(conversation.workspace.cwd), how.endswith(_ALL)
     try:
-        report = carry_out(keeping, [*plan.doable, *(plan.conflicts if overwrite else [])])
-    except OSError as error:
-        raise ZotError(f"/rewind: nothing was changed: {keeping.place.root}: {error.strerror or error}") from error
-    return report, [*([] if overwrite else plan.conflicts), *plan.of("lost")]
-
-
-def _tell_model(context: Context, paths: list[str]) -> None:
-    """Else it would take the files for what it made of them."""
-    names = ", ".join(paths[:50]) + (f" and {len(paths) - 50} more" if len(paths) > 50 else "")
-    text = f"The user has put these files back to an earlier state; read them again before you change them: {names}"
-    context.conversation.add(Message("user", (TextBlock(text),), utc_now(), {"synthetic": "true"}))
+        report, left = await asyncio.to_thread(restore_files, conversation, point, overwrite=overwrite)
+    except ZotError as error:
+        raise ZotError(f"/rewind: {error}") from error
+    if how.startswith(_FILES):
+        tell_model(conversation, report)
+    return report_line(report, left, lambda path: shown_path(path, cwd))
