@@ -25,6 +25,7 @@ class Say:
     reasoning: str = ""
     usage: tuple[int, int] = (10, 5)
     cached: int = 0
+    written: int = 0  # to the provider's cache; only Anthropic tells
     deltas: tuple[str, ...] | None = None  # instead of one delta for each word of ``text``
     signature: str = "sig"
 
@@ -42,6 +43,7 @@ class CallTools:
     signature: str = "sig"
     usage: tuple[int, int] = (10, 5)
     cached: int = 0
+    written: int = 0
 
 
 @dataclass(frozen=True)

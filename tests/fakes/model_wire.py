@@ -84,7 +84,7 @@ def _anthropic(turn: Scripted, model: str) -> Iterator[bytes]:
     say, reason, error = _parts(turn)
     usage = {
         "input_tokens": say.usage[0],
-        "cache_creation_input_tokens": 0,
+        "cache_creation_input_tokens": say.written,
         "cache_read_input_tokens": say.cached,
         "output_tokens": 1,
     }

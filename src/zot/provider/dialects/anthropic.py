@@ -1,15 +1,16 @@
 """The Anthropic Messages dialect.
 
 What was sent in one turn is sent byte for byte in the next: one wire message per transcript message, no merging,
-tools in their order. Only the cache marker on the newest user content moves, so that the provider's prefix cache
-holds. A stream ends with ``message_stop`` and with nothing else. Its blocks are keyed by index; block types zot does
-not ask for (server tools, citations, compaction) are skipped.
+tools in their order. Only two cache markers move: one stands on the newest user content, the other where that one stood
+in the request before, for the provider looks no further back than 20 blocks from a marker, and a step may add more. A
+stream ends with ``message_stop`` and with nothing else. Its blocks are keyed by index; block types zot does not ask for
+(server tools, citations, compaction) are skipped.
 """
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -160,12 +161,33 @@ def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any
         made = _message(message, model, provider)
         return [made] if made else []
 
-    for place in reversed(range(len(messages))):
-        if messages[place].role != "assistant" and (newest := wire(messages[place])):
-            newest[0]["content"][-1] |= _MARKER
-            before = sent.items(messages[:place], (provider, model), wire)
-            return [*before, *newest, *(item for message in messages[place + 1 :] for item in wire(message))]
-    return [item for message in messages for item in wire(message)]
+    newest, last = _marked(messages, len(messages), wire)
+    if not last:
+        return [item for message in messages for item in wire(message)]
+    known = sent.by_message(messages[:newest], (provider, model), wire)
+    earlier, again = _marked(messages, _last_answer(messages, newest), wire)
+    before = [item for place, items in enumerate(known) for item in (again if place == earlier else items)]
+    return [*before, *last, *(item for message in messages[newest + 1 :] for item in wire(message))]
+
+
+def _marked(
+    messages: Sequence[Message], end: int, wire: Callable[[Message], list[dict[str, Any]]]
+) -> tuple[int, list[dict[str, Any]]]:
+    """The last message before ``end`` that is not the model's own, and how it looks with a marker at its end."""
+    for place in reversed(range(end)):
+        if messages[place].role != "assistant" and (items := wire(messages[place])):
+            items[0]["content"][-1] |= _MARKER
+            return place, items
+    return -1, []
+
+
+def _last_answer(messages: Sequence[Message], end: int) -> int:
+    """Where the model's last answer stands: the request it answered had its newest marker before that. A call that
+    nobody asked the model about is no answer."""
+    for place in reversed(range(end)):
+        if messages[place].role == "assistant" and "origin_extension" not in messages[place].meta:
+            return place
+    return 0
 
 
 def _message(message: Message, model: Model, provider: str) -> dict[str, Any] | None:

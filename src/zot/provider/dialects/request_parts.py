@@ -150,10 +150,16 @@ class Sent:
         self, messages: Iterable[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
     ) -> list[Raw]:
         """The wire items of these messages, in order; ``whom`` stands for all that ``wire`` looks at besides."""
+        return [item for items in self.by_message(messages, whom, wire) for item in items]
+
+    def by_message(
+        self, messages: Iterable[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
+    ) -> list[list[Raw]]:
+        """The same, with the items of each message apart."""
         known = self._known if whom == self._whom else {}
         entries = [
             known.get(id(message)) or (message, [Raw(encode_body(item)) for item in wire(message)])
             for message in messages
         ]
         self._whom, self._known = whom, {id(entry[0]): entry for entry in entries}
-        return [item for _, items in entries for item in items]
+        return [items for _, items in entries]

@@ -113,7 +113,16 @@ def test_the_last_block_of_the_last_user_message_has_a_marker() -> None:
     """engine-025: results count as user messages."""
     messages = sent(*tool_round())["messages"]
     assert messages[-1]["content"][-1]["cache_control"] == MARKER
-    assert "cache_control" not in messages[0]["content"][0]
+
+
+def test_a_second_marker_stands_where_the_first_stood_in_the_request_before() -> None:
+    """engine-026: the provider looks back 20 blocks from a marker, and one step may add more than that."""
+    conversation = (user("hi"), *tool_round(), user("meanwhile"))
+    messages = sent(*conversation)["messages"]
+    marked = [place for place, message in enumerate(messages) if "cache_control" in message["content"][-1]]
+    asked_before = sent(*conversation[:2])["messages"]
+    assert "cache_control" in asked_before[-1]["content"][-1]
+    assert marked == [len(asked_before) - 1, len(messages) - 1]
 
 
 def test_the_marker_stays_on_user_content_when_the_assistant_spoke_last() -> None:
@@ -127,7 +136,7 @@ def test_there_are_never_more_than_four_markers() -> None:
     body = DIALECT.request(
         Request(model=MODEL, system="s", tools=TOOLS, messages=tool_round() * 5 + (user("more"),)), ENDPOINT
     ).body
-    assert body.count(b"cache_control") == 3
+    assert body.count(b"cache_control") == 4
 
 
 def test_tools_are_sorted_and_the_same_bytes_in_any_order() -> None:
@@ -159,7 +168,8 @@ def test_earlier_messages_are_the_same_in_the_next_turn_but_for_the_marker() -> 
     """
     before = sent(*tool_round())["messages"]
     after = sent(*tool_round(), assistant("done"), user("next"))["messages"]
-    del before[-1]["content"][-1]["cache_control"]
+    for message in (*before, *after):
+        message["content"][-1].pop("cache_control", None)
     assert after[: len(before)] == before
 
 
