@@ -105,7 +105,7 @@ def _resources(config: RunConfig, front_end: FrontEnd) -> Resources:
         home=home,
         settings=settings,
         catalog=catalog,
-        auth=AuthStore(home),
+        auth=AuthStore(home, keyring=settings.values.credential_store == "keyring"),
         sessions=sessions,
         workspace=workspace,
     )

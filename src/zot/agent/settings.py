@@ -82,6 +82,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
             '`{"openai": {"program": "op", "args": ["read", "…"], "timeout_ms": 120000}}`.'
         ),
     ] = {}
+    credential_store: Annotated[
+        Literal["file", "keyring"],
+        Meta(
+            description="Where a login keeps its secret: in `auth.json`, which only you can read, or in the system's "
+            "keyring (needs the extra `zot-agent[keyring]`). What is stored already stays where it is."
+        ),
+    ] = "file"
     silence_s: Annotated[
         _Seconds | dict[str, _Seconds] | None,
         Meta(

@@ -130,10 +130,10 @@ def _withheld(home: Path, catalog: Catalog) -> list[str]:
 
 def _stored(provider: Provider, store: AuthStore) -> bool:
     try:
-        entry = store.entry(provider.id)
+        entry = store.shape(provider.id)
     except ZotError:
         return False  # reported once, among the problems
-    return bool(entry.api_key or entry.oauth)
+    return bool(entry.api_key or entry.oauth or entry.keyring)
 
 
 def _problems(home: Path, cwd: Path) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from Catalog(home).problems
     store = AuthStore(home)
     try:
-        store.entry("anthropic")
+        store.everything()
     except ZotError as error:
         yield str(error)
     yield from store.notices

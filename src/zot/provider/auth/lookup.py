@@ -1,7 +1,8 @@
-"""Where a credential comes from, in order: ``--api-key``, the environment, ``auth.json``, ``api_key_command``.
+"""Where a credential comes from, in order: ``--api-key``, the environment, ``auth.json`` or the keyring it names,
+``api_key_command``.
 
-Nothing here talks to the network. A key command may take long, and blocks: from an event loop, look up in a thread.
-Its answer stays in the memory of this process, and background work never runs it.
+Nothing here talks to the network. A key command and a keyring may take long, and block: from an event loop, look up in
+a thread. A command's answer stays in the memory of this process, and background work asks neither of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from zot.errors import ConfigError, NotLoggedIn
-from zot.provider.auth.store import AuthStore, Entry, KeyCommand
+from zot.provider.auth.store import AuthStore, KeyCommand
 from zot.provider.providers import Provider
 from zot.system import own_process
 from zot.system.files import find_program
@@ -28,12 +29,14 @@ _LINE_LIMIT = 64 * 1024
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A key or token and where it was found."""
+    """A key or token and where it was found. ``account_id`` is the provider's name for who logged in, ``account`` the
+    user's for what is stored."""
 
     key: str
     method: Literal["apikey", "oauth"] = "apikey"
     account_id: str = ""
-    source: Literal["flag", "env", "file", "command"] = "flag"
+    source: Literal["flag", "env", "file", "keyring", "command"] = "flag"
+    account: str = ""
 
     def __repr__(self) -> str:
         """Never the key: tracebacks and logs show this."""
@@ -52,13 +55,13 @@ def find_credential(
     background: bool = False,
 ) -> Credential | None:
     """The provider's credential, or None. NotLoggedIn when a stored login has expired, ConfigError when a file
-    or a key command is wrong. ``background`` never runs a key command."""
+    or a key command is wrong. ``background`` runs no key command and asks no keyring."""
     if api_key:
         return Credential(api_key, source="flag")
     if found := _from_environment(provider, environ):
         return found
-    entry = store.entry(provider.id)
-    if found := _from_file(provider, entry):
+    entry = store.shape(provider.id)
+    if entry.method and not (background and entry.keyring) and (found := _stored(provider, store)):
         return found
     command = (commands or {}).get(provider.id) or entry.api_key_command
     if command is None or background:
@@ -72,10 +75,10 @@ def has_credential(
     environ: Mapping[str, str],
     commands: Mapping[str, KeyCommand] | None = None,
 ) -> bool:
-    """Whether there is one. A configured key command counts without being run."""
+    """Whether there is one. A configured key command counts without being run, a keyring without being asked."""
     try:
         found = find_credential(provider, store, environ, background=True)
-        return found is not None or provider.id in (commands or {}) or bool(store.entry(provider.id).method)
+        return found is not None or provider.id in (commands or {}) or bool(store.shape(provider.id).method)
     except (NotLoggedIn, ConfigError):
         return False
 
@@ -94,14 +97,17 @@ def _from_environment(provider: Provider, environ: Mapping[str, str]) -> Credent
     return None
 
 
-def _from_file(provider: Provider, entry: Entry) -> Credential | None:
+def _stored(provider: Provider, store: AuthStore) -> Credential | None:
+    account = store.active(provider.id)
+    entry = store.entry(provider.id, account)
+    source = "keyring" if entry.keyring else "file"
     if entry.api_key:
-        return Credential(entry.api_key, source="file")
+        return Credential(entry.api_key, source=source, account=account)
     if entry.method != "oauth" or entry.oauth is None:
         return None
     if entry.oauth.expired(time.time()):
         raise NotLoggedIn(f"the login for {provider.name} has expired; log in again with /login")
-    return Credential(entry.oauth.access_token, "oauth", entry.oauth.account_id, "file")
+    return Credential(entry.oauth.access_token, "oauth", entry.oauth.account_id, source, account)
 
 
 @functools.cache

@@ -1,29 +1,31 @@
 """``auth.json``: the credentials people stored. Private (0600), replaced whole, changed under a lock.
 
 ``anthropic``, ``openai`` and ``kimi`` are always written, other providers live under
-``additional_api_key_creds``; ``accounts`` is reserved, and keys zot does not know are kept. A file that cannot be
-parsed is a ConfigError and is never overwritten.
+``additional_api_key_creds`` and further accounts under ``accounts`` (see there); keys zot does not know are kept. A
+file that cannot be parsed is a ConfigError and is never overwritten. With the system's keyring the secrets are there,
+and an entry names the item that has them.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
-from zot.errors import ConfigError, UsageError
+from zot.errors import ConfigError, UsageError, nearest
+from zot.provider.auth import accounts
+from zot.provider.auth.accounts import as_object
 from zot.provider.providers import builtin_providers
 from zot.system.files import decode_object, encode_pretty, locked, read_bytes, write_atomic
 
 Method = Literal["", "apikey", "oauth"]
 
-_FIRST = ("anthropic", "openai", "kimi")
-_MORE = "additional_api_key_creds"
+_SECRETS = ("access_token", "refresh_token", "id_token")  # of a login
 _EXPIRY_MARGIN_S = 60
 _NEVER = "0001-01-01T00:00:00Z"
 
@@ -60,93 +62,182 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         except (ValueError, OverflowError):
             return False
 
+    def __repr__(self) -> str:
+        """Never a token: tracebacks show this."""
+        return f"OAuthToken(expiry={self.expiry!r}, account_id={self.account_id!r})"
+
 
 class Entry(msgspec.Struct, frozen=True):
-    """What is stored for one provider; a key wins over a login."""
+    """What is stored for one account; a key wins over a login. ``keyring`` names the item that has its secrets."""
 
     api_key: str = ""
     oauth: OAuthToken | None = None
     api_key_command: KeyCommand | None = None
+    keyring: str = ""
 
     @property
     def method(self) -> Method:
         if self.api_key:
             return "apikey"
-        if self.oauth is not None and self.oauth.access_token:
+        if self.oauth is not None and (self.oauth.access_token or self.keyring):
             return "oauth"
-        return "apikey" if self.api_key_command else ""
+        return "apikey" if self.api_key_command or self.keyring else ""
+
+    def __repr__(self) -> str:
+        """Never a secret: tracebacks show this."""
+        return f"Entry(method={self.method!r})"
 
 
 class AuthStore:
     """The file as an object. Nothing is kept in memory: another process may log in or out at any time.
 
-    ``notices`` collects what a user should be told once, such as file permissions that had to be tightened.
+    ``keyring``: what is stored from now on goes there. ``notices`` collects what a user should be told once, such as
+    file permissions that had to be tightened. Without an account's name the active one is meant.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, keyring: bool = False) -> None:
         self.path = home / "auth.json"
+        self.keyring = keyring
         self.notices: list[str] = []
 
-    def entry(self, provider: str) -> Entry:
-        """What is stored for a provider; an empty entry when nothing is."""
-        raw: Any = _section(self._read(), provider).get(provider)
-        if not raw:
-            return Entry()
-        if isinstance(raw, str):  # written by hand as a bare key
-            return Entry(api_key=raw)
-        try:
-            return msgspec.convert(raw, Entry)
-        except msgspec.ValidationError as error:
-            raise ConfigError(f"{self.path}: {provider}: {error}; fix the entry or log in again") from error
+    # --- what is there
+
+    def entry(self, provider: str, account: str = "") -> Entry:
+        """What is stored, secrets included; an empty entry when nothing is. It may ask the keyring."""
+        return _opened(self.shape(provider, account))
+
+    def shape(self, provider: str, account: str = "") -> Entry:
+        """What the file says, without asking the keyring: its secrets are empty then."""
+        return self._shape(self._read(), provider, account)
+
+    def active(self, provider: str) -> str:
+        """The name of the account that is used; ``default`` for one nobody named."""
+        return accounts.active_name(self._read(), provider)
+
+    def accounts(self, provider: str) -> dict[str, Entry]:
+        """Every account with a credential, the active one first; shapes only."""
+        return self._accounts(self._read(), provider)
+
+    def everything(self) -> dict[str, dict[str, Entry]]:
+        """Every provider with a stored account, and those accounts as ``accounts`` gives them."""
+        raw = self._read()
+        found = {name: self._accounts(raw, name) for name in accounts.providers(raw)}
+        return {name: rows for name, rows in found.items() if rows}
 
     def stored(self) -> dict[str, Method]:
-        """The providers with a credential in the file and its kind."""
+        """The providers whose active account has a credential, and its kind."""
         raw = self._read()
-        found: dict[str, Method] = {name: self.entry(name).method for name in (*_FIRST, *_object(raw.get(_MORE)))}
+        found: dict[str, Method] = {name: self._shape(raw, name).method for name in accounts.providers(raw)}
         return {name: method for name, method in found.items() if method}
 
     def secrets(self) -> list[str]:
-        """Every key and token in the file, for those who must not show them; none when it cannot be read."""
+        """Every key and token, for those who must not show them; what cannot be read is left out."""
         try:
-            entries = [self.entry(name) for name in self.stored()]
+            entries = [entry for rows in self.everything().values() for entry in rows.values()]
         except ConfigError:
             return []
-        tokens = [entry.oauth for entry in entries if entry.oauth is not None]
-        found = [entry.api_key for entry in entries]
-        found += [secret for token in tokens for secret in (token.access_token, token.refresh_token, token.id_token)]
+        found: list[str] = []
+        for entry in entries:
+            with suppress(ConfigError):
+                found += _secrets(_opened(entry)).values()
         return [secret for secret in found if secret]
 
-    def set_api_key(self, provider: str, key: str) -> None:
-        """Store a key; a login or key command of that provider is dropped."""
-        self._change(provider, {"api_key": key})
+    # --- changing it
 
-    def set_oauth(self, provider: str, token: OAuthToken) -> None:
-        """Store a login; a key of that provider is dropped."""
-        self._change(provider, {"oauth": msgspec.to_builtins(token)})
+    def set_api_key(self, provider: str, key: str, account: str = "") -> None:
+        """Store a key; a login or key command of that account is dropped, and the account is the active one."""
+        self._log_in(provider, account, Entry(api_key=key))
 
-    def clear(self, provider: str) -> None:
-        """Drop what is stored for one provider; UsageError when there is no such provider."""
+    def set_oauth(self, provider: str, token: OAuthToken, account: str = "") -> None:
+        """Store a login; a key of that account is dropped, and the account is the active one."""
+        self._log_in(provider, account, Entry(oauth=token))
+
+    def renew_oauth(self, provider: str, account: str, token: OAuthToken) -> None:
+        """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it."""
         with self._changing():
             raw = self._read()
-            section = _section(raw, provider)
-            if provider not in section and provider not in builtin_providers():
-                known = ", ".join((*_FIRST, *_object(raw.get(_MORE))))
+            if self._shape(raw, provider, account).method == "oauth":
+                self._put(raw, provider, account, Entry(oauth=token))
+
+    def use(self, provider: str, account: str) -> None:
+        """Make a stored account the active one; UsageError when there is none of that name."""
+        with self._changing():
+            raw = self._read()
+            known = self._accounts(raw, provider)
+            if account not in known:
+                raise UsageError(_no_account(provider, account, known))
+            accounts.activate(raw, provider, account)
+            self._write(raw)
+
+    def clear(self, provider: str, account: str = "") -> None:
+        """Drop what is stored for one account; UsageError when there is no such provider or account."""
+        with self._changing():
+            raw = self._read()
+            if provider not in accounts.providers(raw) and provider not in builtin_providers():
+                known = ", ".join(accounts.providers(raw))
                 raise UsageError(f'nothing is stored for a provider "{provider}"; stored: {known}')
-            if provider in _FIRST:
-                section[provider] = {}
-            else:
-                section.pop(provider, None)
+            stored = self._accounts(raw, provider)
+            if account and account not in stored:
+                raise UsageError(_no_account(provider, account, stored))
+            item = _item(accounts.read(raw, provider, account))
+            accounts.write(raw, provider, account, {})
             self._write(raw)
+        self._forget(item)
 
-    def _change(self, provider: str, fields: dict[str, Any]) -> None:
+    def _log_in(self, provider: str, account: str, entry: Entry) -> None:
         with self._changing():
             raw = self._read()
-            if provider not in _FIRST:
-                raw[_MORE] = _object(raw.get(_MORE))
-            section = _section(raw, provider)
-            kept = {k: v for k, v in _object(section.get(provider)).items() if k not in Entry.__struct_fields__}
-            section[provider] = {**kept, **fields}
-            self._write(raw)
+            if account:
+                accounts.activate(raw, provider, accounts.checked_name(account))
+            self._put(raw, provider, account, entry)
+
+    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: Entry) -> None:
+        """Write one entry in the place of another. In the keyring a login that is renewed keeps its item, so that its
+        secrets change in one step; any other gets a new one, and the old one goes last."""
+        before = accounts.read(raw, provider, account)
+        kept = _unknown(before, Entry)
+        fields = _fields(entry, before)
+        if self.keyring:
+            from zot.provider.auth import ring
+
+            same = entry.oauth is not None and bool(as_object(before).get("oauth"))
+            name = account or accounts.active_name(raw, provider)
+            item = (same and _item(before)) or ring.new_item(provider, name)
+            ring.keep(item, _secrets(entry))
+            fields = {**_fields(_without_secrets(entry), before), "keyring": item}
+        accounts.write(raw, provider, account, {**kept, **fields})
+        self._write(raw)
+        if (old := _item(before)) != fields.get("keyring"):
+            self._forget(old)
+
+    def _forget(self, item: str) -> None:
+        """Drop what the file names no longer. That it cannot be dropped is told, and is no reason to fail."""
+        if not item:
+            return
+        from zot.provider.auth import ring
+
+        try:
+            ring.forget(item)
+        except ConfigError as error:
+            self.notices.append(f"{item} is still in the system's keyring: {error}")
+
+    # --- the file
+
+    def _shape(self, raw: dict[str, Any], provider: str, account: str = "") -> Entry:
+        found = accounts.read(raw, provider, account)
+        if not found:
+            return Entry()
+        if isinstance(found, str):  # written by hand as a bare key
+            return Entry(api_key=found)
+        try:
+            return msgspec.convert(found, Entry)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"{self.path}: {provider}: {error}; fix the entry or log in again") from error
+
+    def _accounts(self, raw: dict[str, Any], provider: str) -> dict[str, Entry]:
+        names = (accounts.active_name(raw, provider), *accounts.others(raw, provider))
+        found = {name: self._shape(raw, provider, name) for name in names}
+        return {name: entry for name, entry in found.items() if entry.method}
 
     @contextmanager
     def _changing(self) -> Generator[None]:
@@ -168,7 +259,7 @@ class AuthStore:
             raise ConfigError(f"{error}; fix the file, or remove it and log in again") from error
 
     def _write(self, raw: dict[str, Any]) -> None:
-        first: dict[str, Any] = {name: raw.get(name) or {} for name in _FIRST}
+        first: dict[str, Any] = {name: raw.get(name) or {} for name in accounts.FIRST}
         write_atomic(self._target(), encode_pretty({**first, **{k: v for k, v in raw.items() if k not in first}}))
 
     def _target(self) -> Path:
@@ -188,10 +279,52 @@ class AuthStore:
             self.notices.append(notice)
 
 
-def _section(raw: dict[str, Any], provider: str) -> dict[str, Any]:
-    """The object that holds the provider's entry."""
-    return raw if provider in _FIRST else _object(raw.get(_MORE))
+# --- secrets, and where they are
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def _opened(entry: Entry) -> Entry:
+    """With the secrets the keyring has for it."""
+    if not entry.keyring:
+        return entry
+    from zot.provider.auth import ring
+
+    found = ring.look_up(entry.keyring)
+    if entry.oauth is None:
+        return msgspec.structs.replace(entry, api_key=found.get("api_key", ""))
+    token = msgspec.structs.replace(entry.oauth, **{name: found.get(name, "") for name in _SECRETS})
+    return msgspec.structs.replace(entry, oauth=token)
+
+
+def _secrets(entry: Entry) -> dict[str, str]:
+    if entry.oauth is None:
+        return {"api_key": entry.api_key}
+    return {name: secret for name in _SECRETS if (secret := getattr(entry.oauth, name))}
+
+
+def _without_secrets(entry: Entry) -> Entry:
+    token = entry.oauth and msgspec.structs.replace(entry.oauth, **dict.fromkeys(_SECRETS, ""))
+    return msgspec.structs.replace(entry, api_key="", oauth=token)
+
+
+def _fields(entry: Entry, before: Any) -> dict[str, Any]:
+    """As the file has it: one way to log in, with what somebody else wrote beside it."""
+    if entry.oauth is not None:
+        unknown = _unknown(as_object(before).get("oauth"), OAuthToken)
+        return {"oauth": {**unknown, **msgspec.to_builtins(entry.oauth)}}
+    return {"api_key": entry.api_key} if entry.api_key else {}
+
+
+def _unknown(value: Any, known: type[msgspec.Struct]) -> dict[str, Any]:
+    return {key: value for key, value in as_object(value).items() if key not in known.__struct_fields__}
+
+
+def _item(entry: Any) -> str:
+    name = as_object(entry).get("keyring")
+    return name if isinstance(name, str) else ""
+
+
+def _no_account(provider: str, account: str, known: Iterable[str]) -> str:
+    meant = nearest(account, known)
+    hint = f", did you mean {meant}" if meant else ""
+    listed = ", ".join(known) or "none"
+    return f'{provider} has no stored account "{account}"{hint}; stored: {listed}'

@@ -76,7 +76,7 @@ def test_the_oauth_variable_beats_the_key_variable(tmp_path: Path) -> None:
 def test_a_stored_login_gives_its_token_and_account(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
     store.set_oauth("openai", OAuthToken(access_token="at", account_id="acc", expiry="2999-01-01T00:00:00Z"))
-    assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "acc", "file")
+    assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "acc", "file", "default")
 
 
 def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:

@@ -51,6 +51,10 @@ def _images(context: Context) -> None:
     context.looks.allow_images(context.conversation.settings.values.inline_images_enabled)
 
 
+def _credentials(context: Context) -> None:
+    context.conversation.auth.keyring = context.conversation.settings.values.credential_store == "keyring"
+
+
 ROWS: tuple[Row, ...] = (
     Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _compact_at),
@@ -59,6 +63,7 @@ ROWS: tuple[Row, ...] = (
     Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
     Row("terminal_title", "name the terminal's window", (True, False)),
     Row("vi_mode", "vi keys in the editor", (False, True)),
+    Row("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
 )
 _PICKERS = {"theme": "colour theme", "reasoning": "reasoning level", "quick_model_shortcuts": "model shortcuts"}
 

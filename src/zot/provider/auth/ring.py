@@ -1,0 +1,81 @@
+"""The operating system's keyring as the place of a secret; everything else about it stays in ``auth.json``.
+
+An item is named once and for all by whoever stores it, so that two homes, and two accounts, never share one. Loaded by
+those who chose it, or have something there: the package comes with ``zot[keyring]``. It blocks, and may ask to unlock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from zot.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SERVICE = "zot"
+
+_INSTALL = (
+    "the package for the system's keyring is not installed: install zot with its extra, `zot-agent[keyring]`, or set"
+    ' "credential_store": "file" in config.json and log in again'
+)
+
+
+def new_item(provider: str, account: str) -> str:
+    """A name for an item that nobody has yet."""
+    import secrets
+
+    return f"{provider}/{account}/{secrets.token_hex(4)}"
+
+
+def keep(item: str, fields: dict[str, str]) -> None:
+    """Store secrets under a name; ConfigError when the ring does not take them."""
+    _ask(f"does not take {item}", lambda ring: ring.set_password(SERVICE, item, msgspec.json.encode(fields).decode()))
+
+
+def look_up(item: str) -> dict[str, str]:
+    """The secrets under a name; ConfigError when they are gone, or the ring is locked or not there."""
+    found = _ask(f"does not give {item}", lambda ring: ring.get_password(SERVICE, item))
+    if found is None:
+        raise ConfigError(f"the system's keyring has nothing named {item} any more; log in again")
+    try:
+        return msgspec.json.decode(found, type=dict[str, str])
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        # its text is not told: it may be the secret
+        raise ConfigError(f"what the system's keyring has under {item} is not zot's; log in again") from error
+
+
+def forget(item: str) -> None:
+    """Drop an item; one that is gone already is as good as dropped."""
+
+    def delete(ring: Any) -> None:
+        from keyring.errors import PasswordDeleteError
+
+        try:
+            ring.delete_password(SERVICE, item)
+        except PasswordDeleteError:
+            if ring.get_password(SERVICE, item) is not None:
+                raise
+
+    _ask(f"does not forget {item}", delete)
+
+
+def _ask(failed: str, question: Callable[[Any], Any]) -> Any:
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError as error:
+        raise ConfigError(_INSTALL) from error
+    errors = cast("Any", keyring.errors)
+    try:
+        return question(keyring)
+    except errors.NoKeyringError as error:
+        raise ConfigError(
+            'this machine has no keyring that zot can use; set "credential_store": "file" in config.json'
+        ) from error
+    except (errors.KeyringLocked, errors.InitError) as error:
+        raise ConfigError("the system's keyring is locked; unlock it and try again") from error
+    except Exception as error:  # a backend raises what it likes, and its text is not ours to trust with secrets
+        raise ConfigError(f"the system's keyring {failed} ({type(error).__name__})") from error
