@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ctypes
+import encodings.idna  # noqa: F401  as an ordinary user nothing more can be loaded from root's Python
 import json
 import os
 import pty
 import re
+import shlex  # noqa: F401  as above
 import shutil
 import socket
 import stat
@@ -29,6 +31,7 @@ import msgspec
 from attack.jail_rows import ATTEMPTS, SECRET, Attempt
 from zot.system import own_process
 from zot.system.files import find_program
+from zot.system.jail import starting  # noqa: F401  as above
 from zot.system.jail.jail import Jail, Machine, look
 from zot.system.jail.policy import Limits, jailed_environment, policy_for
 from zot.system.process_table import snapshot

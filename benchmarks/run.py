@@ -18,7 +18,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import changes, command_line, embedding, extensions, peers, rpc, sessions, size, terminal  # noqa: E402
+from benchmarks import changes, command_line, embedding, extensions, jail, peers, rpc, sessions, size, terminal  # noqa: E402
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
 from benchmarks.tables import comparison, markdown  # noqa: E402
@@ -29,6 +29,7 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "command-line": command_line.rows,
     "sessions": lambda p, s: sessions.rows(),
     "changes": lambda p, s: changes.rows(),
+    "jail": lambda p, s: jail.rows(),
     "rpc": rpc.rows,
     "extensions": lambda p, s: extensions.rows(),
     "terminal": lambda p, s: terminal.rows(p),

@@ -2,6 +2,7 @@
 
 The command sees a machine made of what the policy names: the system read-only, its project, a home and a temporary
 directory of its own, and nobody else's processes, sockets or network. Order matters: a later mount covers an earlier.
+Each costs about half a millisecond of every command, so nothing is mounted that another mount shows anyway.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Mapping
 from zot.system.jail.places import Covers
 from zot.system.jail.policy import Policy
 from zot.system.jail.private import Private
-from zot.system.jail.system_paths import SYSTEM, etc_directories, toolchains
+from zot.system.jail.system_paths import SYSTEM, etc_directories, outermost, toolchains
 
 _ALWAYS = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
     *("--disable-userns", "--die-with-parent", "--cap-drop", "ALL"),
 )
-# What root may write there whatever namespace it is in.
-_OF_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+# What root may write there whatever namespace it is in; bubblewrap itself covers irq, bus and sysrq-trigger.
+_OF_PROC = ("/proc/sys", "/proc/fs")
 
 
 def arguments(
@@ -38,11 +39,9 @@ def arguments(
     made += ["--proc", "/proc"]
     for path in _OF_PROC:
         made += ["--ro-bind", path, path] if os.path.exists(path) else []
-    made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--bind", private.tmp, "/var/tmp"]
+    made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--symlink", "/tmp", "/var/tmp"]
     made += ["--dir", "/run", "--bind", private.home, home]
-    for path in toolchains(environment.get("PATH", ""), home):
-        made += ["--ro-bind", path, path]
-    for path in policy.read:
+    for path in outermost((*toolchains(environment.get("PATH", ""), home), *policy.read)):
         made += ["--ro-bind", path, path]
     for path in policy.writable:
         made += ["--bind", path, path]

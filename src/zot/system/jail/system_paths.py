@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 # Of /etc, what programs look names, certificates, time and libraries up in; nothing that holds a secret. The files
@@ -14,7 +14,7 @@ ETC_FILES = (
     *("magic.mime", "inputrc", "bash.bashrc", "profile", "locale.conf", "debian_version"),
     *("os-release", "lsb-release", "login.defs", "gitconfig", "resolv.conf"),
 )
-ETC_DIRECTORIES = ("ssl", "pki", "ca-certificates", "alternatives", "ld.so.conf.d", "fonts", "terminfo")
+ETC_DIRECTORIES = ("ssl", "pki", "alternatives", "fonts")
 
 
 def etc_directories() -> list[str]:
@@ -48,6 +48,15 @@ def _installation(directory: str, home: str) -> Iterator[str]:
         yield from (path for path in (f"{home}/.rustup", f"{prefix}/registry") if os.path.isdir(path))
     else:
         yield prefix
+
+
+def outermost(directories: Iterable[str]) -> list[str]:
+    """Those that none of the others holds."""
+    found: list[str] = []
+    for path in sorted(set(directories)):
+        if not beneath_any(path, tuple(found)):
+            found.append(path)
+    return found
 
 
 def beneath_any(path: str, directories: tuple[str, ...]) -> bool:

@@ -1,0 +1,155 @@
+"""Commands started inside a policy: bound by Landlock and seccomp (reduced), or by bubblewrap (full).
+
+Everything is started from one thread that belongs to the jail. Landlock and seccomp bind a thread and what it starts,
+so the rest of zot stays free; and a child that is to die with its parent dies with the thread that made it, so the
+thread lives as long as the jail.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+
+from zot.system.jail import kernel, landlock, seccomp
+from zot.system.jail.bubblewrap import arguments
+from zot.system.jail.places import held
+from zot.system.jail.policy import Limits, Policy
+from zot.system.jail.private import Private
+from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, toolchains
+from zot.system.temporary import scratch_directory
+
+Streams = tuple[int, int, int]
+
+
+class Starter:
+    """``bubblewrap`` is its program at the full level, empty at the reduced one; ``close`` removes what is private."""
+
+    def __init__(self, policy: Policy, bubblewrap: str, home: str) -> None:
+        self._policy = policy
+        self._bubblewrap = bubblewrap
+        self._home = home
+        self._stack = ExitStack()
+        self._private = Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
+        self._filter = seccomp.program(sockets=seccomp.families(full=bool(bubblewrap), network=policy.network))
+        self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
+
+    def close(self) -> None:
+        self._thread.shutdown()
+        self._stack.close()
+
+    def _bind_thread(self) -> None:
+        """Once, in the thread. What follows is started with these restrictions."""
+        kernel.no_new_privileges()
+        if not self._bubblewrap:
+            system = (*SYSTEM, *etc_files(), *etc_directories(), *landlock.MACHINE)
+            readable = (*system, *toolchains(os.environ.get("PATH", ""), self._home))
+            private = (self._private.home, self._private.tmp)
+            _restrict(landlock.ruleset(self._policy, readable, private))
+            kernel.filter_thread(self._filter)
+        elif (ruleset := landlock.scopes_only()) is not None:
+            _restrict(ruleset)
+
+    def start(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
+    ) -> tuple[subprocess.Popen[bytes], Cell]:
+        begin = self._start_full if self._bubblewrap else self._start_reduced
+        return self._thread.submit(begin, argv, cwd, env, streams).result()
+
+    def _start_reduced(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
+    ) -> tuple[subprocess.Popen[bytes], Cell]:
+        own = {**env, "HOME": self._private.home, "TMPDIR": self._private.tmp}
+        child = _popen(argv, cwd, own, streams)
+        _limit(child.pid, self._policy.limits)
+        return child, Cell()
+
+    def _start_full(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
+    ) -> tuple[subprocess.Popen[bytes], Cell]:
+        own = {**env, "HOME": self._home}
+        own.pop("TMPDIR", None)
+        with ExitStack() as files, ExitStack() as kept:
+            covers = kept.enter_context(held(self._policy))
+            told, telling = os.pipe()
+            kept.callback(os.close, told)
+            files.callback(os.close, telling)
+            options = arguments(self._policy, covers, self._private, own, cwd, self._home)
+            filter = _readable(self._filter, files)
+            options += ["--seccomp", str(filter), "--json-status-fd", str(telling)]
+            listed = _readable(b"".join(os.fsencode(word) + b"\0" for word in options), files)
+            command = [self._bubblewrap, "--args", str(listed), "--", *_limited(self._policy.limits), *argv]
+            child = _popen(command, "/", own, streams, (filter, listed, telling))
+            return child, Cell(kept.pop_all(), told)
+        raise AssertionError("unreachable")
+
+
+class Cell:
+    """What one command holds: the protected names, and the pipe on which bubblewrap tells that it began."""
+
+    def __init__(self, kept: ExitStack | None = None, told: int = -1) -> None:
+        self._kept = kept
+        self._told = told
+        self._began: bool | None = None if kept is not None else True
+
+    def began(self) -> bool:
+        """Once the command is over: whether there was one."""
+        if self._began is None:
+            os.set_blocking(self._told, False)
+            with suppress(BlockingIOError):
+                self._began = b"child-pid" in os.read(self._told, 4096)
+        return bool(self._began)
+
+    def release(self) -> None:
+        if self._kept is not None:
+            self.began()
+            kept, self._kept = self._kept, None
+            kept.close()
+
+
+def _popen(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams, fds: tuple[int, ...] = ()
+) -> subprocess.Popen[bytes]:
+    stdin, stdout, stderr = streams
+    return subprocess.Popen(
+        argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, pass_fds=fds
+    )
+
+
+def _memory(limits: Limits) -> int:
+    return limits.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+
+
+def _limited(limits: Limits) -> list[str]:
+    """A shell that sets limits and becomes the command: inside, because bubblewrap forks before anybody could."""
+    processes = f"ulimit -u {limits.processes} 2>/dev/null || ulimit -p {limits.processes}"  # dash calls it so
+    script = f'ulimit -c 0; {processes}; ulimit -d {_memory(limits) // 1024}; exec "$@"'
+    return ["/bin/sh", "-c", script, "sh"]
+
+
+def _limit(pid: int, limits: Limits) -> None:
+    """From outside, a moment after the start: what the command starts inherits it."""
+    wanted = ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NPROC, limits.processes))
+    for kind, value in (*wanted, (resource.RLIMIT_DATA, _memory(limits))):
+        with suppress(OSError, ValueError):  # it is over already, or the limit is lower by now
+            resource.prlimit(pid, kind, (value, value))
+
+
+def _restrict(ruleset: int) -> None:
+    """This thread; the rules are the kernel's from then on, and their descriptor is of no more use."""
+    try:
+        kernel.restrict_thread(ruleset)
+    finally:
+        os.close(ruleset)
+
+
+def _readable(content: bytes, files: ExitStack) -> int:
+    """A file that has no name, at its beginning."""
+    fd = os.memfd_create("jail", os.MFD_CLOEXEC)
+    files.callback(os.close, fd)
+    os.write(fd, content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
