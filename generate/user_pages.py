@@ -29,7 +29,8 @@ _SETTINGS = """\
 Settings live in `config.json` in zot's home: `$ZOT_HOME`, else `$XDG_STATE_HOME/zot`, else
 `~/.local/state/zot` (macOS: `~/Library/Application Support/zot`). A flag beats a setting, a setting beats the
 default. Keys zot does not know are kept. A wrong value is reported in one line and ignored; a file that is
-not JSON is reported, left alone, and moved to `config.json.bad` by the first save.
+not JSON is reported, left alone, and moved to `config.json.bad` by the first save. While it cannot be read, and with a
+wrong `permission_mode`, zot asks before it acts.
 
 | key | type | default | meaning |
 |---|---|---|---|

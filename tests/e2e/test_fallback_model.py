@@ -58,6 +58,30 @@ def test_another_providers_model_goes_there_without_the_first_ones_key(zot: Zot,
         assert "test-key" not in str(good.requests[0].headers)
 
 
+OVERLOADED = Refuse(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+
+
+@pytest.mark.parametrize(("flags", "tries"), [([], 3), (["--retries", "1"], 2)], ids=["usual", "fewer were asked for"])
+def test_it_takes_over_after_three_tries_and_has_all_of_its_own(
+    zot: Zot, serve: Any, flags: list[str], tries: int
+) -> None:
+    configure(zot, retry_wait_s=0.01)
+    later = 5 if tries == 3 else 1
+    server = serve([*[OVERLOADED] * (tries + later), Say("hello")])
+    ran = zot.patiently("--json", *flags, "--fallback-model", "claude-haiku-4-5", "hi")
+    assert ran.code == 0 and "going on with anthropic/claude-haiku-4-5" in ran.err
+    assert models(server) == [*["claude-sonnet-4-5"] * tries, *["claude-haiku-4-5"] * (later + 1)]
+    waits = [(event["attempt"], event["attempts"]) for event in ran.events if event["type"] == "retry_wait"]
+    assert waits[: tries - 1] == [(number, tries) for number in range(2, tries + 1)]
+
+
+def test_a_model_that_is_the_second_one_already_has_all_its_tries(zot: Zot, serve: Any) -> None:
+    configure(zot, retry_wait_s=0.01)
+    server = serve([*[OVERLOADED] * 5, Say("hello")])
+    ran = zot.patiently("-p", "--model", "claude-haiku-4-5", "--fallback-model", "claude-haiku-4-5", "hi")
+    assert ran.out == "hello\n" and len(models(server)) == 6
+
+
 def test_it_is_tried_once(zot: Zot, serve: Any) -> None:
     server = serve([WRONG_KEY, WRONG_KEY, Say("never")])
     ran = zot("--json", "--fallback-model", "claude-haiku-4-5", "hi")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import Say
+from tests.fakes.model_server import CallTools, Say
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,23 @@ def test_an_unknown_tool_is_answered_with_the_known_ones(zot: Zot, serve: Any) -
     serve([Say("ok")])
     ran = zot("-p", "hi", "--tools", "reed")
     assert "no tool named reed; there are bash, edit, " in ran.err
+
+
+@pytest.mark.parametrize("broken", ['{"permission_mode": "plan', "{", None], ids=["cut off", "no JSON", "a directory"])
+def test_with_settings_nobody_can_read_nothing_runs_unasked(zot: Zot, serve: Any, broken: str | None) -> None:
+    path = zot.home / "zot" / "config.json"
+    path.parent.mkdir(exist_ok=True)
+    if broken is None:
+        path.mkdir()
+    else:
+        path.write_text(broken)
+    touch = CallTools([("bash", {"command": "touch made"})])
+    serve([touch, Say("done"), touch, Say("done")])
+    ran = zot("-p", "hi")
+    assert (ran.code, ran.out) == (0, "done\n") and not (zot.project / "made").exists()
+    assert "until it is fixed, default settings are used and zot asks before it acts" in ran.err
+    assert zot("-p", "--permission-mode", "everything", "hi").code == 0
+    assert (zot.project / "made").exists(), "what was said on the command line holds"
 
 
 @pytest.mark.parametrize("name", ["config.json", "models.json", "auth.json"])

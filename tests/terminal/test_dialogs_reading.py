@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import Say, Silent
+from tests.fakes.model_server import Refuse, Say, Silent
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import config, said
 
@@ -107,6 +107,27 @@ def test_a_setting_is_stored_at_once_and_unknown_keys_stay(serve: Any, open_zot:
     terminal.press("enter")
     terminal.wait_for("compact when the context is this full (%): 70")
     assert config(zot) == {"of_another_program": 1, "auto_compact_threshold": 70}
+
+
+def test_tries_and_permission_mode_are_set_and_in_force(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Refuse(529, "overloaded"), Say("never")])
+    terminal = open_zot("--base-url", server.url, "--api-key", "test-key", model=False)
+    for typed, presses, told in (("without a question", 1, "ask"), ("try a failed", 2, "0")):
+        terminal.submit("/settings")
+        terminal.wait_for("enter changes")
+        terminal.type(typed)
+        terminal.wait_for(f"filter: {typed}")
+        for _ in range(presses):
+            terminal.press("enter")
+            terminal.wait_idle()
+        terminal.wait_for(f": {told}")
+        terminal.press("esc")
+        terminal.wait_gone("enter changes")
+    assert config(zot) == {"permission_mode": "ask", "retries": 0}
+    terminal.wait_for("asks first")
+    terminal.submit("hello")
+    terminal.wait_for("did not answer")
+    assert len(server.requests) == 1
 
 
 def test_a_theme_is_previewed_as_the_list_moves_and_kept_on_enter(serve: Any, open_zot: OpenZot, zot: Zot) -> None:

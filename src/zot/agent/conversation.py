@@ -362,6 +362,8 @@ class Conversation:
     def read_settings(self) -> None:
         """What was changed in the settings and holds at once."""
         self._agent.compact_at = self.settings.values.auto_compact_percent / 100
+        if self.resolved.endpoint is not None and not self.resolved.script:
+            self._agent.client = self.resources.client_for(self.resolved)  # on the same connections, with its tries
 
     # --- another model
 

@@ -1,6 +1,7 @@
 """``--fallback-model``: a second model, checked when zot starts, that takes over once when the first one fails.
 
 It takes over from a failure another model may not have, in the same run and with the same prompt, and then it stays.
+While it waits, the first one is tried a few times only; the second has all the tries there are.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
 
 def fallback(conversation: Conversation) -> Fallback:
     """What the agent asks when its model failed; UsageError or NotLoggedIn name the flag."""
-    waiting = [_resolved(conversation)]
+    second = _resolved(conversation)
+    waiting, resources = [second], conversation.resources
+    resources.stand_in = (second.provider.id, second.model.id)
+    conversation.read_settings()  # with fewer tries
 
     async def take_over(error: Exception) -> bool:
         if not waiting or rescue_category(error) in ("", "too_large"):
             return False
-        second, present = waiting.pop(), conversation.present
+        waiting.clear()
+        resources.stand_in, present = None, conversation.present
         if (second.provider.id, second.model.id) == (present.provider, present.model):
             return False  # a resumed session remembers it, or it was chosen since
         failed, other = f"{present.provider}/{present.model}", f"{second.provider.id}/{second.model.id}"

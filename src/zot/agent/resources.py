@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from zot.agent.permission.kept_rules import KeptRules
 
 CHILDREN_GRACE = 0.3  # for what commands left in the background
+TRIES_BEFORE_STAND_IN = 3  # of a model call, where another model waits to take over
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -75,6 +76,7 @@ class Resources:
         self.own_tools: list[Tool] = []
         self.tool_choice = ToolChoice(config.tools, tuple(tool.name for tool in front_end.tools))
         self.extensions: ExtensionHost | None = None
+        self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
 
     @property
@@ -92,10 +94,15 @@ class Resources:
             return ScriptedClient.load(resolved.script)
         if resolved.endpoint is None:
             return LoggedOut(resolved.provider.id, resolved.missing)
-        endpoint = resolved.endpoint
-        if self.config.retries is not None:
-            endpoint = msgspec.structs.replace(endpoint, retries=self.config.retries)
+        endpoint = msgspec.structs.replace(resolved.endpoint, retries=self._retries(resolved))
         return connect(endpoint, resolved.api, self.pool)
+
+    def _retries(self, resolved: Resolved) -> int:
+        """How often a call is tried again; few times where another model waits."""
+        values, asked = self.settings.values, self.config.retries
+        retries = values.retries if asked is None else asked
+        waits = self.stand_in is not None and self.stand_in != (resolved.provider.id, resolved.model.id)
+        return min(retries, TRIES_BEFORE_STAND_IN - 1) if waits else retries
 
     def tools(self) -> list[Tool]:
         """The tools of this run as they are at this moment."""

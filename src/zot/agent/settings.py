@@ -1,7 +1,8 @@
 """``config.json``: every setting zot knows, with its type, default and meaning in one table (``Values``).
 
-A wrong value costs that key alone and one line in ``problems``. Saving changes only the named keys, keeps unknown
-ones, and never overwrites a file that could not be parsed: the first save moves it to ``config.json.bad``.
+A wrong value costs that key alone and one line in ``problems``; of a guard it is the strict one. Saving changes only
+the named keys, keeps unknown ones, and never overwrites a file that could not be parsed: the first save moves it to
+``config.json.bad``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from zot.system.files import decode_object, encode_pretty, locked, move_aside, r
 
 _Seconds = Annotated[float, Meta(gt=0)]
 _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
+_GUARDS: dict[str, Any] = {"permission_mode": "ask", "jail_by_default": True}  # what they are when nobody can tell
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
@@ -195,9 +197,8 @@ class Settings:
         try:
             self.values = _values(self.path, self._read(), self.problems)
         except ConfigError as error:
-            self.problems.append(f"{error}; default settings are used until it is fixed")
-            if self._may_narrow():
-                self.values = Values(permission_mode="ask")
+            self.problems.append(f"{error}; until it is fixed, default settings are used and zot asks before it acts")
+            self.values = Values(permission_mode="ask", jail_by_default="jail_by_default" in self._guards_named())
 
     def save(self, **changes: Any) -> None:
         """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
@@ -222,12 +223,13 @@ class Settings:
         close = {key: nearest(key, known, likeness=0.8) for key in unknown}
         return [f"{self.path}: {key} is not a setting; did you mean {meant}?" for key, meant in close.items() if meant]
 
-    def _may_narrow(self) -> bool:
-        """Whether a file that is no JSON was to say which calls are asked about: then they are."""
+    def _guards_named(self) -> dict[str, Any]:
+        """What a file that is no JSON was to guard: it is guarded, though nobody knows how it was meant."""
         try:
-            return b"permission_mode" in (read_bytes(self.path) or b"")
+            data = read_bytes(self.path) or b""
         except ConfigError:
-            return False
+            return {}
+        return {key: value for key, value in _GUARDS.items() if key.encode() in data}
 
     def _read(self) -> dict[str, Any]:
         data = read_bytes(self.path)
@@ -235,13 +237,13 @@ class Settings:
 
     def _read_or_move_aside(self) -> dict[str, Any]:
         """What is no JSON is kept aside. What cannot be read now may be sound: it stays, and nothing is saved."""
-        data = read_bytes(self.path)
+        data, guards = read_bytes(self.path), self._guards_named()
         try:
             return {} if data is None else decode_object(self.path, data)
         except ConfigError:
             bad = move_aside(self._target())
             self.problems.append(f"{self.path} could not be read and is now {bad.name}; a new one was written")
-            return {}
+            return guards
 
     def _target(self) -> Path:
         """The real file: a symbolic link into a dotfiles directory stays one."""
@@ -260,6 +262,9 @@ def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> Values:
         return Values()  # spares most starts the 2 ms it takes to look at the types
     if "permission_mode" in raw:
         raw = {**raw, "permission_mode": _permission_mode(path, raw["permission_mode"], problems)}
+    if not isinstance(raw.get("jail_by_default", False), bool):
+        problems.append(f"{path}: jail_by_default: expected true or false; it is true until it is fixed")
+        raw = {**raw, "jail_by_default": True}
     if isinstance(level := raw.get("reasoning"), str) and (parsed := parse_reasoning(level)) is not None:
         raw = {**raw, "reasoning": parsed}
     try:

@@ -43,7 +43,7 @@ class Options(TypedDict, total=False):
     script: PathLike | Mapping[str, Any]  # answers of the scripted model: a file, or what would be in it
     reasoning: Reasoning  # how hard the model thinks; the model's own way when left out
     temperature: float  # 0 to 2
-    fallback_model: str  # takes over once when the first model fails; an id, or provider/id
+    fallback_model: str  # takes over when the first model failed three times; an id, or provider/id
     retries: int  # of a model call that failed for a reason that may pass; as the settings say (9) when left out
     # where it works
     cwd: PathLike  # the process's own directory when left out

@@ -140,6 +140,36 @@ def test_a_file_that_cannot_be_read_now_is_not_taken_for_a_corrupt_one(tmp_path:
     assert path.read_text() == '{"mine": 1}' and not list(path.parent.glob("*.bad*"))
 
 
+@pytest.mark.parametrize("text", ['{"permission_mode": "plan",', '{"jail_by_default": true "theme": 1}', "{"])
+def test_what_a_corrupt_file_was_to_guard_is_guarded_now_and_in_the_file_that_takes_its_place(
+    tmp_path: Path, text: str
+) -> None:
+    path = write(tmp_path, text)
+    settings = Settings(tmp_path)
+    jailed = "jail" in text
+    assert (settings.values.permission_mode, settings.values.jail_by_default) == ("ask", jailed)
+    assert "zot asks before it acts" in settings.problems[0]
+    settings.save(theme="night")
+    guards = {"permission_mode": "ask"} if "permission" in text else {"jail_by_default": True} if jailed else {}
+    assert json.loads(path.read_text()) == {**guards, "theme": "night"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "mode", "jailed"),
+    [
+        ({"permission_mode": "asks"}, "ask", False),
+        ({"permission_mode": 1}, "ask", False),
+        ({"permission_mode": None}, "ask", False),
+        ({"jail_by_default": "yes"}, "", True),
+    ],
+)
+def test_a_guard_with_a_wrong_value_is_the_strict_one(tmp_path: Path, raw: Any, mode: str, jailed: bool) -> None:
+    write(tmp_path, raw)
+    settings = Settings(tmp_path)
+    assert (settings.values.permission_mode, settings.values.jail_by_default) == (mode, jailed)
+    assert "until it is fixed" in settings.problems[0]
+
+
 def test_a_second_corrupt_file_does_not_overwrite_the_first(tmp_path: Path) -> None:
     for text in ("{one", "{two"):
         write(tmp_path, text)

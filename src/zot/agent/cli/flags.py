@@ -243,7 +243,7 @@ FLAGS: tuple[Flag, ...] = (
         ("--fallback-model",),
         "fallback_model",
         MODEL,
-        "try this model once when the first one fails",
+        "go on with this model when the first one failed three times",
         "ID",
         _text,
         kind="model",

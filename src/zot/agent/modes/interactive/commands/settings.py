@@ -39,8 +39,14 @@ class Row(msgspec.Struct, frozen=True):
     apply: Callable[[Context], None] | None = None
 
 
-def _compact_at(context: Context) -> None:
+def _read_again(context: Context) -> None:
     context.conversation.read_settings()
+
+
+def _permission_mode(context: Context) -> None:
+    """In force now, unless this run may not have it."""
+    context.conversation.set_permission_mode(context.conversation.settings.values.permission_mode)
+    context.desk.redraw()
 
 
 def _bell(context: Context) -> None:
@@ -57,7 +63,14 @@ def _credentials(context: Context) -> None:
 
 ROWS: tuple[Row, ...] = (
     Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
-    Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _compact_at),
+    Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again),
+    Row(
+        "permission_mode",
+        "what runs without a question",
+        ("everything", "ask", "accept-edits", "plan"),
+        _permission_mode,
+    ),
+    Row("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
     Row("show_thinking", "what the model thinks", ("folded", "open", "off")),
     Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
     Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
@@ -69,10 +82,15 @@ _PICKERS = {"theme": "colour theme", "reasoning": "reasoning level", "quick_mode
 
 
 def _settings_picker(context: Context, selected: str) -> Picker:
-    values = context.conversation.settings.values
-    rows = [Choice(row.key, row.label, _shown_row(row, getattr(values, row.key))) for row in ROWS]
+    rows = [Choice(row.key, row.label, _shown_row(row, _value(context, row))) for row in ROWS]
     rows += [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]
     return Picker("settings", rows, selected=selected, hint="enter changes · type to filter · esc closes")
+
+
+def _value(context: Context, row: Row) -> Any:
+    """An empty text is the first of its values."""
+    value = getattr(context.conversation.settings.values, row.key)
+    return row.values[0] if value == "" else value
 
 
 def _shown_row(row: Row, value: Any) -> str:
@@ -113,7 +131,7 @@ async def _open_row(context: Context, key: str) -> None:
 
 def _turn(context: Context, row: Row) -> None:
     settings = context.conversation.settings
-    now = getattr(settings.values, row.key)
+    now = _value(context, row)
     place = row.values.index(now) if now in row.values else -1
     value = row.values[(place + 1) % len(row.values)]
     settings.save(**{row.key: value})
