@@ -13,10 +13,9 @@ from contextlib import aclosing
 
 from zot.errors import BadRequest, ProviderError, TransportFailed
 from zot.provider.dialects import dialect_for
-from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint
+from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, Frames
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
-from zot.provider.http.sse import SseParser
 from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
 
 _EMPTY = 2  # bytes of an event that says nothing: `{}`
@@ -58,9 +57,9 @@ class HttpClient:
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """As ``Client.stream``. ``Started`` is held back until the model thinks or answers."""
-        outgoing = self._dialect.request(request, self._endpoint)
         failed = 0
         while True:
+            outgoing = self._dialect.request(request, self._endpoint)  # anew: a signature does not outlast long waits
             decoder = self._dialect.decoder(request, self._endpoint)
             started, retrying = False, None
             async with aclosing(self._batches(outgoing, decoder)) as batches:
@@ -124,11 +123,11 @@ class HttpClient:
         """
         response = await self._open(outgoing)
         silence = _SilenceTimer(self._endpoint.silence_s, response.abort, lambda: decoder.progress)
-        parser = SseParser()
+        frames = self._dialect.frames()
         ended = False
         try:
             while not ended:
-                batch = await self._next_batch(response, parser, decoder, silence)
+                batch = await self._next_batch(response, frames, decoder, silence)
                 if batch:
                     last = batch[-1]
                     if ended := type(last) is Finished:
@@ -143,12 +142,12 @@ class HttpClient:
                 response.abort()
 
     async def _next_batch(
-        self, response: HttpResponse, parser: SseParser, decoder: Decoder, silence: _SilenceTimer
+        self, response: HttpResponse, frames: Frames, decoder: Decoder, silence: _SilenceTimer
     ) -> list[StreamEvent]:
         """What the next bytes mean; empty when they complete nothing."""
         try:
             data = await response.more()
-            events = parser.feed(data) if data else parser.close()
+            events = frames.feed(data) if data else frames.close()
         except TransportFailed as error:
             return decoder.abort(self._silent(silence) if silence.expired else self._named(error))
         batch: list[StreamEvent] = []

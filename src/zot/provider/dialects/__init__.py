@@ -15,6 +15,8 @@ DIALECTS = {
     "anthropic": ("anthropic", "AnthropicDialect"),
     "openai": ("openai_chat", "OpenAIChatDialect"),
     "openai-responses": ("openai_responses", "OpenAIResponsesDialect"),
+    "gemini": ("gemini", "GeminiDialect"),
+    "bedrock": ("bedrock", "BedrockDialect"),
 }
 
 

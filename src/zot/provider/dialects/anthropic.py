@@ -18,18 +18,19 @@ import msgspec
 from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
+    THINKING_BUDGETS,
     Sent,
     address,
     arguments_text,
-    bearer,
     get,
     joined,
+    key_in,
     post,
-    reasoning_setting,
+    thinking_fields,
     visible,
 )
 from zot.provider.http.message import HttpRequest
-from zot.provider.http.sse import SseEvent
+from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -48,15 +49,10 @@ from zot.provider.repair import repaired
 from zot.system.opening import open_to_append
 
 _VERSION = "2023-06-01"
+_VERTEX_VERSION = "vertex-2023-10-16"
 _OAUTH_BETA = "oauth-2025-04-20"
 _MARKER = {"cache_control": {"type": "ephemeral"}}
 _UNKNOWN_OUTPUT = 8192  # the API insists on a limit
-
-# Thinking budgets in tokens; "max" is whatever leaves _ROOM for the answer.
-LEVELS = {"minimum": "1024", "low": "2048", "medium": "8192", "high": "16384", "xhigh": "32768", "max": "max"}
-_ROOM = 4096
-_LEAST_BUDGET = 1024
-_UNKNOWN_BUDGET = 32768
 
 # The API counts its 5 MB in base64, so three quarters of that as raw bytes.
 IMAGE_LIMIT = ImageLimit(2000, 5 * 1024 * 1024 * 3 // 4)
@@ -65,14 +61,18 @@ IMAGE_LIMIT = ImageLimit(2000, 5 * 1024 * 1024 * 3 // 4)
 class AnthropicDialect:
     """Speaks ``/v1/messages``."""
 
-    levels = LEVELS
+    levels = THINKING_BUDGETS
+    frames = SseParser
 
     def __init__(self) -> None:
         self._sent = Sent()
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        url = address(endpoint.base_url, "messages")
-        made = post(url, endpoint, _auth(endpoint), _body(request, endpoint.provider, self._sent))
+        url, body = address(endpoint.base_url, "messages"), _body(request, endpoint.provider, self._sent)
+        if "/publishers/anthropic" in endpoint.base_url:  # Vertex AI has the model in its address
+            url = f"{endpoint.base_url}/models/{body.pop('model')}:streamRawPredict"
+            body["anthropic_version"] = _VERTEX_VERSION
+        made = post(url, endpoint, _auth(endpoint), body)
         _copy_for_debugging(made.body)
         return made
 
@@ -98,10 +98,8 @@ class AnthropicDialect:
 
 
 def _auth(endpoint: Endpoint) -> list[tuple[str, str]]:
-    version = ("anthropic-version", _VERSION)
-    if endpoint.oauth:
-        return [version, *bearer(endpoint), ("anthropic-beta", _OAUTH_BETA)]
-    return [version, ("x-api-key", endpoint.api_key)] if endpoint.api_key else [version]
+    beta = [("anthropic-beta", _OAUTH_BETA)] if endpoint.oauth else []
+    return [("anthropic-version", _VERSION), *key_in(endpoint, "x-api-key"), *beta]
 
 
 def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
@@ -114,33 +112,12 @@ def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
     body["messages"] = _messages(request, provider, sent)
     if request.tools:
         body["tools"] = _tools(request.tools)
-    _think(body, request)
+    fields, body["max_tokens"] = thinking_fields(request, body["max_tokens"])
+    body |= fields
     if request.temperature is not None and "thinking" not in body:  # thinking takes no temperature
         body["temperature"] = request.temperature
     body["stream"] = True
     return body
-
-
-def _think(body: dict[str, Any], request: Request) -> None:
-    """A number is a budget; a word is the effort of a model that budgets for itself."""
-    value = reasoning_setting(request, LEVELS)
-    if value == "max" or value.isdigit():
-        tokens = thinking_budget(value, request.model)
-        if tokens:
-            body["thinking"] = {"type": "enabled", "budget_tokens": tokens}
-            if body["max_tokens"] <= tokens:
-                body["max_tokens"] = tokens + _ROOM
-    elif value:
-        body["thinking"] = {"type": "adaptive"}
-        body["output_config"] = {"effort": value}
-
-
-def thinking_budget(value: str, model: Model) -> int:
-    """A budget in tokens, capped so that an answer still fits; 0 when the model has no room to think."""
-    cap = model.max_output - _ROOM if model.max_output else _UNKNOWN_BUDGET
-    if cap < _LEAST_BUDGET:
-        return 0
-    return cap if value == "max" else min(int(value), cap)
 
 
 def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:

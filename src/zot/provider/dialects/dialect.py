@@ -1,14 +1,14 @@
 """The seam between a wire dialect and the transport: pure functions of bytes, no sockets.
 
 A dialect builds HTTP requests (a model call, a page of its model list, a key probe) and reads what comes back. A
-model call's server-sent events go to a Decoder, which returns the StreamEvents each one means. ``end_of_input``
-tells the decoder that the connection ended; a stream without its terminal marker is a retryable TransportFailed,
-never a clean end.
+model call's events are cut out of the bytes by ``frames`` and go to a Decoder, which returns the StreamEvents each
+one means. ``end_of_input`` tells the decoder that the connection ended; a stream without its terminal marker is a
+retryable TransportFailed, never a clean end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -28,6 +28,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str = ""
     oauth: bool = False
     account_id: str = ""
+    key_header: str = ""  # where the key goes when it is not the dialect's own place; "authorization" is a bearer's
     headers: dict[str, str] = {}  # a custom provider's own; they come last and win
     silence_s: float = 300.0
     insecure: bool = False
@@ -52,6 +53,16 @@ class ListedModel(msgspec.Struct, frozen=True):
     display_name: str = ""
     context_window: int = 0
     max_output: int = 0
+
+
+class Frames(Protocol):
+    """Cuts events out of bytes: server-sent ones nearly everywhere (``SseParser``)."""
+
+    def feed(self, chunk: bytes) -> list[SseEvent]: ...
+
+    def close(self) -> list[SseEvent]:
+        """What the end of input completes."""
+        ...
 
 
 class Decoder(Protocol):
@@ -89,6 +100,11 @@ class Dialect(Protocol):
     @property
     def levels(self) -> Mapping[str, str]:
         """What the vendor calls zot's reasoning levels, for models whose catalogue row names none."""
+        ...
+
+    @property
+    def frames(self) -> Callable[[], Frames]:
+        """What cuts one answer into events."""
         ...
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:

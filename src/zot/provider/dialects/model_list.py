@@ -1,4 +1,7 @@
-"""A model list in the shape nearly all servers give it: ``{"data": [{"id": …}, …]}``. What is odd is left out."""
+"""Model lists: in the shape nearly all servers give them, ``{"data": [{"id": …}, …]}``, in Google's and in Amazon's.
+
+What is odd in a list is left out.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,7 @@ from zot.provider.dialects.dialect import ListedModel
 
 
 def entries(page: Mapping[str, Any]) -> list[ListedModel]:
-    data = page.get("data")
-    found = cast("list[Any]", data) if isinstance(data, list) else []
-    models = [_model(cast("dict[str, Any]", entry)) for entry in found if isinstance(entry, dict)]
+    models = [_model(entry) for entry in _objects(page.get("data"))]
     return [model for model in models if model.id]
 
 
@@ -35,3 +36,44 @@ def _text(value: Any) -> str:
 def _count(entry: dict[str, Any], *names: str) -> int:
     values = [entry.get(name) for name in names]
     return next((v for v in values if isinstance(v, int) and not isinstance(v, bool) and v > 0), 0)
+
+
+def gemini_models(page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
+    """Google's list: names with a prefix, those that generate text, and a token of the next page."""
+    models = [
+        ListedModel(
+            id=_text(entry.get("name")).removeprefix("models/"),
+            display_name=_text(entry.get("displayName")),
+            context_window=_count(entry, "inputTokenLimit"),
+            max_output=_count(entry, "outputTokenLimit"),
+        )
+        for entry in _objects(page.get("models"))
+        if "generateContent" in (entry.get("supportedGenerationMethods") or ())
+    ]
+    return [model for model in models if model.id], _token(page.get("nextPageToken"))
+
+
+def bedrock_models(page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
+    """Amazon's two lists: models that can be called as they are and stream text, then the profiles of the others."""
+    models = [
+        ListedModel(id=_text(entry.get("modelId")), display_name=_text(entry.get("modelName")))
+        for entry in _objects(page.get("modelSummaries"))
+        if entry.get("responseStreamingSupported") is True
+        and "TEXT" in (entry.get("outputModalities") or ())
+        and "ON_DEMAND" in (entry.get("inferenceTypesSupported") or ())
+    ]
+    models += [
+        ListedModel(id=_text(entry.get("inferenceProfileId")), display_name=_text(entry.get("inferenceProfileName")))
+        for entry in _objects(page.get("inferenceProfileSummaries"))
+    ]
+    after = "profiles" if "modelSummaries" in page else _token(page.get("nextToken"))
+    return [model for model in models if model.id], after
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    found = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("dict[str, Any]", entry) for entry in found if isinstance(entry, dict)]
+
+
+def _token(value: Any) -> str:
+    return value if isinstance(value, str) and value.isprintable() and len(value) <= 4096 else ""

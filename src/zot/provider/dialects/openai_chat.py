@@ -29,7 +29,7 @@ from zot.provider.dialects.request_parts import (
     visible,
 )
 from zot.provider.http.message import HttpRequest
-from zot.provider.http.sse import SseEvent
+from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
     Block,
     ImageBlock,
@@ -55,6 +55,7 @@ class OpenAIChatDialect:
     """Speaks ``/v1/chat/completions``."""
 
     levels = LEVELS
+    frames = SseParser
 
     def __init__(self) -> None:
         self._sent = Sent()

@@ -28,7 +28,7 @@ from zot.provider.dialects.request_parts import (
     visible,
 )
 from zot.provider.http.message import HttpRequest
-from zot.provider.http.sse import SseEvent
+from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
@@ -46,6 +46,7 @@ class OpenAIResponsesDialect:
     """Speaks ``/v1/responses``."""
 
     levels = LEVELS
+    frames = SseParser
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = endpoint.base_url if endpoint.oauth else address(endpoint.base_url, "responses")

@@ -21,18 +21,36 @@ from zot.provider.model_call import Request
 
 _Headers = list[tuple[str, str]]
 
+# Claude's thinking budgets in tokens; "max" is whatever leaves _ROOM for the answer.
+THINKING_BUDGETS = {"minimum": "1024", "low": "2048", "medium": "8192", "high": "16384", "xhigh": "32768", "max": "max"}
+_ROOM = 4096
+_LEAST_BUDGET = 1024
+_UNKNOWN_BUDGET = 32768
+
 
 def address(base: str, path: str) -> str:
-    """``path`` behind ``/v1``, unless the base already ends in a version (``/v1beta``, ``/v1/openai``)."""
+    """``path`` behind ``/v1``, unless the base already ends in a version (``/v1beta``, ``/v1/openai``) or names a
+    deployment of Azure's, which has its version in the query."""
+    base, question, query = base.partition("?")
     base = base.rstrip("/")
+    if question:
+        path, _, more = path.partition("?")
+        query = f"?{query}&{more}" if more else f"?{query}"
     _, slash, last = base.removesuffix("/openai").rpartition("/")
-    versioned = slash and last[:1] == "v" and last[1:2].isdecimal() and last.replace("_", "").isalnum()
-    return f"{base}/{path}" if versioned else f"{base}/v1/{path}"
+    versioned = is_version(last) if slash else False
+    return f"{base}/{path}{query}" if versioned or "/deployments/" in base else f"{base}/v1/{path}{query}"
 
 
-def post(url: str, endpoint: Endpoint, own: _Headers, body: dict[str, Any]) -> HttpRequest:
+def is_version(segment: str) -> bool:
+    """Whether a piece of a path is one: ``v1``, ``v1beta``, ``v2_1``."""
+    return segment[:1] == "v" and segment[1:2].isdecimal() and segment.replace("_", "").isalnum()
+
+
+def post(
+    url: str, endpoint: Endpoint, own: _Headers, body: dict[str, Any], accept: str = "text/event-stream"
+) -> HttpRequest:
     """A request answered by a stream of events; ``own`` are the dialect's headers."""
-    lead = [("content-type", "application/json"), ("accept", "text/event-stream")]
+    lead = [("content-type", "application/json"), ("accept", accept)]
     return HttpRequest("POST", url, _headers(endpoint, lead, own), encode_body(body))
 
 
@@ -50,7 +68,15 @@ def _headers(endpoint: Endpoint, lead: _Headers, own: _Headers) -> _Headers:
 
 def bearer(endpoint: Endpoint) -> _Headers:
     """The authorization header; none for servers that need no key."""
-    return [("authorization", f"Bearer {endpoint.api_key}")] if endpoint.api_key else []
+    return key_in(endpoint, "authorization")
+
+
+def key_in(endpoint: Endpoint, header: str) -> _Headers:
+    """The key in the header the endpoint wants it in, else in the dialect's; none for servers that need no key."""
+    if not endpoint.api_key:
+        return []
+    header = "authorization" if endpoint.oauth else endpoint.key_header or header
+    return [(header, f"Bearer {endpoint.api_key}" if header == "authorization" else endpoint.api_key)]
 
 
 def encode_body(body: dict[str, Any]) -> bytes:
@@ -86,6 +112,27 @@ def reasoning_setting(request: Request, levels: Mapping[str, str]) -> str:
         return levels.get("off", "")
     level = nearest_level(request.reasoning, levels)
     return levels[level] if level else ""
+
+
+def thinking_fields(request: Request, max_tokens: int) -> tuple[dict[str, Any], int]:
+    """How Claude is asked to think, and the output limit that leaves room for it. A number is a budget; a word is the
+    effort of a model that budgets for itself."""
+    value = reasoning_setting(request, THINKING_BUDGETS)
+    if value == "max" or value.isdigit():
+        tokens = thinking_budget(value, request.model)
+        if not tokens:
+            return {}, max_tokens
+        limit = max_tokens if max_tokens > tokens else tokens + _ROOM
+        return {"thinking": {"type": "enabled", "budget_tokens": tokens}}, limit
+    return ({"thinking": {"type": "adaptive"}, "output_config": {"effort": value}} if value else {}), max_tokens
+
+
+def thinking_budget(value: str, model: Model) -> int:
+    """A budget in tokens, capped so that an answer still fits; 0 when the model has no room to think."""
+    cap = model.max_output - _ROOM if model.max_output else _UNKNOWN_BUDGET
+    if cap < _LEAST_BUDGET:
+        return 0
+    return cap if value == "max" else min(int(value), cap)
 
 
 def nearest_level(level: str, levels: Mapping[str, str]) -> str:

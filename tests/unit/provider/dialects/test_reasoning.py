@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from tests.unit.provider.samples import THINKER
-from zot.provider.dialects import anthropic
 from zot.provider.dialects.openai_chat import LEVELS
-from zot.provider.dialects.request_parts import nearest_level, reasoning_setting
+from zot.provider.dialects.request_parts import THINKING_BUDGETS, nearest_level, reasoning_setting, thinking_budget
 from zot.provider.model import Model
 from zot.provider.model_call import Request
 
@@ -47,4 +46,4 @@ def test_a_model_with_nothing_but_off_is_not_asked() -> None:
 
 
 def test_a_model_of_unknown_size_has_a_bounded_budget() -> None:
-    assert anthropic.thinking_budget(anthropic.LEVELS["max"], Model(id="x", provider="p")) == 32768
+    assert thinking_budget(THINKING_BUDGETS["max"], Model(id="x", provider="p")) == 32768

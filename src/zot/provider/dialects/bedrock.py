@@ -1,0 +1,418 @@
+"""The dialect of Amazon Bedrock: ConverseStream, for every model Bedrock serves.
+
+A request is signed with an access key, or carries a bearer key. User and assistant take turns here, so neighbours of
+one role are sent as one message; tools must be declared whenever the transcript holds calls. A stream ends with
+``metadata``, or with the connection once ``messageStop`` came.
+"""
+
+# No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from zot.provider.auth.sigv4 import access_key, signed
+from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
+from zot.provider.dialects.request_parts import (
+    THINKING_BUDGETS,
+    Sent,
+    arguments_text,
+    bearer,
+    get,
+    joined,
+    post,
+    reasoning_setting,
+    thinking_fields,
+    visible,
+)
+from zot.provider.http.eventstream import EventStreamParser
+from zot.provider.http.message import HttpRequest
+from zot.provider.http.sse import SseEvent
+from zot.provider.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ReasoningBlock,
+    ResultBlock,
+    StopReason,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+)
+from zot.provider.model import Model
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
+from zot.provider.repair import repaired
+
+_ACCEPT = "application/vnd.amazon.eventstream"
+_CACHE_POINT = {"cachePoint": {"type": "default"}}
+_REGION = re.compile(r"[a-z]{2,3}(?:-[a-z]+){1,3}-\d{1,2}")
+_NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_ID = 64
+_UNKNOWN_OUTPUT = 8192  # what Claude is given, which needs room to think
+
+# Models whose effort is a word; Claude's is a budget.
+_EFFORTS = {"low": "low", "medium": "medium", "high": "high"}
+
+# Claude models from before prompt caching; they refuse its marks.
+_UNCACHED = re.compile(r"claude-(?:v\d|instant|3-(?:opus|sonnet|haiku)|3-5-sonnet)")
+
+IMAGE_LIMIT = ImageLimit(8000, 5 * 1024 * 1024 * 3 // 4)
+
+
+class BedrockDialect:
+    """Speaks ``/model/{id}/converse-stream``."""
+
+    levels = THINKING_BUDGETS
+    frames = EventStreamParser
+
+    def __init__(self) -> None:
+        self._sent = Sent()
+
+    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
+        url = f"{endpoint.base_url.rstrip('/')}/model/{quote(request.model.id, safe='')}/converse-stream"
+        body = _body(request, endpoint.provider, self._sent)
+        return _proven(post(url, endpoint, _bearer(endpoint), body, _ACCEPT), endpoint)
+
+    def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
+        return BedrockDecoder(request, endpoint)
+
+    def list_request(self, endpoint: Endpoint, after: str) -> HttpRequest:
+        """Models answer at one host and are listed at another; behind them come the inference profiles."""
+        base = endpoint.base_url.rstrip("/").replace("//bedrock-runtime", "//bedrock", 1)
+        page = {"": "foundation-models", "profiles": "inference-profiles?maxResults=1000"}.get(after)
+        page = page or f"inference-profiles?maxResults=1000&nextToken={quote(after, safe='')}"
+        return _proven(get(f"{base}/{page}", endpoint, _bearer(endpoint)), endpoint)
+
+    def listed(self, page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
+        from zot.provider.dialects.model_list import bedrock_models
+
+        return bedrock_models(page)
+
+    def probe_request(self, endpoint: Endpoint) -> HttpRequest:
+        return self.list_request(endpoint, "")
+
+
+# -- the request ------------------------------------------------------------------------------------------------
+
+
+def _bearer(endpoint: Endpoint) -> list[tuple[str, str]]:
+    return [] if access_key(endpoint.api_key) else bearer(endpoint)
+
+
+def _proven(request: HttpRequest, endpoint: Endpoint) -> HttpRequest:
+    key = access_key(endpoint.api_key)
+    return signed(request, key, region_of(endpoint.base_url), "bedrock") if key else request
+
+
+def region_of(base_url: str) -> str:
+    """The region a host is in; for a host that does not say, what the environment says."""
+    host = base_url.partition("://")[2].partition("/")[0].partition(":")[0]
+    named = next((label for label in host.split(".") if _REGION.fullmatch(label)), "")
+    return named or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+
+
+def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
+    marks = [_CACHE_POINT] if _caches(request.model.id) else []
+    body: dict[str, Any] = {}
+    if request.system.strip():
+        body["system"] = [{"text": request.system}, *marks]
+    body["messages"] = _messages(request, provider, sent)
+    if tools := _tools(request):
+        body["toolConfig"] = {"tools": [*tools, *(marks if _is_claude(request.model.id) else [])]}
+    body["inferenceConfig"], fields = _limits(request)
+    if fields:
+        body["additionalModelRequestFields"] = fields
+    return body
+
+
+def _is_claude(model_id: str) -> bool:
+    return "anthropic.claude" in model_id
+
+
+def _caches(model_id: str) -> bool:
+    return (_is_claude(model_id) and not _UNCACHED.search(model_id)) or "amazon.nova" in model_id
+
+
+def _limits(request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The output limit with the temperature, and what only this family of models understands."""
+    model = request.model
+    limit, fields = request.max_tokens or model.max_output, dict[str, Any]()
+    if _is_claude(model.id):
+        fields, limit = thinking_fields(request, limit or _UNKNOWN_OUTPUT)
+    elif effort := reasoning_setting(request, _EFFORTS):
+        nova = {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
+        fields = nova if "amazon.nova" in model.id else {"reasoning_effort": effort}
+    config: dict[str, Any] = {"maxTokens": limit} if limit else {}
+    if request.temperature is not None and "thinking" not in fields:  # thinking takes no temperature
+        config["temperature"] = request.temperature
+    return config, fields
+
+
+def _tools(request: Request) -> list[dict[str, Any]]:
+    tools: Sequence[ToolSpec] = sorted(request.tools, key=lambda tool: tool.name)
+    if not tools:  # calls of the past must be declared, though none may be made
+        names = sorted({call.name for message in request.messages for call in message.tool_calls()})
+        tools = [ToolSpec(name, "Not available now.", {}) for name in names]
+    return [
+        {
+            "toolSpec": {
+                "name": _id(tool.name),
+                **({"description": tool.description} if tool.description else {}),
+                "inputSchema": {"json": tool.schema or {"type": "object", "properties": {}}},
+            }
+        }
+        for tool in tools
+    ]
+
+
+def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
+    """The newest user content carries the mark up to which all of it is cached."""
+    messages, model = _turns(request, provider), request.model
+
+    def wire(message: Message) -> list[dict[str, Any]]:
+        role = "assistant" if message.role == "assistant" else "user"
+        return [{"role": role, "content": _content(message, model, provider)}]
+
+    if not messages or messages[-1].role == "assistant" or not _caches(model.id):
+        return list(sent.items(messages, (provider, model), wire))
+    newest = wire(messages[-1])
+    newest[0]["content"].append(_CACHE_POINT)
+    return [*sent.items(messages[:-1], (provider, model), wire), *newest]
+
+
+def _turns(request: Request, provider: str) -> list[Message]:
+    """The transcript without what would be empty on the wire, neighbours of one role joined."""
+    turns: list[Message] = []
+    for message in repaired(request.messages):
+        if not any(_says(block, request.model, provider) for block in message.content):
+            continue
+        if turns and (turns[-1].role == "assistant") == (message.role == "assistant"):
+            joint = turns[-1].content + message.content
+            turns[-1] = msgspec.structs.replace(turns[-1], content=joint)
+        else:
+            turns.append(message)
+    return turns
+
+
+def _says(block: Block, model: Model, provider: str) -> bool:
+    """Whether anything of a block goes out: blank text is refused, and thoughts are their maker's."""
+    match block:
+        case TextBlock(text):
+            return bool(text.strip())
+        case ReasoningBlock():
+            sealed = block.encrypted_content and block.kind != "reasoning"
+            return bool(sealed) and (block.provider, block.model) == (provider, model.id)
+        case _:
+            return True
+
+
+def _content(message: Message, model: Model, provider: str) -> list[dict[str, Any]]:
+    return [_part(block, model) for block in message.content if _says(block, model, provider)]
+
+
+def _part(block: Block, model: Model) -> dict[str, Any]:
+    match block:
+        case TextBlock() | ImageBlock():
+            return _seen(block, model)
+        case ToolCallBlock(id, name):
+            arguments = msgspec.Raw(arguments_text(block).encode("utf-8", "replace"))
+            return {"toolUse": {"toolUseId": _id(id), "name": _id(name), "input": arguments}}
+        case ToolResultBlock():
+            return {"toolResult": _result(block, model)}
+        case ReasoningBlock(_, summary, encrypted, kind):
+            if kind == "redacted_thinking":
+                return {"reasoningContent": {"redactedContent": encrypted}}
+            return {"reasoningContent": {"reasoningText": {"text": summary, "signature": encrypted}}}
+
+
+def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
+    shown = visible(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
+    if isinstance(shown, TextBlock):
+        return {"text": shown.text}
+    format = shown.mime_type.removeprefix("image/").replace("jpg", "jpeg")
+    return {"image": {"format": format, "source": {"bytes": shown.data}}}
+
+
+def _result(result: ToolResultBlock, model: Model) -> dict[str, Any]:
+    """``status`` is known to Claude and Nova only; others read the word."""
+    knows_status = _is_claude(model.id) or "amazon.nova" in model.id
+    text = joined(result.content)
+    if result.is_error and not knows_status:
+        text += " [error]"
+    content: list[dict[str, Any]] = [{"text": text}] if text.strip() else []
+    content += [_seen(block, model) for block in result.content if isinstance(block, ImageBlock)]
+    wire: dict[str, Any] = {"toolUseId": _id(result.call_id), "content": content or [{"text": "(no output)"}]}
+    return wire | {"status": "error"} if result.is_error and knows_status else wire
+
+
+def _id(text: str) -> str:
+    """Ids and names of other vendors may hold what is refused here."""
+    return _NO_ID.sub("_", text)[:_LONGEST_ID] or "_"
+
+
+# -- the stream -------------------------------------------------------------------------------------------------
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_use",
+}
+
+# Endings that are failures, with the words for them.
+_FAILURES = {
+    "guardrail_intervened": "the answer was stopped by a guardrail",
+    "content_filtered": "the answer was stopped by the provider's content filter",
+    "refusal": "the model declined to answer",
+    "malformed_model_output": "the model's answer was malformed",
+    "malformed_tool_use": "the model made a malformed tool call",
+}
+
+
+class _ToolUse(msgspec.Struct, gc=False, rename="camel"):
+    tool_use_id: str = ""
+    name: str = ""
+    input: str = ""
+
+
+class _Reasoning(msgspec.Struct, gc=False, rename="camel"):
+    text: str | None = None
+    signature: str | None = None
+    redacted_content: str | None = None
+
+
+class _Delta(msgspec.Struct, gc=False, rename="camel"):
+    text: str | None = None
+    tool_use: _ToolUse | None = None
+    reasoning_content: _Reasoning | None = None
+
+
+class _Usage(msgspec.Struct, gc=False, rename="camel"):
+    input_tokens: Count = None
+    output_tokens: Count = None
+    cache_read_input_tokens: Count = None
+    cache_write_input_tokens: Count = None
+
+
+class _Event(msgspec.Struct, gc=False, rename="camel"):
+    content_block_index: int = 0
+    start: _Delta | None = None
+    delta: _Delta | None = None
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+    message: str | None = None
+    original_message: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+
+class BedrockDecoder(Answer):
+    """Assembles one streamed message."""
+
+    def __init__(self, request: Request, endpoint: Endpoint) -> None:
+        super().__init__(request, endpoint)
+        self._open: dict[int, Part] = {}
+        self._stop = ""
+
+    def feed(self, event: SseEvent) -> list[StreamEvent]:
+        if self.finished:
+            return []
+        try:
+            got = _decode(event.data)
+        except BAD_JSON:
+            got = None
+        if ":" in event.event:
+            return self._failed(event.event.partition(":")[2], got)
+        if got is None:
+            return []
+        if event.event == "contentBlockDelta":
+            return self._delta(got.content_block_index, got.delta)
+        return self._rare(event.event, got)
+
+    def _rare(self, name: str, got: _Event) -> list[StreamEvent]:
+        """Everything that comes once per block or once per answer."""
+        match name:
+            case "contentBlockStart" if got.start is not None and got.start.tool_use is not None:
+                return self._call(got.content_block_index, got.start.tool_use)
+            case "contentBlockStop":
+                part = self._open.pop(got.content_block_index, None)
+                return self.end_tool(part) if isinstance(part, ToolPart) else []
+            case "messageStop":
+                self._stop = got.stop_reason or "end_turn"
+            case "metadata":
+                self.usage = _counted(got.usage)
+                return self._done() if self._stop else []
+            case _:
+                pass
+        return []
+
+    def _call(self, index: int, call: _ToolUse) -> list[StreamEvent]:
+        self._add(index, ToolPart(call.tool_use_id, call.name))
+        self.has_content = True
+        return [ToolStarted(call.tool_use_id, call.name)]
+
+    def _delta(self, index: int, delta: _Delta | None) -> list[StreamEvent]:
+        part = self._open.get(index)
+        if delta is None:
+            return []
+        if delta.text:
+            return self._text(index, part, delta.text)
+        if delta.tool_use is not None and isinstance(part, ToolPart) and delta.tool_use.input:
+            part.pieces.append(delta.tool_use.input)
+            return [ToolArgs(part.id, delta.tool_use.input)]
+        if delta.reasoning_content is not None:
+            return self._thought(index, part, delta.reasoning_content)
+        return []
+
+    def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:
+        if not isinstance(part, TextPart):
+            part = TextPart()  # text blocks are not announced
+            self._add(index, part)
+        part.pieces.append(text)
+        self.has_content = True
+        return [TextDelta(text)]
+
+    def _thought(self, index: int, part: Part | None, got: _Reasoning) -> list[StreamEvent]:
+        kind = "redacted_thinking" if got.redacted_content else "thinking"
+        if not isinstance(part, ReasoningPart) or part.kind != kind:
+            part = ReasoningPart(self, kind)
+            self._add(index, part)
+        if seal := got.redacted_content or got.signature:
+            part.encrypted.append(seal)
+        return self.think(part, got.text) if got.text else []
+
+    def _add(self, index: int, part: Part) -> None:
+        self._open[index] = part
+        self.parts.append(part)
+
+    def _done(self) -> list[StreamEvent]:
+        if self._stop in _FAILURES:
+            return self.fail(f"{self.provider} {self._stop}: {_FAILURES[self._stop]}", self._stop)
+        stop = _STOPS.get(self._stop, "end")
+        return self.finish("tool_use" if stop == "end" and self.tools() else stop)
+
+    def end_of_input(self) -> list[StreamEvent]:
+        return self._done() if self._stop and not self.finished else super().end_of_input()
+
+    def _failed(self, code: str, got: _Event | None) -> list[StreamEvent]:
+        said = (got.message or got.original_message) if got else ""
+        return self.fail(f"{self.provider} {code}: {said or 'no message'}", code)
+
+
+def _counted(usage: _Usage | None) -> Usage:
+    """Input does not include what came from the cache or went there."""
+    if usage is None:
+        return Usage()
+    return Usage(
+        int(usage.input_tokens or 0),
+        int(usage.output_tokens or 0),
+        int(usage.cache_read_input_tokens or 0),
+        int(usage.cache_write_input_tokens or 0),
+    )

@@ -1,0 +1,134 @@
+"""JSON Schema as Gemini takes it: a part of OpenAPI's schema objects, where an unknown word refuses the whole request.
+
+What has a counterpart is translated (references are put in place, ``const``, ``oneOf``, lists of types), what has none
+is left out: a model then knows less about an argument, and the tool still checks what it gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+_Schema = dict[str, Any]
+
+_KEPT = ("title", "description", "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern")
+_FORMATS = {"string": ("date-time", "enum"), "number": ("float", "double"), "integer": ("int32", "int64")}
+_TYPES = ("string", "number", "integer", "boolean", "array", "object")
+_DEEPEST = 24  # a schema may refer to itself
+_MOST = 5000  # schemas inside a schema, its references in place
+
+
+def accepted(schema: Mapping[str, Any]) -> _Schema | None:
+    """The parameters of a function; None when it takes none."""
+    found = _Reader(schema).read(schema, 0)
+    return found if found.get("properties") else None
+
+
+class _Reader:
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._count = 0
+
+    def read(self, schema: Any, depth: int) -> _Schema:
+        """Anything at all is text to a model that must be told a type."""
+        self._count += 1
+        if not isinstance(schema, Mapping) or depth > _DEEPEST or self._count > _MOST:
+            return {"type": "string"}
+        found = self._whole(cast("Mapping[str, Any]", schema), depth)
+        kinds, nullable = _kinds(found)
+        out: _Schema = {key: found[key] for key in _KEPT if key in found}
+        if nullable:
+            out["nullable"] = True
+        if choices := _choices(found):
+            return self._chosen(out, choices, depth)
+        if len(kinds) > 1:
+            return {**out, "anyOf": [self.read({**found, "type": kind}, depth + 1) for kind in kinds]}
+        kind = kinds[0] if kinds else _guessed(found)
+        return {"type": kind, **out, **self._details(found, kind, depth)}
+
+    def _whole(self, schema: Mapping[str, Any], depth: int) -> _Schema:
+        """The schema with its reference and its ``allOf`` in place; its own words win."""
+        found: _Schema = {}
+        if isinstance(name := schema.get("$ref"), str) and isinstance(target := self._target(name), Mapping):
+            inner = cast("Mapping[str, Any]", target)
+            found = self._whole(inner, depth + 1) if depth <= _DEEPEST else {}
+        for part in _list(schema.get("allOf")):
+            if isinstance(part, Mapping) and depth <= _DEEPEST:
+                found = _merged(found, self._whole(cast("Mapping[str, Any]", part), depth + 1))
+        return _merged(found, {key: value for key, value in schema.items() if key not in ("$ref", "allOf")})
+
+    def _target(self, name: str) -> Any:
+        """What a reference inside this document points at."""
+        place: Any = self._root
+        for step in name.removeprefix("#").split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            place = cast("Mapping[str, Any]", place).get(key) if isinstance(place, Mapping) else None
+        return place if name.startswith("#/") else None
+
+    def _chosen(self, out: _Schema, choices: list[Any], depth: int) -> _Schema:
+        """A choice between something and nothing is that something, nullable."""
+        real = [choice for choice in choices if not _is_null(choice)]
+        if len(real) < len(choices):
+            out["nullable"] = True
+        read = [self.read(choice, depth + 1) for choice in real]
+        return {**read[0], **out} if len(read) == 1 else {**out, "anyOf": read} if read else {"type": "string", **out}
+
+    def _details(self, schema: _Schema, kind: str, depth: int) -> _Schema:
+        out: _Schema = {}
+        if schema.get("format") in _FORMATS.get(kind, ()):
+            out["format"] = schema["format"]
+        if kind == "string" and (values := _enum(schema)):
+            out["enum"] = values
+        if kind == "array":
+            out["items"] = self.read(schema.get("items"), depth + 1)
+        if kind == "object" and isinstance(properties := schema.get("properties"), Mapping):
+            inner = cast("Mapping[str, Any]", properties)
+            out["properties"] = {str(name): self.read(value, depth + 1) for name, value in inner.items()}
+            if required := [name for name in _list(schema.get("required")) if name in inner]:
+                out["required"] = required
+        return out
+
+
+def _choices(schema: _Schema) -> list[Any]:
+    return [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
+
+
+def _is_null(schema: Any) -> bool:
+    return isinstance(schema, dict) and cast("_Schema", schema).get("type") == "null"
+
+
+def _kinds(schema: _Schema) -> tuple[list[str], bool]:
+    """The types a value may have, and whether it may be null."""
+    named = schema.get("type")
+    names = _list(named) if isinstance(named, list) else [named]
+    nullable = "null" in names or schema.get("nullable") is True
+    return [name for name in names if name in _TYPES], nullable
+
+
+def _guessed(schema: _Schema) -> str:
+    if "properties" in schema:
+        return "object"
+    if "items" in schema:
+        return "array"
+    value = next(iter([*_list(schema.get("enum")), schema.get("const")]), None)
+    return "boolean" if isinstance(value, bool) else "number" if isinstance(value, int | float) else "string"
+
+
+def _enum(schema: _Schema) -> list[str]:
+    values = _list(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
+    return [value for value in values if isinstance(value, str) and value]
+
+
+def _merged(one: _Schema, other: _Schema) -> _Schema:
+    both = {**one, **other}
+    for key in ("properties", "required"):
+        left, right = one.get(key), other.get(key)
+        if isinstance(left, dict) and isinstance(right, dict):
+            both[key] = {**left, **right}
+        elif isinstance(left, list) and isinstance(right, list):
+            both[key] = [*left, *(item for item in cast("list[Any]", right) if item not in left)]
+    return both
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
