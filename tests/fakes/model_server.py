@@ -1,8 +1,9 @@
-"""A scripted model server on a real loopback socket, in its own thread, speaking the three dialects by path.
+"""A scripted model server on a real loopback socket, in its own thread, speaking every dialect by path.
 
-``POST …/messages`` is Anthropic's, ``…/chat/completions`` and ``…/responses`` OpenAI's; ``GET …/models`` lists
-``models``; ``GET /_timings`` gives ``timings`` as JSON. Each POST takes the next turn; when none is left, the last
-one is given again with ``repeat=True``, else the answer is http 500 "script exhausted". As a program::
+``POST …/messages`` is Anthropic's, ``…/chat/completions`` and ``…/responses`` OpenAI's, ``…:streamGenerateContent``
+Google's, ``…/converse-stream`` Amazon's; ``GET …/models`` lists ``models``; ``GET /_timings`` gives ``timings`` as
+JSON. Each POST takes the next turn; when none is left, the last one is given again with ``repeat=True``, else the
+answer is http 500 "script exhausted". As a program::
 
     python -m tests.fakes.model_server --port 0 --script FILE
 
@@ -36,7 +37,7 @@ from tests.fakes.model_turns import (
     Turn,
     TurnSource,
 )
-from tests.fakes.model_wire import WireDialect, dialect_of, events
+from tests.fakes.model_wire import WireDialect, content_type, dialect_of, events
 
 __all__ = [
     "CallTools",
@@ -207,7 +208,8 @@ class FakeModelServer:
             case Slow():
                 return self._resolve(turn.turn, dialect, model)._replace(delay_s=turn.delay_s)
             case _:
-                return _Answer(chunks=self._events(turn, dialect, model))
+                kind = ("content-type", content_type(dialect))
+                return _Answer(headers=(kind,), chunks=self._events(turn, dialect, model))
 
     def _events(
         self, turn: Say | CallTools | Stop | StreamError, dialect: WireDialect, model: str

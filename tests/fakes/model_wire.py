@@ -1,4 +1,4 @@
-"""Turns as the bytes of the three wire dialects, each server-sent event its own bytes object.
+"""Turns as the bytes of the wire dialects, each event its own bytes object.
 
 The shapes follow the vendors' documentation closely enough for their own SDKs to read them.
 """
@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from tests.fakes.event_frames import event_frame, exception_frame
 from tests.fakes.model_turns import CallTools, Say, Stop, StreamError
 
-WireDialect = Literal["anthropic", "chat", "responses"]
+WireDialect = Literal["anthropic", "chat", "responses", "gemini", "bedrock"]
 Scripted = Say | CallTools | Stop | StreamError
 
 _encode = msgspec.json.encode
@@ -26,7 +27,15 @@ def dialect_of(path: str) -> WireDialect | None:
         return "anthropic"
     if path.endswith("/chat/completions"):
         return "chat"
+    if path.endswith(":streamGenerateContent"):
+        return "gemini"
+    if path.endswith("/converse-stream"):
+        return "bedrock"
     return "responses" if path.endswith("/responses") else None
+
+
+def content_type(dialect: WireDialect) -> str:
+    return "application/vnd.amazon.eventstream" if dialect == "bedrock" else "text/event-stream"
 
 
 def events(dialect: WireDialect, turn: Scripted, model: str) -> list[bytes]:
@@ -38,6 +47,10 @@ def events(dialect: WireDialect, turn: Scripted, model: str) -> list[bytes]:
             return list(_chat(turn, model))
         case "responses":
             return list(_responses(turn, model))
+        case "gemini":
+            return list(_gemini(turn, model))
+        case "bedrock":
+            return list(_bedrock(turn))
 
 
 def _parts(turn: Scripted) -> tuple[Say | CallTools, str, StreamError | None]:
@@ -260,3 +273,88 @@ def _message_item(
     middle.append(("response.content_part.done", {"content_index": 0, "part": part}))
     item = {"id": "msg_fake", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
     return item, middle
+
+
+# Gemini
+
+
+def _gemini(turn: Scripted, model: str) -> Iterator[bytes]:
+    say, reason, error = _parts(turn)
+    usage: dict[str, Any] = {
+        "promptTokenCount": say.usage[0] + say.cached,
+        "candidatesTokenCount": say.usage[1],
+        "totalTokenCount": sum(say.usage) + say.cached,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": say.usage[0] + say.cached}],
+        **({"cachedContentTokenCount": say.cached} if say.cached else {}),
+    }
+
+    def chunk(part: dict[str, Any], finish: str = "") -> bytes:
+        candidate: dict[str, Any] = {"content": {"parts": [part], "role": "model"}, "index": 0}
+        candidate |= {"finishReason": finish} if finish else {}
+        whole = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": "fake"}
+        return b"data: " + _encode(whole) + b"\r\n\r\n"
+
+    for half in _halves(say.reasoning):
+        yield chunk({"text": half, "thought": True})
+    for text in _deltas(say):
+        yield chunk({"text": text})
+    seal = {"thoughtSignature": say.signature} if say.reasoning else {}
+    for id, name, arguments in _calls(say):
+        yield chunk({"functionCall": {"name": name, "args": _raw(arguments), "id": id}, **seal})
+        seal = {}
+    if error is not None:
+        told = {"code": 503, "message": error.message, "status": "UNAVAILABLE"}
+        yield b"data: " + _encode({"error": told}) + b"\r\n\r\n"
+        return
+    words = {"length": "MAX_TOKENS", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY", "content_filter": "SAFETY"}
+    yield chunk({"text": "", **seal}, words.get(reason, reason) or "STOP")
+
+
+def _raw(arguments: str) -> Any:
+    try:
+        return msgspec.json.decode(arguments)
+    except msgspec.DecodeError:
+        return arguments  # broken JSON cannot travel on this wire
+
+
+# Bedrock ConverseStream
+
+
+def _bedrock(turn: Scripted) -> Iterator[bytes]:
+    say, reason, error = _parts(turn)
+    yield event_frame("messageStart", {"role": "assistant"})
+    for index, (start, deltas) in enumerate(_bedrock_blocks(say)):
+        if start:
+            yield event_frame("contentBlockStart", {"contentBlockIndex": index, "start": start})
+        for delta in deltas:
+            yield event_frame("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
+        yield event_frame("contentBlockStop", {"contentBlockIndex": index})
+    if error is not None:
+        kinds = {"overloaded_error": "serviceUnavailableException"}
+        yield exception_frame(kinds.get(error.kind, error.kind), error.message)
+        return
+    words = {"length": "max_tokens", "refusal": "content_filtered", "content_filter": "content_filtered"}
+    stop = words.get(reason, reason) or ("tool_use" if _calls(say) else "end_turn")
+    yield event_frame("messageStop", {"stopReason": stop})
+    usage = {
+        "inputTokens": say.usage[0],
+        "outputTokens": say.usage[1],
+        "totalTokens": sum(say.usage) + say.cached,
+        "cacheReadInputTokens": say.cached,
+        "cacheWriteInputTokens": 0,
+    }
+    yield event_frame("metadata", {"metrics": {"latencyMs": 1}, "usage": usage})
+
+
+def _bedrock_blocks(say: Say | CallTools) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    if say.reasoning:
+        thoughts: list[dict[str, Any]] = [{"reasoningContent": {"text": half}} for half in _halves(say.reasoning)]
+        yield {}, [*thoughts, {"reasoningContent": {"signature": say.signature}}]
+    if texts := _deltas(say):
+        yield {}, [{"text": text} for text in texts]
+    for id, name, arguments in _calls(say):
+        pieces = [] if arguments == "{}" else _halves(arguments)
+        yield (
+            {"toolUse": {"toolUseId": id, "name": name}},
+            [{"toolUse": {"input": ""}}, *({"toolUse": {"input": piece}} for piece in pieces)],
+        )

@@ -11,9 +11,18 @@ from zot.provider.auth.lookup import Credential
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent
-from zot.provider.providers import Api, Provider, base_url_of, builtin_providers, is_loopback, is_url
+from zot.provider.providers import (
+    Api,
+    Provider,
+    base_url_of,
+    builtin_providers,
+    is_loopback,
+    is_url,
+    missing_in_address,
+)
 
 _SILENCE_S = 300.0
+_CLOUDS = (".amazonaws.com", ".googleapis.com", ".azure.com")  # whose addresses are made of variables
 _LOCAL_SILENCE_S = 900.0  # a prompt may take long to read in
 
 
@@ -29,6 +38,8 @@ def endpoint_for(
 ) -> Endpoint:
     """``base_url`` is the flag's; after it come the model's own address, a login's and the provider's."""
     url = (base_url or model.base_url or _provider_url(provider, credential, environ)).rstrip("/")
+    if not url and (variable := missing_in_address(provider, environ)):
+        raise ConfigError(f"{provider.id}: its address needs {variable}: set it, or name an address with --base-url")
     if not is_url(url):
         raise ConfigError(f'{provider.id}: "{url}" is not an address; it must begin with http:// or https://')
     silence = _LOCAL_SILENCE_S if is_loopback(url) else _SILENCE_S
@@ -38,6 +49,7 @@ def endpoint_for(
         api_key=credential.key,
         oauth=credential.method == "oauth",
         account_id=credential.account_id,
+        key_header=provider.key_header,
         headers=provider.headers,
         silence_s=values.silence_for(provider.id) or silence,
         insecure=(insecure or values.insecure) and not is_built_in(url),
@@ -54,6 +66,9 @@ def api_for(provider: Provider, credential: Credential | None) -> Api:
 
 def is_built_in(url: str) -> bool:
     """Whether the address ships with zot; TLS is always checked there."""
+    host = url.partition("://")[2].partition("/")[0]
+    if host.endswith(_CLOUDS):
+        return True
     return any(url in (row.base_url, row.oauth_base_url) for row in builtin_providers().values())
 
 

@@ -184,6 +184,9 @@ _FAMILIES: tuple[tuple[str, int, int, bool], ...] = (
     ("o5", 200_000, 100_000, True),
     ("gpt-", 128_000, 16_384, False),
     ("kimi-", 262_144, 32_000, True),
+    ("gemini-1", 1_048_576, 8_192, False),
+    ("gemini-2.0", 1_048_576, 8_192, False),
+    ("gemini-", 1_048_576, 65_536, True),
 )
 
 
@@ -203,6 +206,7 @@ def with_limits(model: Model, provider: Provider | None) -> Model:
 
 def _family(model_id: str) -> tuple[int, int, bool] | None:
     name = model_id.rsplit("/", 1)[-1].lower()  # gateways prefix the vendor
+    name = name.rpartition("anthropic.")[2].rpartition("openai.")[2]  # and so does Bedrock, behind a region
     return next(((row[1], row[2], row[3]) for row in _FAMILIES if name.startswith(row[0])), None)
 
 

@@ -34,7 +34,9 @@ _REQUEST_S = 15.0
 _PROBE_S = 3.0
 _PAGES = 20
 _BODY_LIMIT = 8 * 1024 * 1024
-_NO_CHAT = re.compile(r"embed|moderation|rerank|whisper|transcri|tts|dall-e|realtime|gpt-(image|audio)", re.I)
+_NO_CHAT = re.compile(
+    r"embed|moderation|rerank|whisper|transcri|tts|dall-e|realtime|gpt-(image|audio)|gemini.*(image|audio|live)", re.I
+)
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -73,6 +75,8 @@ def targets(
     for provider in providers:
         used = provider.id == in_use
         if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
+            continue
+        if not provider.lists_models or (provider.cloud and not used):  # a key of a whole cloud is not there for this
             continue
         try:
             credential = find_credential(provider, store, environ, api_key=api_key if used else "", background=True)
@@ -158,7 +162,13 @@ async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedM
 async def _models(pool: HttpPool, target: Target, *, windows: bool = True) -> list[CachedModel]:
     """The chat models of a provider's list, page after page."""
     provider, dialect = target.provider, dialect_for(target.provider.api)
-    endpoint = Endpoint(provider=provider.id, base_url=target.base_url, api_key=target.key, headers=provider.headers)
+    endpoint = Endpoint(
+        provider=provider.id,
+        base_url=target.base_url,
+        api_key=target.key,
+        key_header=provider.key_header,
+        headers=provider.headers,
+    )
     models: list[ListedModel] = []
     after = ""
     for _ in range(_PAGES):

@@ -29,6 +29,7 @@ BODY_KEPT = 4096
 _CODE_KEPT = 200
 _SENTENCE = 600  # characters; what is longer explains nothing more
 _TAG = re.compile(r"<[^<>]*>")
+_RETRY_DELAY = re.compile(r'"retryDelay"\s{0,9}:\s{0,9}"(\d{1,6}(?:\.\d{1,9})?)s"')
 _HIDDEN = ("script", "style")
 
 _OVERFLOW_CODES = ("context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded")
@@ -40,6 +41,7 @@ _OVERFLOW_WORDS = (
     "exceed context limit",
     "exceeds the context window",
     "input is too long",
+    "exceeds the maximum number of tokens allowed",
 )
 
 
@@ -47,6 +49,7 @@ def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes)
     """The error of a response that is not 200; its text is ``<provider>: http <status>: <what the body says>``."""
     text = body[:BODY_KEPT].decode("utf-8", "replace").strip()
     code, message = error_details(text)
+    code = code or headers.get("x-amzn-errortype", "").partition(":")[0][:_CODE_KEPT]
     shown = sentence(message or text, status) or "(empty body)"
     if 300 <= status < 400:
         place = headers.get("location", "nowhere")[:BODY_KEPT]
@@ -59,8 +62,15 @@ def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes)
         code=code,
         body=text,
         retryable=is_retried(status) and kind is not ContextTooLong and code not in _QUOTA,
-        retry_after=retry_after(headers, time.time()),
+        retry_after=_asked_wait(headers, text),
     )
+
+
+def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
+    """How long we are asked to wait: by a header, or where Google says it."""
+    asked = retry_after(headers, time.time())
+    found = _RETRY_DELAY.search(body) if asked is None else None
+    return float(found[1]) if found else asked
 
 
 def sentence(text: str, status: int = 0) -> str:
@@ -111,15 +121,15 @@ def error_details(body: str) -> tuple[str, str]:
     if not isinstance(error, dict):
         return "", ""
     fields = cast("dict[str, Any]", error)
-    code = next((fields[key] for key in ("code", "type") if isinstance(fields.get(key), str)), "")
-    said = next((fields[key] for key in ("message", "detail") if isinstance(fields.get(key), str)), "")
+    code = next((fields[key] for key in ("code", "type", "status") if isinstance(fields.get(key), str)), "")
+    said = next((fields[key] for key in ("message", "detail", "Message") if isinstance(fields.get(key), str)), "")
     return code[:_CODE_KEPT], said
 
 
 def _kind(status: int, code: str, message: str) -> type[ProviderError]:
     if status == 413 or (status in (400, 422, 500) and is_overflow(code, message)):
         return ContextTooLong
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and message.startswith("API key not valid")):  # Google's 401
         return AuthFailed
     if status == 429:
         return RateLimited
@@ -128,14 +138,39 @@ def _kind(status: int, code: str, message: str) -> type[ProviderError]:
 
 # How vendors name a failure inside an answer they had already begun: by a word (``overloaded_error``), by a code
 # (``context_length_exceeded``) or by an HTTP status that came too late to be one.
-_AUTH = frozenset({"authentication_error", "permission_error", "invalid_api_key", "401", "403"})
-_RATE = frozenset({"rate_limit_error", "rate_limit_exceeded", "429"})
+_AUTH = frozenset(
+    {
+        *("authentication_error", "permission_error", "invalid_api_key", "401", "403"),
+        *("UNAUTHENTICATED", "PERMISSION_DENIED", "accessDeniedException"),
+    }
+)
+_RATE = frozenset(
+    {
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "429",
+        "RESOURCE_EXHAUSTED",
+        "throttlingException",
+        "modelNotReadyException",
+    }
+)
 _QUOTA = frozenset({"insufficient_quota", "usage_limit_reached", "usage_not_included", "billing_error", "402"})
 _OVERLOADED = frozenset(
-    {"overloaded_error", "api_error", "timeout_error", "server_error", "server_is_overloaded", "slow_down"}
+    {
+        *("overloaded_error", "api_error", "timeout_error", "server_error", "server_is_overloaded", "slow_down"),
+        *("UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"),
+        *("serviceUnavailableException", "internalServerException", "modelStreamErrorException"),
+        *("modelTimeoutException", "malformed_model_output", "malformed_tool_use"),
+    }
 )
 _TOO_LONG = frozenset({"request_too_large", "413"})
-_BAD = frozenset({"invalid_request_error", "invalid_prompt", "not_found_error", "refusal", "content_filter"})
+_BAD = frozenset(
+    {
+        *("invalid_request_error", "invalid_prompt", "not_found_error", "refusal", "content_filter"),
+        *("INVALID_ARGUMENT", "FAILED_PRECONDITION", "NOT_FOUND", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"),
+        *("400", "validationException", "guardrail_intervened", "content_filtered"),
+    }
+)
 
 
 def stream_failure(provider: str, text: str, code: str) -> ProviderError:

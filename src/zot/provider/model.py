@@ -12,6 +12,16 @@ REASONING_LEVELS = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 Source = Literal["catalog", "live", "cache", "user", "ollama", "script"]
 
 
+class LongPrompt(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call costs whose prompt has more than ``above`` tokens: all of it, not only what is above."""
+
+    above: int
+    price_input: float
+    price_output: float
+    price_cache_read: float = 0.0
+    price_cache_write: float = 0.0
+
+
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """A model as zot knows it; prices in USD per million tokens, 0 when unknown."""
 
@@ -25,6 +35,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     price_output: float = 0.0
     price_cache_read: float = 0.0
     price_cache_write: float = 0.0
+    long_prompt: LongPrompt | None = None
     speculative: bool = False
     base_url: str = ""
     source: Source = "catalog"
@@ -34,10 +45,12 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     def priced(self, usage: Usage) -> Usage:
         """The same usage with its cost filled in."""
+        long = self.long_prompt
+        price = long if long is not None and usage.context_tokens > long.above else self
         cost = (
-            usage.input_tokens * self.price_input
-            + usage.output_tokens * self.price_output
-            + usage.cache_read_tokens * self.price_cache_read
-            + usage.cache_write_tokens * self.price_cache_write
+            usage.input_tokens * price.price_input
+            + usage.output_tokens * price.price_output
+            + usage.cache_read_tokens * price.price_cache_read
+            + usage.cache_write_tokens * price.price_cache_write
         ) / 1_000_000
         return msgspec.structs.replace(usage, cost_usd=cost)

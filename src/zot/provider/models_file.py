@@ -59,6 +59,7 @@ class UserProvider(msgspec.Struct, frozen=True, rename="camel"):
     discover: bool = False
     headers: dict[str, str] = {}
     oauth: dict[str, Any] = {}
+    key_header: str = ""
     models: list[Any] = []
 
 
@@ -169,6 +170,8 @@ def _provider(provider_id: str, entry: UserProvider, known: Provider | None) -> 
         changes["discover"] = True
     if entry.headers:
         changes["headers"] = entry.headers
+    if entry.key_header:
+        changes["key_header"] = entry.key_header.lower()
     if entry.oauth:
         changes["oauth_row"] = _oauth_row(entry, known)
     if known is not None:

@@ -41,7 +41,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     api: Api
-    base_url: str = ""
+    base_url: str = ""  # ``{A|B|=c}`` stands for the first variable that is set, else for c
     base_url_env: str = ""  # a variable that replaces base_url
     env: tuple[str, ...] = ()  # the key variables; the first that is set counts
     oauth_env: str = ""  # a variable holding a bearer token; beats ``env``
@@ -53,6 +53,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     local: bool = False
     any_model: bool = False  # takes ids the catalogue does not know: local servers, gateways, vendors listed in part
     headers: dict[str, str] = {}
+    key_header: str = ""  # where the key goes when that is not its dialect's place; "authorization" is a bearer's
+    cloud: str = ""  # whose other programs keep credentials this one takes: "aws"
+    lists_models: bool = True  # its model list, where there is one, says what can be used
     aliases: tuple[str, ...] = ()
     rows_of: str = ""  # shares the catalogue rows of this provider
     live_prefixes: tuple[str, ...] = ()  # discovery keeps only ids that begin with one of these
@@ -111,7 +114,38 @@ def alias_target(name: str, providers: Mapping[str, Provider] | None = None) -> 
 def base_url_of(provider: Provider, environ: Mapping[str, str]) -> str:
     """The provider's address: its own, or what its variable says."""
     named = environ.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
-    return named or provider.base_url
+    return named or _filled(provider, environ)[0]
+
+
+def missing_in_address(provider: Provider, environ: Mapping[str, str]) -> str:
+    """The variable an address waits for, with its other names; empty when it has all it needs."""
+    return _filled(provider, environ)[1]
+
+
+def _filled(provider: Provider, environ: Mapping[str, str]) -> tuple[str, str]:
+    """The address with its variables in place; empty with what is missing."""
+    if "{" not in provider.base_url:
+        return provider.base_url, ""
+    first, *rest = provider.base_url.split("{")
+    url = first
+    for piece in rest:
+        names, _, after = piece.partition("}")
+        value = _variable(provider, names.split("|"), environ)
+        if not value:
+            return "", names.replace("|", " or ")
+        url += value.rstrip("/") + after
+    return url.replace("//global-aiplatform.", "//aiplatform."), ""  # Vertex AI's address of no region
+
+
+def _variable(provider: Provider, names: list[str], environ: Mapping[str, str]) -> str:
+    for name in names:
+        if value := name[1:] if name.startswith("=") else environ.get(name, "").strip():
+            return value
+    if provider.cloud == "aws":
+        from zot.provider.auth.aws import profile_region
+
+        return profile_region(environ)
+    return ""
 
 
 def is_url(text: str) -> bool:

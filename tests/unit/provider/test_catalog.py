@@ -233,8 +233,8 @@ def test_a_known_provider_can_be_moved_to_another_address(tmp_path: Path) -> Non
         ("mine", {"baseUrl": "localhost:8000"}, "must begin with http"),
         (
             "mine",
-            {"baseUrl": "http://x", "api": "gemini"},
-            'unknown api "gemini"; known: anthropic, openai, openai-responses',
+            {"baseUrl": "http://x", "api": "cohere"},
+            'unknown api "cohere"; known: anthropic, openai, openai-responses, gemini, bedrock',
         ),
         ("script", {"baseUrl": "http://x"}, "not a usable provider id"),
         ("a b", {"baseUrl": "http://x"}, "not a usable provider id"),

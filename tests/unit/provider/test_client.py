@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.event_frames import event_frame
 from tests.fakes.http_server import FakeHttpServer
 from tests.fakes.model_server import (
     CallTools,
@@ -39,7 +40,9 @@ from zot.errors import (
 )
 from zot.provider.client import HttpClient
 from zot.provider.dialects.anthropic import AnthropicDialect
+from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
+from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.http.pool import HttpPool
@@ -61,8 +64,11 @@ DIALECTS: list[tuple[Dialect, str]] = [
     (AnthropicDialect(), ""),
     (OpenAIChatDialect(), ""),
     (OpenAIResponsesDialect(), "/codex/responses"),
+    (GeminiDialect(), ""),
+    (BedrockDialect(), ""),
 ]
-every_dialect = pytest.mark.parametrize(("dialect", "path"), DIALECTS, ids=["anthropic", "chat", "responses"])
+NAMES = ["anthropic", "chat", "responses", "gemini", "bedrock"]
+every_dialect = pytest.mark.parametrize(("dialect", "path"), DIALECTS, ids=NAMES)
 
 
 @pytest.fixture
@@ -425,12 +431,15 @@ async def test_empty_events_are_silence_too(pool: HttpPool, event: bytes) -> Non
         (AnthropicDialect(), "", '{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta"}}'),
         (OpenAIChatDialect(), "", '{"choices":[{"delta":{"content":""}}]}'),
         (OpenAIResponsesDialect(), "/codex/responses", '{"type":"response.in_progress"}'),
+        (GeminiDialect(), "", '{"candidates":[{"content":{"parts":[{"text":""},{"text":"","thought":true}]}}]}'),
+        (BedrockDialect(), "", event_frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": ""}})),
     ],
-    ids=["pings", "empty text", "empty thoughts", "chat", "responses"],
+    ids=["pings", "empty text", "empty thoughts", *NAMES[1:]],
 )
-async def test_signs_of_life_are_not_an_answer(pool: HttpPool, dialect: Dialect, path: str, event: str) -> None:
+async def test_signs_of_life_are_not_an_answer(pool: HttpPool, dialect: Dialect, path: str, event: str | bytes) -> None:
     """The attack: events that are well formed and add nothing, for ever."""
-    raw = Raw(200, {"content-type": "text/event-stream"}, [f"data: {event}\n\n".encode()] * 4000)
+    sent = event if isinstance(event, bytes) else f"data: {event}\n\n".encode()
+    raw = Raw(200, {"content-type": "text/event-stream"}, [sent] * 4000)
     with FakeModelServer([Slow(raw, 0.005)]) as server:
         events = await events_of(client(server.url + path, pool, dialect, silence_s=0.1))
     assert str(finished(events).error) == "fake: nothing but signs of life for 1.2 s (timeout)"

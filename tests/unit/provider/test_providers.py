@@ -18,9 +18,15 @@ from zot.provider.providers import (
     is_loopback,
     is_url,
     key_variable,
+    missing_in_address,
 )
 
 PROVIDERS = builtin_providers()
+CLOUD = {
+    "AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.com/",
+    "AWS_REGION": "eu-west-1",
+    "GOOGLE_CLOUD_PROJECT": "my-project",
+}
 
 
 def test_ollama_answers_on_its_usual_port_and_needs_no_key() -> None:
@@ -40,7 +46,7 @@ def test_kimi_is_asked_at_its_coding_address() -> None:
 def test_every_provider_with_a_key_names_a_variable_and_an_address() -> None:
     for provider in PROVIDERS.values():
         assert provider.env or not provider.needs_key, provider.id
-        assert is_url(provider.base_url) or provider.api == "script", provider.id
+        assert is_url(base_url_of(provider, CLOUD)) or provider.api == "script", provider.id
 
 
 def test_every_default_model_is_in_the_catalogue() -> None:
@@ -84,6 +90,12 @@ def test_credential_variables_cover_providers_bots_and_the_rpc_token() -> None:
         "OPENROUTER_API_KEY",
         "ZOTCORE_RPC_TOKEN",
         "TELEGRAM_BOT_TOKEN",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "VERTEX_ACCESS_TOKEN",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "AZURE_OPENAI_API_KEY",
+        "AZURE_OPENAI_AD_TOKEN",
         "MY_CO_API_KEY",
     } <= names
     assert "PATH" not in names
@@ -91,6 +103,30 @@ def test_credential_variables_cover_providers_bots_and_the_rpc_token() -> None:
 
 def test_the_key_variable_of_a_custom_provider_is_its_id_in_capitals() -> None:
     assert key_variable("my-company.2") == "MY_COMPANY_2_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("provider", "more", "url"),
+    [
+        ("azure", {}, "https://mine.openai.azure.com/openai/v1"),
+        ("bedrock", {}, "https://bedrock-runtime.eu-west-1.amazonaws.com"),
+        (
+            "vertex",
+            {},
+            "https://aiplatform.googleapis.com/v1/projects/my-project/locations/global/publishers/google",
+        ),
+        (
+            "vertex-anthropic",
+            {"GOOGLE_CLOUD_LOCATION": "us-east5"},
+            "https://us-east5-aiplatform.googleapis.com/v1/projects/my-project/locations/us-east5/publishers/anthropic",
+        ),
+    ],
+)
+def test_the_address_in_a_cloud_is_made_of_variables(provider: str, more: dict[str, str], url: str) -> None:
+    assert base_url_of(PROVIDERS[provider], CLOUD | more) == url
+    assert missing_in_address(PROVIDERS[provider], CLOUD | more) == ""
+    assert base_url_of(PROVIDERS[provider], {}) == ""
+    assert missing_in_address(PROVIDERS[provider], {}).startswith(("A", "GOOGLE_CLOUD_PROJECT"))
 
 
 def test_llama_cpp_takes_its_address_from_the_environment() -> None:
@@ -128,7 +164,7 @@ def test_the_guide_names_every_provider_with_its_variable_default_and_address() 
             continue
         (row,) = [line for line in table if f"`{provider.id}`" in line.split("|")[1]]
         wanted = [*provider.env, provider.default_model] if provider.needs_key else [provider.base_url]
-        assert all(f"`{word}`" in row for word in wanted), provider.id
+        assert all(f"`{word}`" in row for word in wanted if word), provider.id
 
 
 def test_every_provider_speaks_a_dialect_of_the_table() -> None:

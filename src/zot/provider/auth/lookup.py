@@ -1,5 +1,5 @@
 """Where a credential comes from, in order: ``--api-key``, the environment, ``auth.json`` or the keyring it names,
-``api_key_command``.
+``api_key_command``, and for Amazon the profile its other programs use.
 
 Nothing here talks to the network. A key command and a keyring may take long, and block: from an event loop, look up in
 a thread. A command's answer stays in the memory of this process, and background work asks neither of them.
@@ -64,9 +64,9 @@ def find_credential(
     if entry.method and not (background and entry.keyring) and (found := _stored(provider, store)):
         return found
     command = (commands or {}).get(provider.id) or entry.api_key_command
-    if command is None or background:
-        return None
-    return Credential(_run(provider.id, command), source="command")
+    if command is None:
+        return _from_profile(provider, environ)
+    return None if background else Credential(_run(provider.id, command), source="command")
 
 
 def has_credential(
@@ -94,7 +94,22 @@ def _from_environment(provider: Provider, environ: Mapping[str, str]) -> Credent
     for name in provider.env:
         if key := environ.get(name, "").strip():
             return Credential(key, source="env")
+    if provider.cloud == "aws":
+        from zot.provider.auth.aws import environment_key
+
+        if key := environment_key(environ):
+            return Credential(key, source="env")
     return None
+
+
+def _from_profile(provider: Provider, environ: Mapping[str, str]) -> Credential | None:
+    """What another program of the same cloud would use."""
+    if provider.cloud != "aws":
+        return None
+    from zot.provider.auth.aws import profile_key
+
+    key = profile_key(environ)
+    return Credential(key, source="file") if key else None
 
 
 def _stored(provider: Provider, store: AuthStore) -> Credential | None:

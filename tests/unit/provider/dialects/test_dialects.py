@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.provider.samples import ENDPOINT
 from zot.provider.dialects import DIALECTS, dialect_for
-from zot.provider.dialects.dialect import Dialect, ListedModel
+from zot.provider.dialects.dialect import Dialect, Endpoint, ListedModel
 from zot.provider.model import REASONING_LEVELS
 
 
@@ -20,12 +20,15 @@ def test_each_row_fills_the_seam(api: str) -> None:
     assert set(dialect.levels) <= set(REASONING_LEVELS)
 
 
+LISTS = {"gemini": "http://host/v1beta/models", "bedrock": "http://host/foundation-models"}
+
+
 @pytest.mark.parametrize("api", DIALECTS)
 def test_each_dialect_lists_models_and_probes_a_key_with_the_key_in_a_header(api: str) -> None:
     dialect = dialect_for(api)
     for request in (dialect.list_request(ENDPOINT, ""), dialect.probe_request(ENDPOINT)):
         assert (request.method, request.body) == ("GET", b"")
-        assert request.url.startswith("http://host/v1/models")
+        assert request.url.startswith(LISTS.get(api, "http://host/v1/models"))
         assert any(ENDPOINT.api_key in value for _, value in request.headers)
         assert ENDPOINT.api_key not in request.url
 
@@ -35,7 +38,46 @@ def test_a_page_that_is_no_model_list_is_an_empty_last_one(api: str) -> None:
     dialect = dialect_for(api)
     for page in ({}, {"data": "x", "has_more": True, "last_id": 7}, {"data": [7, {}, {"id": "\x1b[2J"}]}):
         assert dialect.listed(page) == ([], "")
-    assert dialect.listed({"data": [{"id": "m", "context_length": 5}]}) == ([ListedModel("m", context_window=5)], "")
+
+
+@pytest.mark.parametrize("api", sorted(set(DIALECTS) - set(LISTS)))
+def test_a_model_list_in_the_usual_shape(api: str) -> None:
+    page = {"data": [{"id": "m", "context_length": 5}]}
+    assert dialect_for(api).listed(page) == ([ListedModel("m", context_window=5)], "")
+
+
+def test_google_s_model_list() -> None:
+    methods = ["generateContent", "countTokens"]
+    shown = {"displayName": "Pro", "inputTokenLimit": 9, "outputTokenLimit": 5, "supportedGenerationMethods": methods}
+    rows = [{"name": "models/g-pro", **shown}, {"name": "models/emb", "supportedGenerationMethods": ["embedContent"]}]
+    page = {"models": [*rows, 7, {"name": "\x1b[2J", **shown}, {"name": 5}], "nextPageToken": "t/=="}
+    assert dialect_for("gemini").listed(page) == ([ListedModel("g-pro", "Pro", 9, 5)], "t/==")
+    assert dialect_for("gemini").list_request(ENDPOINT, "t/==").url.endswith("&pageToken=t%2F%3D%3D")
+
+
+def test_amazon_s_two_model_lists() -> None:
+    dialect = dialect_for("bedrock")
+    row = {"responseStreamingSupported": True, "outputModalities": ["TEXT"], "inferenceTypesSupported": ["ON_DEMAND"]}
+    page = {
+        "modelSummaries": [
+            {"modelId": "amazon.nova", "modelName": "Nova", **row},
+            {"modelId": "by-profile", **row, "inferenceTypesSupported": ["INFERENCE_PROFILE"]},
+            {"modelId": "pictures", **row, "outputModalities": ["IMAGE"]},
+        ]
+    }
+    assert dialect.listed(page) == ([ListedModel("amazon.nova", "Nova")], "profiles")
+    second = {
+        "inferenceProfileSummaries": [{"inferenceProfileId": "us.x", "inferenceProfileName": "X"}],
+        "nextToken": "n",
+    }
+    assert dialect.listed(second) == ([ListedModel("us.x", "X")], "n")
+    endpoint = Endpoint(provider="p", base_url="https://bedrock-runtime.eu-west-1.amazonaws.com", api_key="k")
+    urls = [dialect.list_request(endpoint, after).url for after in ("", "profiles", "n")]
+    assert urls == [
+        "https://bedrock.eu-west-1.amazonaws.com/foundation-models",
+        "https://bedrock.eu-west-1.amazonaws.com/inference-profiles?maxResults=1000",
+        "https://bedrock.eu-west-1.amazonaws.com/inference-profiles?maxResults=1000&nextToken=n",
+    ]
 
 
 @pytest.mark.parametrize("api", DIALECTS)
