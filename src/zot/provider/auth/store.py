@@ -25,7 +25,7 @@ from zot.system.files import decode_object, encode_pretty, locked, read_bytes, w
 
 Method = Literal["", "apikey", "oauth"]
 
-_SECRETS = ("access_token", "refresh_token", "id_token")  # of a login
+_SECRETS = ("access_token", "refresh_token", "id_token", "client_secret")  # of a login
 _EXPIRY_MARGIN_S = 60
 _NEVER = "0001-01-01T00:00:00Z"
 
@@ -47,6 +47,7 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expiry: str = ""
     scope: str = ""
     client_id: str = ""
+    client_secret: str = ""  # of a client that registered itself
     id_token: str = ""
     account_id: str = ""
 
@@ -152,11 +153,13 @@ class AuthStore:
         """Store a login; a key of that account is dropped, and the account is the active one."""
         self._log_in(provider, account, Entry(oauth=token))
 
-    def renew_oauth(self, provider: str, account: str, token: OAuthToken) -> None:
-        """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it."""
+    def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
+        """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it. With
+        ``before`` only in its place: who logged out or in again meanwhile keeps that, too."""
         with self._changing():
             raw = self._read()
-            if self._shape(raw, provider, account).method == "oauth":
+            there = self._shape(raw, provider, account)
+            if there.method == "oauth" and before in (None, _opened(there).oauth):
                 self._put(raw, provider, account, Entry(oauth=token))
 
     def use(self, provider: str, account: str) -> None:

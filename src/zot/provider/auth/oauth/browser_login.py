@@ -1,18 +1,179 @@
-"""A login in the browser: an authorization code with PKCE (RFC 6749, 7636, 8252), caught on loopback or pasted."""
+"""A login in the browser: an authorization code with PKCE (RFC 6749, 7636, 8252), caught on loopback or pasted.
+
+One at a time: a second login ends the first and takes its port. What does not belong to the login is told and passed
+over; only the server's own answer, the user or ten minutes end it.
+"""
 
 from __future__ import annotations
 
-from zot.provider.auth.oauth.settings import OAuthSettings
-from zot.provider.auth.oauth.steps import Pasted, Tell
+import asyncio
+from urllib.parse import urlencode, urlsplit
+
+from zot.errors import LoginFailed
+from zot.provider.auth.oauth.asking import open_pool, shown
+from zot.provider.auth.oauth.callback import Callback, Returned, read_pasted
+from zot.provider.auth.oauth.client_id import ClientId, find_client
+from zot.provider.auth.oauth.pkce import Proofs, new_proofs
+from zot.provider.auth.oauth.server import Server, find_server
+from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
+from zot.provider.auth.oauth.steps import LoginStep, Pasted, Tell
+from zot.provider.auth.oauth.token_request import request_token, token_from
 from zot.provider.auth.store import OAuthToken
 from zot.provider.http.pool import HttpPool
 
+LIMIT_S = 600.0
+
+_current: Callback | None = None
+
 
 async def login_in_browser(
-    settings: OAuthSettings, *, tell: Tell, pasted: Pasted | None = None, pool: HttpPool | None = None
+    settings: OAuthSettings,
+    *,
+    tell: Tell,
+    pasted: Pasted | None = None,
+    pool: HttpPool | None = None,
+    limit_s: float = LIMIT_S,
 ) -> OAuthToken:
     """The token the user agreed to; LoginFailed otherwise. Opening the address of an ``open`` step is up to ``tell``.
 
-    ``pasted`` is awaited again after something that cannot be used. One login at a time: a second one ends the first.
+    ``pasted`` is awaited again after something that cannot be used; EOFError from it means that nothing more comes.
     """
-    raise NotImplementedError
+    global _current
+    proofs = new_proofs()
+    callback = Callback(settings.redirect, proofs.state)
+    if _current is not None:
+        _current.supersede()
+    _current = callback
+    try:
+        async with open_pool(pool) as pool:
+            return await _log_in(_Login(settings, proofs, callback, pool, tell), pasted, limit_s)
+    finally:
+        if _current is callback:
+            _current = None
+        await callback.aclose()
+
+
+class _Login:
+    """What the steps of one login share."""
+
+    def __init__(self, settings: OAuthSettings, proofs: Proofs, callback: Callback, pool: HttpPool, tell: Tell) -> None:
+        self.settings, self.proofs, self.callback, self.pool, self.tell = settings, proofs, callback, pool, tell
+        self.server = Server()
+        self.client = ClientId("")
+
+    async def begin(self) -> None:
+        """Find the server, take the port, know who we are; in this order: a registration names the port."""
+        self.server = await find_server(self.pool, self.settings)
+        if not is_safe(self.server.authorize_url):
+            where = shown(self.server.authorize_url)
+            raise LoginFailed(f"there is no login page to open in a browser: {where!r}" if where else _NO_PAGE)
+        self.callback.issuer, self.callback.strict_issuer = self.server.issuer, self.server.names_itself
+        self.callback.on_odd = self.notice
+        await self.callback.listen(any_port=self.settings.any_port)
+        self.client = await find_client(self.pool, self.settings, self.server, self.callback.redirect)
+
+    def address(self, redirect: str) -> str:
+        """What the browser opens."""
+        settings, proofs = self.settings, self.proofs
+        fields = {
+            "response_type": "code",
+            "client_id": self.client.id,
+            "redirect_uri": redirect,
+            "scope": " ".join(settings.scopes),
+            "code_challenge": proofs.challenge,
+            "code_challenge_method": "S256",
+            "state": proofs.state,
+            "nonce": self.nonce,
+            "audience": settings.audience,
+            "resource": settings.resource,
+            **settings.extra,
+        }
+        query = urlencode({name: value for name, value in fields.items() if value})
+        url = self.server.authorize_url
+        return f"{url}{'&' if urlsplit(url).query else '?'}{query}"
+
+    @property
+    def nonce(self) -> str:
+        """Only OpenID Connect knows it."""
+        return self.proofs.nonce if "openid" in self.settings.scopes else ""
+
+    def notice(self, text: str) -> None:
+        self.tell(LoginStep(kind="notice", text=text))
+
+    async def exchange(self, returned: Returned) -> OAuthToken:
+        settings = self.settings
+        by_hand = returned.pasted_alone and settings.manual_redirect
+        grant = {
+            "grant_type": "authorization_code",
+            "code": returned.code,
+            "redirect_uri": settings.manual_redirect if by_hand else self.callback.redirect,
+            "code_verifier": self.proofs.verifier,
+        }
+        if settings.state_in_body:
+            grant["state"] = self.proofs.state
+        url = settings.manual_token_url if by_hand else ""
+        answer = await request_token(self.pool, settings, self.server, self.client, grant, url=url)
+        return token_from(answer, settings, self.server, self.client, nonce=self.nonce)
+
+
+_NO_PAGE = "the authorization server names no login page; use a device code or an API key"
+
+
+async def _log_in(login: _Login, pasted: Pasted | None, limit_s: float) -> OAuthToken:
+    settings, callback, tell = login.settings, login.callback, login.tell
+    await login.begin()
+    if callback.arrived.done():  # superseded meanwhile
+        await callback.arrived
+    tell(
+        LoginStep(
+            kind="open",
+            text="open this address in a browser and agree there",
+            url=login.address(callback.redirect),
+            manual_url=login.address(settings.manual_redirect) if settings.manual_redirect else "",
+            expires_in_s=limit_s,
+            may_paste=pasted is not None,
+        )
+    )
+    try:
+        async with asyncio.timeout(limit_s):
+            returned = await _first(login, pasted)
+    except TimeoutError as error:
+        text = f"nobody came back from the browser within {limit_s / 60:g} minutes; begin again when you are ready"
+        raise LoginFailed(text, code="timeout", transient=True) from error
+    try:
+        if returned.error:
+            raise LoginFailed(f"the server refused the login: {returned.error}", code=returned.error.partition(":")[0])
+        tell(LoginStep(kind="exchanging", text="the login is confirmed; fetching the token"))
+        token = await login.exchange(returned)
+    except LoginFailed as error:
+        await callback.finish(str(error))
+        raise
+    await callback.finish()
+    tell(LoginStep(kind="done", text="logged in"))
+    return token
+
+
+async def _first(login: _Login, pasted: Pasted | None) -> Returned:
+    """The callback or what was pasted, whichever comes first."""
+    if pasted is None:
+        return await login.callback.arrived
+    typing = asyncio.ensure_future(_pasted(login, pasted))
+    try:
+        await asyncio.wait({typing, login.callback.arrived}, return_when=asyncio.FIRST_COMPLETED)
+        if login.callback.arrived.done():
+            return login.callback.arrived.result()
+        return typing.result() or await login.callback.arrived
+    finally:
+        typing.cancel()
+        await asyncio.gather(typing, return_exceptions=True)
+
+
+async def _pasted(login: _Login, pasted: Pasted) -> Returned | None:
+    """The first paste that can be used; None when nothing more will come."""
+    while True:
+        try:
+            return read_pasted(await pasted(), login.proofs.state)
+        except ValueError as error:
+            login.notice(str(error))
+        except EOFError:
+            return None

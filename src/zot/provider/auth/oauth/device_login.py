@@ -1,13 +1,116 @@
-"""A login on another device (RFC 8628): the user types a code there while zot asks whether that has happened."""
+"""A login on another device (RFC 8628): the user types a code there while zot asks whether that has happened.
+
+zot asks as often as the server allows and no longer than the code lives; a server that asks for more time gets it.
+"""
 
 from __future__ import annotations
 
-from zot.provider.auth.oauth.settings import OAuthSettings
-from zot.provider.auth.oauth.steps import Tell
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from zot.errors import LoginFailed
+from zot.provider.auth.oauth.asking import Answer, open_pool, post, refusal, shown
+from zot.provider.auth.oauth.client_id import ClientId, find_client, with_client
+from zot.provider.auth.oauth.server import Server, find_server
+from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
+from zot.provider.auth.oauth.steps import LoginStep, Tell
+from zot.provider.auth.oauth.token_request import request_token, token_from
 from zot.provider.auth.store import OAuthToken
 from zot.provider.http.pool import HttpPool
 
+_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_INTERVAL_S = 5.0
+_SLOWER_S = 5.0
+_LIFE_S = 900.0
+_WHAT = "the device login"
 
-async def login_by_device(settings: OAuthSettings, *, tell: Tell, pool: HttpPool | None = None) -> OAuthToken:
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class _Device(msgspec.Struct, frozen=True, kw_only=True):
+    device_code: str
+    user_code: str
+    url: str
+    complete_url: str
+    life_s: float
+    interval_s: float
+
+
+async def login_by_device(
+    settings: OAuthSettings, *, tell: Tell, pool: HttpPool | None = None, sleep: Sleep = asyncio.sleep
+) -> OAuthToken:
     """The token the user agreed to; LoginFailed when it was refused or took too long."""
-    raise NotImplementedError
+    async with open_pool(pool) as pool:
+        server = await find_server(pool, settings)
+        if not server.device_url:
+            raise LoginFailed("the authorization server offers no login by device code; log in with the browser")
+        client = await find_client(pool, settings, server)
+        device = await _begin(pool, settings, server, client)
+        tell(
+            LoginStep(
+                kind="open",
+                text=f"open this address on any device and enter the code {device.user_code}",
+                url=device.complete_url or device.url,
+                user_code=device.user_code,
+                expires_in_s=device.life_s,
+            )
+        )
+        answer = await _poll(pool, settings, server, client, device, sleep)
+        token = token_from(answer, settings, server, client)
+    tell(LoginStep(kind="done", text="logged in"))
+    return token
+
+
+async def _begin(pool: HttpPool, settings: OAuthSettings, server: Server, client: ClientId) -> _Device:
+    wanted = {"scope": " ".join(settings.scopes), "audience": settings.audience, "resource": settings.resource}
+    fields, headers = with_client(client, server, {name: value for name, value in wanted.items() if value})
+    answer = await post(pool, server.device_url, _WHAT, fields, headers=headers)
+    if not 200 <= answer.status < 300:
+        raise refusal(answer, _WHAT, fields)
+    url = answer.text("verification_uri") or answer.text("verification_url")
+    complete = answer.text("verification_uri_complete")
+    device = _Device(
+        device_code=answer.text("device_code"),
+        user_code=shown(answer.text("user_code")),
+        url=url,
+        complete_url=complete if is_safe(complete) else "",
+        life_s=_seconds(answer.fields.get("expires_in"), _LIFE_S),
+        interval_s=_seconds(answer.fields.get("interval"), _INTERVAL_S),
+    )
+    if not device.device_code or not device.user_code or not is_safe(url):
+        raise LoginFailed(f"{_WHAT} answered without a code and an https address to enter it")
+    return device
+
+
+async def _poll(
+    pool: HttpPool, settings: OAuthSettings, server: Server, client: ClientId, device: _Device, sleep: Sleep
+) -> Answer:
+    """The answer that brings the token. The time is that we waited, so that a machine that slept asks once more."""
+    interval, waited = device.interval_s, 0.0
+    grant = {"grant_type": _GRANT, "device_code": device.device_code}
+    while waited + interval <= device.life_s:
+        await sleep(interval)
+        waited += interval
+        try:
+            return await request_token(pool, settings, server, client, grant)
+        except LoginFailed as error:
+            if error.code == "slow_down" or (error.transient and error.code != "authorization_pending"):
+                interval += _SLOWER_S  # also what the standard asks of those who could not connect
+            elif error.code == "access_denied":
+                raise LoginFailed("the login was refused on the other device", code=error.code) from error
+            elif error.code == "expired_token":
+                break
+            elif error.code != "authorization_pending":
+                raise
+    raise LoginFailed("the code has expired before anybody entered it; begin again", code="expired_token")
+
+
+def _seconds(value: Any, otherwise: float) -> float:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        return otherwise
+    return seconds if 1 <= seconds < 1e6 else otherwise

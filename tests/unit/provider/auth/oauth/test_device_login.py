@@ -1,0 +1,134 @@
+"""Logging in on another device, against a real OAuth server. Waiting is written down instead of done."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.fakes.oauth_server import OAuthServer
+from zot.errors import LoginFailed
+from zot.provider.auth.oauth.device_login import login_by_device
+from zot.provider.auth.oauth.steps import LoginStep
+from zot.provider.auth.store import OAuthToken
+
+
+class Clock:
+    """Waits at once; ``at`` turns knobs when a number of waits is over."""
+
+    def __init__(self, server: OAuthServer, at: dict[int, dict[str, Any]] | None = None) -> None:
+        self.waits: list[float] = []
+        self._server, self._at = server, at or {}
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        if changes := self._at.get(len(self.waits)):
+            await asyncio.to_thread(lambda: self._server.knobs(**changes))
+
+
+async def logged_in(server: OAuthServer, clock: Clock, steps: list[LoginStep], **changes: Any) -> OAuthToken:
+    return await login_by_device(server.settings(**changes), tell=steps.append, sleep=clock.sleep)
+
+
+async def test_a_login_by_device(server: OAuthServer) -> None:
+    clock, steps = Clock(server, {3: {"approve_device": True}}), list[LoginStep]()
+    token = await logged_in(server, clock, steps, scopes=("models", "offline"))
+    assert token.access_token.startswith("access-")
+    assert token.refresh_token.startswith("refresh-")
+    assert token.scope == "models offline"
+    assert clock.waits == [1, 1, 1], "as often as the server's interval says"
+    opened = steps[0]
+    assert [step.kind for step in steps] == ["open", "done"]
+    assert opened.user_code in opened.text, "the code is shown as text, whatever the address holds"
+    assert opened.url == f"{server.url}/device?user_code={opened.user_code}"
+    assert opened.expires_in_s == 1800
+    assert server.requests("/device_authorization")[0]["agent"].startswith("zot/")
+
+
+async def test_slow_down_adds_five_seconds_for_good(server: OAuthServer) -> None:
+    """engine-137: polling slows down when the server says `slow_down`, by five seconds each time."""
+    server.knobs(slow_downs=2)
+    clock = Clock(server, {5: {"approve_device": True}})
+    await logged_in(server, clock, [])
+    assert clock.waits == [1, 6, 11, 11, 11]
+
+
+async def test_denial_ends_the_login(server: OAuthServer) -> None:
+    """engine-136: polling stops when the user denies."""
+    clock = Clock(server, {2: {"approve_device": False}})
+    with pytest.raises(LoginFailed, match="refused on the other device") as raised:
+        await logged_in(server, clock, [])
+    assert raised.value.code == "access_denied"
+    assert len(server.requests("/token")) == 2
+
+
+async def test_expiry_ends_the_login(server: OAuthServer) -> None:
+    """engine-136: polling stops when the server says that the code has expired."""
+    clock = Clock(server, {2: {"device_expired": True}})
+    with pytest.raises(LoginFailed, match="has expired") as raised:
+        await logged_in(server, clock, [])
+    assert raised.value.code == "expired_token"
+    assert len(server.requests("/token")) == 2
+
+
+async def test_the_code_is_not_asked_about_after_its_life(server: OAuthServer) -> None:
+    """engine-136: polling stops at the deadline the server gave, even when it never says so."""
+    server.knobs(device={"expires_in": 20, "interval": 5})
+    clock = Clock(server)
+    with pytest.raises(LoginFailed, match="has expired"):
+        await logged_in(server, clock, [])
+    assert clock.waits == [5, 5, 5, 5]
+
+
+async def test_without_an_interval_it_is_five_seconds(server: OAuthServer) -> None:
+    server.knobs(device={"interval": None, "verification_uri_complete": None}, approve_device=True)
+    clock, steps = Clock(server), list[LoginStep]()
+    await logged_in(server, clock, steps)
+    assert clock.waits == [5]
+    assert steps[0].url == f"{server.url}/device"
+
+
+async def test_a_server_that_fails_for_a_while_is_asked_again_later(server: OAuthServer) -> None:
+    server.knobs(token_answer="500", approve_device=True)
+    clock = Clock(server, {2: {"token_answer": "html"}, 3: {"token_answer": ""}})
+    assert (await logged_in(server, clock, [])).access_token
+    assert clock.waits == [1, 6, 11]
+
+
+async def test_cancelling_stops_the_polling(server: OAuthServer) -> None:
+    steps = list[LoginStep]()
+    opened = asyncio.Event()
+
+    def tell(step: LoginStep) -> None:
+        steps.append(step)
+        opened.set()
+
+    login = asyncio.ensure_future(login_by_device(server.settings(), tell=tell))
+    await opened.wait()
+    login.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await login
+    assert [step.kind for step in steps] == ["open"]
+    assert server.requests("/token") == []
+
+
+@pytest.mark.parametrize(
+    "fields", [{"device_code": None}, {"user_code": None}, {"verification_uri": "file:///etc/passwd"}]
+)
+async def test_an_answer_that_cannot_be_used(server: OAuthServer, fields: dict[str, Any]) -> None:
+    server.knobs(device=fields)
+    with pytest.raises(LoginFailed, match="without a code and an https address"):
+        await logged_in(server, Clock(server), [])
+
+
+async def test_a_server_without_device_logins(server: OAuthServer) -> None:
+    server.knobs(metadata={"device_authorization_endpoint": None})
+    with pytest.raises(LoginFailed, match="no login by device code"):
+        await logged_in(server, Clock(server), [])
+
+
+async def test_a_device_registers_itself_without_a_redirect(server: OAuthServer) -> None:
+    server.knobs(approve_device=True)
+    token = await logged_in(server, Clock(server), [], client_id="")
+    assert list(server.state["clients"]) == [token.client_id]
