@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, Raw, Say, Slow
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
@@ -89,6 +91,24 @@ def test_a_refused_call_has_its_own_mark_and_says_why(serve: Any, open_zot: Open
     terminal.press("enter")
     terminal.wait_for("all done")
     assert calls_of(terminal) == [["⊘ Run touch x · refused: not now"]]
+
+
+def test_a_refusal_in_an_extensions_own_words_is_one_when_it_is_resumed_too(
+    serve: Any, open_zot: OpenZot, zot: Zot
+) -> None:
+    serve([CallTools([("bash", {"command": "touch x"})]), Say("all done")])
+    words = 'hello(); subscribe(intercept=["tool_call"]); ready()\n'
+    words += 'serve(event_intercept=lambda f: answer(f, block=True, reason="only on Mondays"))'
+    write_extension(zot.home / "zot" / "extensions", "mondays", words)
+    terminal = open_zot(rows=40)
+    run(terminal)
+    calls = calls_of(terminal)
+    assert calls == [["⊘ Run touch x · only on Mondays"]]
+    terminal.press("ctrl+d")
+    terminal.wait_exit()
+    again = open_zot("-c", rows=40)
+    again.wait_for("all done")
+    assert calls_of(again) == calls
 
 
 def test_neighbouring_reads_and_searches_are_one_line(serve: Any, open_zot: OpenZot, project: Path) -> None:

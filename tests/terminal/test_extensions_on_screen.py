@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -346,7 +347,28 @@ def test_a_rewritten_answer_is_shown_rewritten_and_stored_as_it_was(
     terminal.submit("go")
     terminal.wait_for("the [hidden] word")
     terminal.wait_idle()
-    assert b"SECRET" not in terminal.raw
+    terminal.press("ctrl+o")
+    terminal.wait_for("in full")
+    terminal.wait_for("the [hidden] word")
+    terminal.press("esc")
+    terminal.wait_gone("in full")
+    terminal.submit("/jump")
+    terminal.wait_for("jump to")
+    terminal.press("enter")
+    terminal.wait_idle()
+    terminal.press("esc", "esc")
+    terminal.wait_idle()
+    terminal.submit("/copy")
+    terminal.wait_for("copied")
+    terminal.press("ctrl+d")
+    terminal.wait_exit()
+    again = open_zot("-c")
+    again.wait_for("the [hidden] word")
+    again.submit("/sessions")
+    again.wait_for("esc closes")
+    again.wait_until(lambda: again.screen.count("the [hidden] word") == 2, "how the session ended")
+    for raw in (terminal.raw, again.raw):
+        assert b"SECRET" not in raw and base64.b64encode(b"the SECRET word") not in raw
     assert "SECRET" in zot.sessions[0].read_text()
 
 

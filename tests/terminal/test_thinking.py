@@ -58,6 +58,21 @@ def test_a_thought_folds_into_one_row_and_ctrl_o_opens_it(serve: Any, open_zot: 
     assert terminal.everything.count("ctrl+o shows it") == 1
 
 
+def test_a_thought_between_reads_does_not_part_them(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """One row for all of them, which says how long was thought between them; one after the last has its own row."""
+    for name in ("a.py", "b.py"):
+        (zot.project / name).write_text("x = 1\n")
+    first, second = (("read", {"path": name}) for name in ("a.py", "b.py"))
+    thinking = Slow(CallTools([second], reasoning="Once more."), 0.4)
+    serve([CallTools([first]), thinking, Slow(Say("The answer.", reasoning="And again."), 0.4)])
+    terminal = open_zot()
+    terminal.submit("go")
+    terminal.wait_until(lambda: "The answer." in terminal.screen, "the answer", timeout=40)
+    rows = [r"● Read a\.py, b\.py · thought for \ds", r"✻ Thought for \ds · ctrl\+o shows it", "", "  The answer"]
+    assert re.search("\n".join(rows), terminal.screen), terminal.screen
+    assert terminal.everything.count("● Read") == 1
+
+
 def test_thoughts_may_stay_open_or_away(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
     serve([Say("The answer.", reasoning=THOUGHT)], repeat=True)
     configure(zot, show_thinking="open")

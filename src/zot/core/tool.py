@@ -51,6 +51,11 @@ def changes_of(details: dict[str, Any] | None) -> str:
     return changes if isinstance(changes, str) and len(changes) <= LONGEST_CHANGES else ""
 
 
+def refused_of(details: dict[str, Any] | None) -> bool:
+    """Whether the call was not allowed to run."""
+    return (details or {}).get("refused") is True
+
+
 class ToolContext(msgspec.Struct, frozen=True):
     """What a running tool may use: the call as it runs and a sink for live progress text (never sent to the model)."""
 

@@ -16,7 +16,7 @@ from zot.core import events
 from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.tool import Tool, ToolContext, ToolResult, changes_of, hunks_of, text_result
+from zot.core.tool import Tool, ToolContext, ToolResult, changes_of, hunks_of, refused_of, text_result
 from zot.core.tool_calls import STOPPED, Blocked, Permitted, execute, permit
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
@@ -145,4 +145,5 @@ class ToolRuns:
 
 def _block(call: ToolCallBlock, result: ToolResult) -> ToolResultBlock:
     details = result.details
-    return ToolResultBlock(call.id, result.content, result.is_error, hunks_of(details), changes_of(details))
+    kept = (hunks_of(details), changes_of(details), refused_of(details))
+    return ToolResultBlock(call.id, result.content, result.is_error, *kept)

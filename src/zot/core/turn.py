@@ -19,7 +19,7 @@ from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider import model_call as stream
-from zot.provider.messages import Block, Message, StopReason, TextBlock, ToolCallBlock, Usage, utc_now
+from zot.provider.messages import SHOWN_TEXT, Block, Message, StopReason, TextBlock, ToolCallBlock, Usage, utc_now
 
 if TYPE_CHECKING:
     from zot.core.interceptors import Interceptor
@@ -199,7 +199,7 @@ class Turn:
     ) -> TurnOutcome:
         self._end_thought()
         if message is not None:
-            self._state.append(message)
+            self._state.append(_marked(message, shown) if self._watchers else message)
         if self._watchers and shown is not None and shown.text():
             self._run.emit(events.TextDelta(shown.text()))
         self._emit_usage()
@@ -268,6 +268,14 @@ def with_text(message: Message, text: str) -> Message:
             content.append(TextBlock(text))
             replaced = True
     return msgspec.structs.replace(message, content=tuple(content))
+
+
+def _marked(message: Message, shown: Message | None) -> Message:
+    """With what is shown in the place of its text, so that it is never shown otherwise later."""
+    text = shown.text() if shown is not None else ""
+    if text == message.text():
+        return message
+    return msgspec.structs.replace(message, meta={**message.meta, SHOWN_TEXT: text})
 
 
 def _is_complete(call: ToolCallBlock) -> bool:

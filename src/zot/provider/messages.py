@@ -75,8 +75,9 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
     """The answer to one call; lives in a ``tool`` message.
 
-    ``hunks`` and ``changes`` are for screens, never for a model: a diff in the content could not be numbered again
-    without the one, and what a call replaced without saying so could not be shown again without the other.
+    ``hunks``, ``changes`` and ``refused`` are for screens, never for a model: a diff in the content could not be
+    numbered again without the first, what a call replaced without saying so could not be shown again without the
+    second, and whoever refuses a call does so in words of their own.
     """
 
     call_id: str
@@ -84,6 +85,7 @@ class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
     is_error: bool = False
     hunks: Hunks = ()
     changes: str = ""
+    refused: bool = False
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):
@@ -105,6 +107,9 @@ Block = TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock | ReasoningBloc
 ResultBlock = TextBlock | ImageBlock
 
 
+SHOWN_TEXT = "shown"  # in a message's ``meta``: what people were shown in the place of its text
+
+
 class Message(msgspec.Struct, frozen=True):
     """One entry of the transcript. ``meta`` is for us (compaction marks and the like), never for a model."""
 
@@ -116,6 +121,10 @@ class Message(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The text blocks joined by newlines; empty when there is none."""
         return "\n".join(b.text for b in self.content if isinstance(b, TextBlock))
+
+    def shown_text(self) -> str:
+        """The text as people were shown it: an interceptor may have changed or withheld it."""
+        return self.meta.get(SHOWN_TEXT, "") if SHOWN_TEXT in self.meta else self.text()
 
     def tool_calls(self) -> list[ToolCallBlock]:
         return [b for b in self.content if isinstance(b, ToolCallBlock)]

@@ -81,7 +81,7 @@ def document_of(messages: Iterable[Message], title: str, facts: dict[str, str], 
 def _entries(message: Message, results: dict[str, ToolResultBlock], redact: Redact) -> Iterator[Entry]:
     time = _minute(message.time)
     images = tuple(block for block in message.content if isinstance(block, ImageBlock))
-    text = redact(plain(message.text()))
+    text = redact(plain(message.shown_text()))
     if message.role != "tool" and (text.strip() or images):
         yield Entry(kind=_kind(message), text=text, time=time, images=images)
     for call in message.tool_calls():

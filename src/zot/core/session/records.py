@@ -40,9 +40,9 @@ _NONE = msgspec.Raw()  # this very object is what an encoder leaves out as a def
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Every kind of block in one wide, tolerant shape.
 
-    ``arguments`` is the JSON object itself; text that is not one is kept whole in ``arguments_text``. ``hunks`` and
-    ``changes`` are read apart: if another program means something else by them, the block is still good. ``server``
-    marks a call that the provider carried out itself, in files of a program that knows such calls.
+    ``arguments`` is the JSON object itself; text that is not one is kept whole in ``arguments_text``. ``hunks``,
+    ``changes`` and ``refused`` are read apart: if another program means something else by them, the block is good.
+    ``server`` marks a call that the provider carried out itself, in files of a program that knows such calls.
     """
 
     type: str = ""
@@ -59,6 +59,7 @@ class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     is_error: bool = False
     hunks: msgspec.Raw = _NONE
     changes: msgspec.Raw = _NONE
+    refused: msgspec.Raw = _NONE
     reasoning_id: str = ""
     summary: str = ""
     encrypted_content: str = ""
@@ -79,6 +80,7 @@ class DiskResult(msgspec.Struct, frozen=True, omit_defaults=True):
     is_error: bool = False
     hunks: msgspec.Raw = _NONE
     changes: msgspec.Raw = _NONE
+    refused: msgspec.Raw = _NONE
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -297,10 +299,11 @@ def _disk_result(block: ToolResultBlock) -> DiskBlock:
         is_error=block.is_error,
         hunks=_raw(block.hunks),
         changes=_raw(block.changes),
+        refused=_raw(block.refused),
     )
 
 
-def _raw(kept: Hunks | str) -> msgspec.Raw:
+def _raw(kept: Hunks | str | bool) -> msgspec.Raw:
     return msgspec.Raw(_encoder.encode(kept)) if kept else _NONE
 
 
@@ -366,8 +369,8 @@ def _arguments(raw: msgspec.Raw) -> str:
 
 
 def result_of(disk: DiskResult | DiskBlock, call_id: str) -> ToolResultBlock:
-    hunks, changes = _hunks(disk.hunks), _changes(disk.changes)
-    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error, hunks, changes)
+    kept = (_hunks(disk.hunks), _changes(disk.changes), bytes(disk.refused) == b"true")
+    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error, *kept)
 
 
 def _result_content(blocks: tuple[DiskBlock, ...] | None) -> tuple[ResultBlock, ...]:

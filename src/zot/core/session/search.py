@@ -16,6 +16,7 @@ import msgspec
 
 from zot.core.session.history import NOT_SAID
 from zot.core.session.records import DiskMessage
+from zot.provider.messages import SHOWN_TEXT
 from zot.system.opening import reading
 
 _LONGEST = 8 << 20  # bytes of a row that is looked at; longer ones are pictures
@@ -119,9 +120,13 @@ def _said(line: bytes) -> Iterator[Said]:
     message = row.message
     if row.type != "message" or message is None or (message.meta or {}).keys() & NOT_SAID:
         return
+    shown = (message.meta or {}).get(SHOWN_TEXT)
+    if shown:
+        yield Said(message.role, shown)
     for block in message.content or ():
         if block.text.strip() and message.role in ("user", "assistant"):
-            yield Said(message.role, block.text)
+            if shown is None:
+                yield Said(message.role, block.text)
         elif block.name and message.role == "assistant":
             yield Said("tool", f"{block.name} {_strings(block.arguments)}")
 

@@ -85,7 +85,7 @@ def _code(answers: list[str], number: int) -> Found:
 
 def _answers(messages: Sequence[Message]) -> list[str]:
     """The newest first; what was only said between two tool calls counts, too."""
-    texts = (message.text() for message in reversed(messages) if message.role == "assistant")
+    texts = (message.shown_text() for message in reversed(messages) if message.role == "assistant")
     return [text for text in texts if text.strip()]
 
 

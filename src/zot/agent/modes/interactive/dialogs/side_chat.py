@@ -97,7 +97,7 @@ class SideChat(Dialog[bool]):
             if message.role == "user":
                 rows += blocks.user_prompt(message.text(), (), theme, width)
             else:
-                rows += ["", *blocks.assistant(message.text(), self._desk.painter, width), ""]
+                rows += ["", *blocks.assistant(message.shown_text(), self._desk.painter, width), ""]
         if self._failure:
             rows += blocks.note(self._failure, "error", "✖", theme, width)
         return [cut(row, width) for row in rows]

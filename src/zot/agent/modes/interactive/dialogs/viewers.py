@@ -140,7 +140,9 @@ class TurnViewer(Dialog[bool]):
 
     def _copy(self) -> None:
         turn = self._turns[self._number]
-        text = "\n\n".join(filter(None, (message.text() for message in turn.replies if message.role == "assistant")))
+        text = "\n\n".join(
+            filter(None, (message.shown_text() for message in turn.replies if message.role == "assistant"))
+        )
         self._copied(text)
         self._told = "the answer is in the clipboard, if the terminal allows it"
 

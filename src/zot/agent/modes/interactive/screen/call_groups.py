@@ -1,7 +1,8 @@
 """Neighbouring reads and searches are one line: ``● Read a.py, b.py · searched "total"``.
 
 They change nothing and their results are for the model, so a run of them is told once it is over; until then it is
-live, because what is settled is never written again.
+live, because what is settled is never written again. A folded thought between two of them does not part them: how long
+all such took stands behind.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from zot.agent.modes.interactive.screen import call_words, tool_bodies
 from zot.agent.modes.interactive.screen.tool_view import ToolView
 from zot.tui.call_rows import Head, head_row
 from zot.tui.markdown import Painter
+from zot.tui.widgets.status_bar import duration
 from zot.tui.width import cells
 
 _ENDLESS = 1 << 20  # cells: as long as it would be
@@ -31,38 +33,50 @@ class CallGroup:
 
     def __init__(self) -> None:
         self._views: list[ToolView] = []
+        self._thought_s = 0.0  # between them
+        self._last: tuple[list[str], float] | None = None  # a thought that nothing followed so far
 
     def __bool__(self) -> bool:
         return bool(self._views)
 
     def add(self, view: ToolView) -> None:
+        if self._last is not None:
+            self._thought_s += self._last[1]
+            self._last = None
         self._views.append(view)
 
+    def think(self, row: list[str], seconds: float) -> None:
+        """A thought after them, with the row it has if no other call joins them."""
+        self._last = (row, seconds + (self._last[1] if self._last is not None else 0.0))
+
     def clear(self) -> None:
-        self._views = []
+        self._views, self._thought_s, self._last = [], 0.0, None
 
-    def rows(self, painter: Painter, width: int) -> list[str]:
-        return group_rows(self._views, painter, width)
+    def blocks(self, painter: Painter, width: int) -> list[list[str]]:
+        """The row of the calls, and that of a thought after them."""
+        calls = group_rows(self._views, painter, width, self._thought_s)
+        return [calls, self._last[0]] if self._last is not None else [calls]
 
 
-def group_rows(views: list[ToolView], painter: Painter, width: int) -> list[str]:
+def group_rows(views: list[ToolView], painter: Painter, width: int, thought_s: float = 0.0) -> list[str]:
     """One row: a single call as it always is, several by their names, or by their number where names are too long."""
     if len(views) <= 1:
         return [row for view in views for row in view.lines(painter, width)]
     kinds: dict[str, list[dict[str, Any]]] = {}
     for view in views:
         kinds.setdefault(view.name, []).append(view.arguments())
-    named = _head([(name, _named(name, calls)) for name, calls in kinds.items()], " · ")
+    named = _head([(name, _named(name, calls)) for name, calls in kinds.items()], " · ", thought_s)
     if cells(head_row(painter.theme, named, _ENDLESS)) <= width - 2:
         return [head_row(painter.theme, named, width)]
-    counted = _head([(name, _counted(name, calls)) for name, calls in kinds.items()], ", ")
+    counted = _head([(name, _counted(name, calls)) for name, calls in kinds.items()], ", ", thought_s)
     return [head_row(painter.theme, counted, width)]
 
 
-def _head(parts: list[tuple[str, str]], joint: str) -> Head:
+def _head(parts: list[tuple[str, str]], joint: str, thought_s: float) -> Head:
     (first, told), *rest = parts
     more = [f"{call_words.verb(name, 'done').lower()} {text}" for name, text in rest]
-    return Head("done", call_words.verb(first, "done"), joint.join([told, *more]))
+    outcome = ((f"thought for {duration(thought_s)}", "muted"),) if thought_s else ()
+    return Head("done", call_words.verb(first, "done"), joint.join([told, *more]), outcome)
 
 
 def _named(name: str, calls: list[dict[str, Any]]) -> str:

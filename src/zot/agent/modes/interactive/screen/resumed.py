@@ -76,7 +76,7 @@ def grouped(made: Sequence[Block], page: Page) -> list[Block]:
 def coloured(messages: Sequence[Message]) -> bool:
     """Whether the newest of them likely show code, which takes the highlighter."""
     return any(
-        "```" in message.text() or any(call.name in _CODE for call in message.tool_calls())
+        "```" in message.shown_text() or any(call.name in _CODE for call in message.tool_calls())
         for message in messages[-_NEWEST:]
     )
 
@@ -89,7 +89,7 @@ def message_blocks(
         return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
         thought = stored(message, page.painter.theme, page.columns, page.thinking, expanded=expanded)
-        said = blocks.assistant(message.text(), page.painter, page.columns)
+        said = blocks.assistant(message.shown_text(), page.painter, page.columns)
         return [Block(rows) for rows in (thought, said) if rows]
     if mode := message.meta.get(PERMISSION_MODE):
         note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
@@ -141,8 +141,10 @@ def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: Page, expan
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
-    """Of the details only line numbers and what a call replaced are stored; what the call itself says stands in for the
-    rest."""
+    """Of the details only line numbers, what a call replaced and that it was refused are stored; what the call itself
+    says stands in for the rest."""
+    if result.refused:
+        return {"refused": True}
     if result.hunks:
         return {"hunks": [{"old_start": old, "new_start": new} for old, new in result.hunks]}
     if result.changes:

@@ -146,7 +146,10 @@ class Transcript:
             shown = "open"
         hint = "" if self._thoughts else " · ctrl+o shows it"
         text = thought.text
-        if rows := settled(text, seconds, self._desk.theme, self._desk.columns, shown, hint=hint):
+        rows = settled(text, seconds, self._desk.theme, self._desk.columns, shown, hint=hint)
+        if self._group and len(rows) == 1:
+            self._group.think(rows, seconds)  # more of them may follow
+        elif rows:
             self._thoughts += bool(text)
             self._settle_group()
             self._settled.add(rows, joins=len(rows) == 1)
@@ -210,9 +213,9 @@ class Transcript:
 
     def _settle_group(self) -> None:
         """Nothing joins the last reads and searches any more."""
-        if self._group:
-            self._settled.add(self._group.rows(self._desk.painter, self._desk.columns), joins=True)
-            self._group.clear()
+        for block in self._group.blocks(self._desk.painter, self._desk.columns) if self._group else ():
+            self._settled.add(block, joins=True)
+        self._group.clear()
 
     def _say_what_runs(self) -> None:
         running = next((view for view in self._tools.values() if view.running), None)
@@ -306,8 +309,8 @@ class Transcript:
             rows.extend(["", *block] if apart else block)
             joinable = joins and len(block) == 1
 
-        if self._group:
-            put(self._group.rows(self._desk.painter, columns), joins=True)
+        for block in self._group.blocks(self._desk.painter, columns) if self._group else ():
+            put(block, joins=True)
         if self._stream is not None:
             rest = blocks.indented(self._stream.live(self._desk.painter, blocks.text_width(columns)))
             if self._begun:
