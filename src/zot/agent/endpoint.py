@@ -43,11 +43,11 @@ def endpoint_for(
     if not is_url(url):
         raise ConfigError(f'{provider.id}: "{url}" is not an address; it must begin with http:// or https://')
     silence = _LOCAL_SILENCE_S if is_loopback(url) else _SILENCE_S
-    return Endpoint(
+    endpoint = Endpoint(
         provider=provider.id,
         base_url=url,
         api_key=credential.key,
-        oauth=credential.method == "oauth",
+        oauth=_is_subscription(provider, credential),
         account_id=credential.account_id,
         key_header=provider.key_header,
         headers=provider.headers,
@@ -56,12 +56,26 @@ def endpoint_for(
         retries=values.retries,
         retry_wait_s=values.retry_wait_s,
     )
+    if credential.method != "oauth" or endpoint.oauth:
+        return endpoint
+    from zot.provider.auth.oauth.signing import sign  # a login at a server of the user's own
+
+    return sign(endpoint, provider, credential.key, credential.account_id)
 
 
 def api_for(provider: Provider, credential: Credential | None) -> Api:
     """The dialect: a login may use a different one than a key."""
-    oauth = credential is not None and credential.method == "oauth"
-    return provider.oauth_api if oauth and provider.oauth_api else provider.api
+    subscription = credential is not None and _is_subscription(provider, credential)
+    return provider.oauth_api if subscription and provider.oauth_api else provider.api
+
+
+def _is_subscription(provider: Provider, credential: Credential) -> bool:
+    """Whether a login is one with the vendor itself: a token of the user's own server is sent as that server wants."""
+    if credential.method != "oauth" or not (credential.account and provider.oauth_row):
+        return credential.method == "oauth"
+    row = builtin_providers().get(provider.id)
+    same = row is not None and provider.oauth_row.get("token_url") == row.oauth_row.get("token_url")
+    return same and not provider.user_endpoint
 
 
 def is_built_in(url: str) -> bool:

@@ -23,7 +23,7 @@ from zot.core.session.store import SessionStore
 from zot.core.tool import Tool
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
-from zot.provider.client import connect
+from zot.provider.client import Renewal, connect
 from zot.provider.http.pool import HttpPool
 from zot.provider.model_call import Client
 
@@ -95,7 +95,18 @@ class Resources:
         if resolved.endpoint is None:
             return LoggedOut(resolved.provider.id, resolved.missing)
         endpoint = msgspec.structs.replace(resolved.endpoint, retries=self._retries(resolved))
-        return connect(endpoint, resolved.api, self.pool)
+        return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved))
+
+    def _renewal(self, resolved: Resolved) -> Renewal | None:
+        """What keeps a stored login fresh; nothing else can be."""
+        credential = resolved.credential
+        if credential is None or not credential.account or credential.method != "oauth":
+            return None
+        if not resolved.provider.oauth_row:
+            return None
+        from zot.provider.auth.oauth.signing import StoredLogin
+
+        return StoredLogin(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
 
     def _retries(self, resolved: Resolved) -> int:
         """How often a call is tried again; few times where another model waits."""

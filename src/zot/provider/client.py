@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import Protocol
 
-from zot.errors import BadRequest, ProviderError, TransportFailed
+from zot.errors import AuthFailed, BadRequest, ProviderError, TransportFailed
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, Frames
 from zot.provider.http.message import HttpRequest
@@ -22,9 +23,23 @@ _EMPTY = 2  # bytes of an event that says nothing: `{}`
 _KEEP_ALIVES = 12  # times the silence a server may fill with nothing but signs of life
 
 
-def connect(endpoint: Endpoint, api: str, pool: HttpPool | None = None) -> HttpClient:
+class Renewal(Protocol):
+    """Keeps what requests are signed with fresh; the pool and its connections stay."""
+
+    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+        """Called before each request."""
+        ...
+
+    async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+        """Called once after a 401; None when there is nothing newer, and ``refusal`` then says why."""
+        ...
+
+
+def connect(
+    endpoint: Endpoint, api: str, pool: HttpPool | None = None, *, renewal: Renewal | None = None
+) -> HttpClient:
     """A client for an endpoint that speaks this dialect; of the dialects only that one is imported."""
-    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool)
+    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal)
 
 
 class HttpClient:
@@ -39,6 +54,7 @@ class HttpClient:
         pool: HttpPool | None = None,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        renewal: Renewal | None = None,
     ) -> None:
         self._name = name
         self._dialect = dialect
@@ -46,6 +62,7 @@ class HttpClient:
         self._owns_pool = pool is None
         self._pool = pool or HttpPool()
         self._sleep = sleep
+        self._renewal = renewal
 
     @property
     def name(self) -> str:
@@ -59,10 +76,9 @@ class HttpClient:
         """As ``Client.stream``. ``Started`` is held back until the model thinks or answers."""
         failed = 0
         while True:
-            outgoing = self._dialect.request(request, self._endpoint)  # anew: a signature does not outlast long waits
             decoder = self._dialect.decoder(request, self._endpoint)
             started, retrying = False, None
-            async with aclosing(self._batches(outgoing, decoder)) as batches:
+            async with aclosing(self._batches(request, decoder)) as batches:
                 while not decoder.has_content:
                     batch, error = await self._without_content(batches, decoder)
                     failed += error is not None
@@ -116,12 +132,12 @@ class HttpClient:
         """Whether requests go to this very machine."""
         return self._endpoint.base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
 
-    async def _batches(self, outgoing: HttpRequest, decoder: Decoder) -> AsyncGenerator[list[StreamEvent]]:
+    async def _batches(self, request: Request, decoder: Decoder) -> AsyncGenerator[list[StreamEvent]]:
         """One attempt: what each arrival of bytes means, never empty, the last ending in ``Finished``.
 
         Raises ProviderError while there is no answer with status 200; later faults end inside ``Finished``.
         """
-        response = await self._open(outgoing)
+        response = await self._answer(request)
         silence = _SilenceTimer(self._endpoint.silence_s, response.abort, lambda: decoder.progress)
         frames = self._dialect.frames()
         ended = False
@@ -158,6 +174,21 @@ class HttpClient:
         if batch or any(len(event.data) > _EMPTY for event in events):
             silence.restart()
         return batch
+
+    async def _answer(self, request: Request) -> HttpResponse:
+        """As ``_open``. It is signed anew for each attempt: a signature does not outlast long waits, nor a login."""
+        if self._renewal is not None:
+            self._endpoint = await self._renewal.fresh(self._endpoint)
+        try:
+            return await self._open(self._dialect.request(request, self._endpoint))
+        except AuthFailed as refusal:
+            if self._renewal is None or refusal.status != 401:
+                raise
+            again = await self._renewal.renewed(self._endpoint, refusal)
+            if again is None:
+                raise
+        self._endpoint = again
+        return await self._open(self._dialect.request(request, again))
 
     async def _open(self, outgoing: HttpRequest) -> HttpResponse:
         """A response that streams events; everything else is raised."""

@@ -63,6 +63,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     user_endpoint: bool = False
     oauth_row: dict[str, Any] = msgspec.field(name="oauth", default={})  # as written; ``oauth`` reads it
 
+    def __repr__(self) -> str:
+        """Not all of it: headers and the oauth row may hold secrets, and tracebacks show this."""
+        return f"Provider({self.id!r}, {self.base_url!r})"
+
     @property
     def oauth(self) -> "OAuthSettings | None":
         """How to log in here; None where there is no other way than a key. ConfigError for a row that is wrong."""

@@ -37,6 +37,7 @@ class Credential(msgspec.Struct, frozen=True):
     account_id: str = ""
     source: Literal["flag", "env", "file", "keyring", "command"] = "flag"
     account: str = ""
+    expiry: str = ""  # of a stored login
 
     def __repr__(self) -> str:
         """Never the key: tracebacks and logs show this."""
@@ -120,9 +121,12 @@ def _stored(provider: Provider, store: AuthStore) -> Credential | None:
         return Credential(entry.api_key, source=source, account=account)
     if entry.method != "oauth" or entry.oauth is None:
         return None
-    if entry.oauth.expired(time.time()):
+    token = entry.oauth
+    if token.expired(time.time()) and not (
+        token.refresh_token and provider.oauth_row
+    ):  # else whoever uses it refreshes
         raise NotLoggedIn(f"the login for {provider.name} has expired; log in again with /login")
-    return Credential(entry.oauth.access_token, "oauth", entry.oauth.account_id, source, account)
+    return Credential(token.access_token, "oauth", token.account_id, source, account, token.expiry)
 
 
 @functools.cache

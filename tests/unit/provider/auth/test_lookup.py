@@ -75,8 +75,9 @@ def test_the_oauth_variable_beats_the_key_variable(tmp_path: Path) -> None:
 
 def test_a_stored_login_gives_its_token_and_account(tmp_path: Path) -> None:
     store = AuthStore(tmp_path)
-    store.set_oauth("openai", OAuthToken(access_token="at", account_id="acc", expiry="2999-01-01T00:00:00Z"))
-    assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "acc", "file", "default")
+    expiry = "2999-01-01T00:00:00Z"
+    store.set_oauth("openai", OAuthToken(access_token="at", account_id="acc", expiry=expiry))
+    assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "acc", "file", "default", expiry)
 
 
 def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:
@@ -85,6 +86,17 @@ def test_an_expired_login_says_to_log_in_again(tmp_path: Path) -> None:
     with pytest.raises(NotLoggedIn, match=r"OpenAI has expired.*/login"):
         find_credential(OPENAI, store, {})
     assert not has_credential(OPENAI, store, {})
+
+
+def test_an_expired_login_that_can_be_refreshed_is_a_credential(tmp_path: Path) -> None:
+    """Whoever sends a request with it refreshes it first; here nobody talks to the network."""
+    store, expiry = AuthStore(tmp_path), "2020-01-01T00:00:00Z"
+    store.set_oauth("openai", OAuthToken(access_token="at", refresh_token="rt", expiry=expiry))
+    assert find_credential(OPENAI, store, {}) == Credential("at", "oauth", "", "file", "default", expiry)
+    assert has_credential(OPENAI, store, {})
+    store.set_oauth("groq", OAuthToken(access_token="at", refresh_token="rt", expiry=expiry))
+    with pytest.raises(NotLoggedIn, match="has expired"):  # nobody knows where to refresh it
+        find_credential(PROVIDERS["groq"], store, {})
 
 
 def test_a_key_command_may_stand_in_the_stored_entry(tmp_path: Path) -> None:
