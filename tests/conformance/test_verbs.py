@@ -69,6 +69,8 @@ VERBS: dict[str, Verb] = {
     "keeping": inside(),
     "learn_window": inside(),
     "note_prompt": inside(),
+    "note_spending": inside(),
+    "hold_limits": Verb(OWNS, OWNS, "/settings"),
     "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
     "changes": inside(),
     "file_changes": Verb("get_changes", "changes", "/diff"),

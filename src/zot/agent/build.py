@@ -31,7 +31,7 @@ from zot.agent.tools.registry import (
 )
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
-from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart, UserMessage
+from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart, UsageCounted, UserMessage
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
@@ -188,12 +188,13 @@ def _converse(
         cumulative=session.cumulative if session else Usage(),
         session_id=new_id() if session is None else "",  # a conversation has an id also where nothing is kept of it
         compact_at=values.auto_compact_percent / 100,
-        max_cost_usd=config.max_cost,
     )
     agent.goes_on = not front_end.offers_to_go_on
     conversation = Conversation(resources, agent, resolved, session)
     late.append(conversation)
+    conversation.hold_limits()
     agent.readers.add(conversation.note_prompt, UserMessage)
+    agent.readers.add(conversation.note_spending, UsageCounted)
     if front_end.reader is not None:
         agent.readers.add(front_end.reader, *front_end.kinds)
     if session is not None:

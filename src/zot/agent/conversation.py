@@ -36,7 +36,7 @@ from zot.core.readers import Reader
 from zot.core.session.session import Session
 from zot.core.session.store import new_id
 from zot.core.tool import Tool
-from zot.errors import AgentBusy, UsageError, ZotError
+from zot.errors import AgentBusy, UsageError, ZotError, in_words
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
@@ -71,6 +71,7 @@ class Conversation:
         self._stop_recording: Callable[[], None] | None = None
         self._keeping: Keeping | None = None
         self._said = ""  # when the last prompt was
+        self._unrecorded = False  # the ledger cannot be written, and that was told
         if session is not None:
             self._record(session)
 
@@ -364,6 +365,38 @@ class Conversation:
         self._agent.compact_at = self.settings.values.auto_compact_percent / 100
         if self.resolved.endpoint is not None and not self.resolved.script:
             self._agent.client = self.resources.client_for(self.resolved)  # on the same connections, with its tries
+        self.hold_limits()
+
+    # --- money
+
+    def hold_limits(self) -> None:
+        """From the next model call on, the limits of what may be spent are those of the flag and the settings."""
+        values = self.settings.values
+        session = self.resources.config.max_cost or values.max_cost_session
+        self._agent.max_cost_usd = max(session, 0.0)
+        self._agent.guard = None
+        if session or values.max_cost_day:
+            from zot.agent.spending.budget import Budget  # most runs have no limit
+
+            self._agent.guard = Budget(self).stream
+
+    def note_spending(self, event: AgentEvent) -> None:
+        """What was paid for goes into the day's ledger, for the limits of other runs and for ``zot cost``."""
+        if not isinstance(event, UsageCounted) or self.model.source == "script" or event.usage == Usage():
+            return
+        from zot.agent.spending.ledger import spent_row  # nobody waits for it before the first answer
+
+        present, kept = self.present, self.session is not None
+        try:
+            self.resources.ledger.append(
+                spent_row(
+                    event.usage, present.provider, present.model, present.session_id, present.directory if kept else ""
+                )
+            )
+        except OSError as error:
+            if not self._unrecorded:
+                self._unrecorded = True
+                self.emit(Diagnostic(f"what this run costs cannot be added to the day's ledger: {in_words(error)}"))
 
     # --- another model
 
@@ -557,6 +590,7 @@ class Conversation:
             if isinstance(event, UsageCounted):
                 agent.count(event.usage)
 
+        child.guard = agent.guard
         child.goes_on = True  # whoever made it is not asked either
         child.readers.add(count, UsageCounted)
         return Conversation(self.resources, child, self.resolved, None)

@@ -30,6 +30,7 @@ from zot.provider.model_call import Client
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.permission.kept_rules import KeptRules
+    from zot.agent.spending.ledger import Ledger
 
 CHILDREN_GRACE = 0.3  # for what commands left in the background
 TRIES_BEFORE_STAND_IN = 3  # of a model call, where another model waits to take over
@@ -78,11 +79,21 @@ class Resources:
         self.extensions: ExtensionHost | None = None
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
+        self._ledger: Ledger | None = None
 
     @property
     def environ(self) -> Mapping[str, str]:
         """Where credentials are looked for."""
         return os.environ if self.config.environ is None else self.config.environ
+
+    @property
+    def ledger(self) -> Ledger:
+        """What all runs of this home spend."""
+        if self._ledger is None:
+            from zot.agent.spending.ledger import Ledger  # nobody waits for it before the first answer
+
+            self._ledger = Ledger(self.home)
+        return self._ledger
 
     def resolve(self, query: Query) -> Resolved:
         return resolve(query, self.settings, self.catalog, self.auth, self.environ)

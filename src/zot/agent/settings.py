@@ -19,9 +19,13 @@ from zot.provider.auth.store import KeyCommand
 from zot.provider.model import REASONING_LEVELS, Reasoning
 from zot.system.files import decode_object, encode_pretty, locked, move_aside, read_bytes, write_atomic
 
+_Dollars = Annotated[float, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(gt=0)]
+_LIMITS = ("max_cost_session", "max_cost_day")
+_NO_AMOUNT = -1.0  # in their place when they are no amounts: nothing is spent until they are
 _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
-_GUARDS: dict[str, Any] = {"permission_mode": "ask", "jail_by_default": True}  # what they are when nobody can tell
+# What they are when nobody can tell.
+_GUARDS: dict[str, Any] = {"permission_mode": "ask", "jail_by_default": True, **dict.fromkeys(_LIMITS, _NO_AMOUNT)}
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
@@ -113,6 +117,20 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
             "`Retry-After` of the provider is kept to, up to three minutes."
         ),
     ] = 0.5
+    max_cost_session: Annotated[
+        _Dollars,
+        Meta(
+            description="US dollars one session may cost when `--max-cost` is not given; a request that would go "
+            "beyond is not made. 0 for no limit."
+        ),
+    ] = 0
+    max_cost_day: Annotated[
+        _Dollars,
+        Meta(
+            description="US dollars all runs together may cost on one day of this machine's clock, held across "
+            "processes; 0 for no limit."
+        ),
+    ] = 0
     http_proxy: Annotated[
         str, Meta(description="Proxy for all requests; the environment's proxy variables come first.")
     ] = ""
@@ -198,7 +216,8 @@ class Settings:
             self.values = _values(self.path, self._read(), self.problems)
         except ConfigError as error:
             self.problems.append(f"{error}; until it is fixed, default settings are used and zot asks before it acts")
-            self.values = Values(permission_mode="ask", jail_by_default="jail_by_default" in self._guards_named())
+            guards: dict[str, Any] = {**self._guards_named(), "permission_mode": "ask"}
+            self.values = Values(**guards)
 
     def save(self, **changes: Any) -> None:
         """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
@@ -270,7 +289,9 @@ def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> Values:
     try:
         return _checked(raw)
     except msgspec.ValidationError:
-        return _checked({key: value for key, value in raw.items() if _sound(path, key, value, problems)})
+        sound = {key: value for key, value in raw.items() if _sound(path, key, value, problems)}
+        wrong = {key: _NO_AMOUNT for key in _LIMITS if key in raw and key not in sound}
+        return msgspec.structs.replace(_checked(sound), **wrong)
 
 
 def _permission_mode(path: Path, value: Any, problems: list[str]) -> str:
@@ -294,7 +315,8 @@ def _sound(path: Path, key: str, value: Any, problems: list[str]) -> bool:
     try:
         _checked({key: value})
     except msgspec.ValidationError as error:
-        problems.append(f"{path}: {key}: {_reason(error)}; the key is ignored until it is fixed")
+        then = "nothing that costs money is asked" if key in _LIMITS else "the key is ignored"
+        problems.append(f"{path}: {key}: {_reason(error)}; {then} until it is fixed")
         return False
     return True
 
@@ -305,7 +327,7 @@ def _check(path: Path, changes: dict[str, Any]) -> None:
             raise ConfigError(f'{path}: there is no setting "{key}"')
         problems: list[str] = []
         if value is not None and not _sound(path, key, value, problems):
-            raise ConfigError(problems[0].partition("; the key is ignored")[0])
+            raise ConfigError(problems[0].rpartition("; ")[0])
 
 
 def _reason(error: msgspec.ValidationError) -> str:

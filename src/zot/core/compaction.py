@@ -157,7 +157,7 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
     texts: list[str] = []
     finished: stream.Finished | None = None
     try:
-        async with aclosing(state.client.stream(request)) as heard:
+        async with aclosing(state.call(request)) as heard:
             async for event in heard:
                 match event:
                     case stream.TextDelta(text):

@@ -140,7 +140,8 @@ class Loop:
         if dollars > 0 and self._state.cost.cost_usd >= dollars:
             spent = self._state.cost.cost_usd
             return CostLimitReached(
-                f"cost limit of ${dollars:g} reached (${spent:.4f} spent); raise it with --max-cost"
+                f"cost limit of ${dollars:g} reached (${spent:.4f} spent);"
+                " raise it with --max-cost, or max_cost_session in /settings"
             )
         return None
 

@@ -6,7 +6,7 @@ each bumps the revision, and all but ``set_messages`` are emitted for the sessio
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from zot.core.events import REPLACES, MessageAppended, TranscriptCompacted, UsageCounted
@@ -15,7 +15,7 @@ from zot.core.readers import Readers
 from zot.core.tool import Tool, spec_of
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model, Reasoning
-from zot.provider.model_call import Client, Request, ToolSpec
+from zot.provider.model_call import Client, Request, StreamEvent, ToolSpec
 
 if TYPE_CHECKING:
     from zot.core.interceptors import Gate, Interceptor
@@ -25,6 +25,7 @@ NOTHING_SPENT = Usage()
 System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
 Fallback = Callable[[Exception], Awaitable[bool]]
+Guard = Callable[[Client, Request], AsyncGenerator[StreamEvent]]
 
 
 class AgentState:
@@ -32,7 +33,8 @@ class AgentState:
     the limits may be set at any time and hold from the next model call or tool on. The client belongs to the caller,
     who also closes it. ``goes_on``: nobody is there to be asked whether an answer that broke off is gone on with, so it
     is. ``fallback`` is asked when a model call failed and nothing of its answer was kept; True says
-    that another model is in its place, and that one takes the turn."""
+    that another model is in its place, and that one takes the turn. ``guard`` stands before every model call and may
+    refuse it."""
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class AgentState:
         self.emit = self.readers.emit
         self.system_editor: SystemEditor | None = None
         self.fallback: Fallback | None = None
+        self.guard: Guard | None = None
         self.goes_on = False
         self.gate = gate
         self.session_id = session_id
@@ -128,6 +131,10 @@ class AgentState:
         self._transcript = list(messages)
         self.revision += 1
         self.last_context_tokens = 0
+
+    def call(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        """A model call; every one is made here."""
+        return self.client.stream(request) if self.guard is None else self.guard(self.client, request)
 
     def seed_cost(self, cumulative: Usage) -> None:
         """Set the baseline that later usage is added to (resume, model switch)."""

@@ -100,7 +100,7 @@ class Turn:
     async def _listen(self) -> _Answer:
         answer = None
         self._usage_emitted = False
-        async with aclosing(self._state.client.stream(self._state.request())) as heard:
+        async with aclosing(self._state.call(self._state.request())) as heard:
             async for event in heard:
                 if isinstance(event, stream.Finished):
                     answer = _Answer(event.stop, event.message, event.error)

@@ -36,6 +36,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     price_cache_read: float = 0.0
     price_cache_write: float = 0.0
     long_prompt: LongPrompt | None = None
+    free: bool = False  # the user's word that it costs nothing, where no price would mean that none is known
     speculative: bool = False
     base_url: str = ""
     source: Source = "catalog"
@@ -43,14 +44,23 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     # zot level -> what this model calls it; a level that is absent is clamped to the nearest present one.
     reasoning_levels: dict[str, str] = {}
 
+    @property
+    def is_priced(self) -> bool:
+        """Whether it is known what it costs, be it nothing."""
+        return self.free or self.price_input > 0 or self.price_output > 0
+
     def priced(self, usage: Usage) -> Usage:
-        """The same usage with its cost filled in."""
-        long = self.long_prompt
-        price = long if long is not None and usage.context_tokens > long.above else self
+        """The same usage with its cost filled in. What a model thinks is part of its output; cached tokens whose price
+        nobody told cost what plain ones do."""
+        price = self.price_for(usage.context_tokens)
         cost = (
             usage.input_tokens * price.price_input
             + usage.output_tokens * price.price_output
-            + usage.cache_read_tokens * price.price_cache_read
-            + usage.cache_write_tokens * price.price_cache_write
+            + usage.cache_read_tokens * (price.price_cache_read or price.price_input)
+            + usage.cache_write_tokens * (price.price_cache_write or price.price_input)
         ) / 1_000_000
         return msgspec.structs.replace(usage, cost_usd=cost)
+
+    def price_for(self, tokens: int) -> "Model | LongPrompt":
+        """Whose prices hold for a prompt of so many tokens."""
+        return self.long_prompt if self.long_prompt is not None and tokens > self.long_prompt.above else self

@@ -15,7 +15,7 @@ import msgspec
 
 from zot.errors import ConfigError
 from zot.provider.dialects import DIALECTS
-from zot.provider.model import REASONING_LEVELS, Model
+from zot.provider.model import REASONING_LEVELS, LongPrompt, Model
 from zot.provider.providers import (
     RESERVED_IDS,
     Provider,
@@ -29,7 +29,18 @@ from zot.system.files import decode_object, read_bytes
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Price = Annotated[float, msgspec.Meta(ge=0)]
+_PRICES = ("price_input", "price_output", "price_cache_read", "price_cache_write")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class UserLongPrompt(msgspec.Struct, frozen=True, rename="camel"):
+    """Prices of requests with longer prompts than ``above`` tokens."""
+
+    above: Annotated[int, msgspec.Meta(gt=0)]
+    price_input: _Price
+    price_output: _Price
+    price_cache_read: _Price = 0
+    price_cache_write: _Price = 0
 
 
 class UserModel(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,10 +53,11 @@ class UserModel(msgspec.Struct, frozen=True, rename="camel"):
     context_window: _Count = 0
     max_tokens: _Count = 0
     base_url: str = ""
-    price_input: _Price = 0
-    price_output: _Price = 0
+    price_input: _Price | None = None
+    price_output: _Price | None = None  # 0 says that it costs nothing
     price_cache_read: _Price = 0
     price_cache_write: _Price = 0
+    long_prompt: UserLongPrompt | None = None
     input: tuple[str, ...] = ()
 
 
@@ -215,6 +227,10 @@ def _merged(row: Model, model: UserModel) -> Model:
         "reasoning_levels": model.reasoning_level_map,
     }
     given = {key: value for key, value in changes.items() if value}
+    if model.price_input == 0 and not model.price_output:
+        given |= {"free": True, "long_prompt": None, **dict.fromkeys(_PRICES, 0.0)}
+    if model.long_prompt is not None:
+        given["long_prompt"] = LongPrompt(**msgspec.structs.asdict(model.long_prompt))
     if model.reasoning is not None:
         given["reasoning"] = model.reasoning
     return msgspec.structs.replace(row, **given, source="user", speculative=False)

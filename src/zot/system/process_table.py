@@ -42,6 +42,25 @@ def snapshot() -> dict[int, Process]:
     return {row.pid: row for row in rows}
 
 
+def started(pid: int) -> int:
+    """When a process began, in the kernel's ticks; 0 when there is none, or the system does not tell."""
+    row = _parse_stat(pid, _read(f"{_PROC}/{pid}/stat"))
+    return row.started if row is not None and not row.zombie else 0
+
+
+def is_running(pid: int, began: int) -> bool:
+    """Whether the process that began then still runs; where no times are told, whether one of this number does."""
+    if began:
+        return started(pid) == began
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def members(
     marks: Collection[str],
     sessions: Collection[int],

@@ -278,7 +278,7 @@ async def test_sessions_are_off_unless_a_directory_is_given(serve: Serve, embed:
     server = serve(Say("one"), Say("two"), Say("three"))
     async with embed(server) as zot:
         await zot.ask("forgotten")
-    assert not list(tmp_path.rglob("*.jsonl"))
+    assert not list((tmp_path / "home").glob("sessions/**/*.jsonl"))
     async with embed(server, sessions=tmp_path / "kept") as zot:
         await zot.ask("remembered")
     assert len(list((tmp_path / "kept").rglob("*.jsonl"))) == 1

@@ -116,7 +116,11 @@ class Answer:
         if self.finished:
             return []
         self.finished = True
-        return [UsageReported(self.model.priced(self.usage)), Finished(stop, self.partial(), error)]
+        return [UsageReported(self.priced()), Finished(stop, self.partial(), error)]
+
+    def priced(self) -> Usage:
+        """What was used so far, and what that costs."""
+        return self.model.priced(self.usage)
 
     def think(self, part: ReasoningPart, text: str) -> list[StreamEvent]:
         """More of a thought; one that follows another begins a paragraph."""

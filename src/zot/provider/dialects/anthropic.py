@@ -53,6 +53,7 @@ _VERTEX_VERSION = "vertex-2023-10-16"
 _OAUTH_BETA = "oauth-2025-04-20"
 _MARKER = {"cache_control": {"type": "ephemeral"}}
 _UNKNOWN_OUTPUT = 8192  # the API insists on a limit
+_HOUR_FACTOR = 2.0  # what is kept for an hour costs twice the plain input; the usual five minutes have their own price
 
 # The API counts its 5 MB in base64, so three quarters of that as raw bytes.
 IMAGE_LIMIT = ImageLimit(2000, 5 * 1024 * 1024 * 3 // 4)
@@ -241,11 +242,16 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
+class _Written(msgspec.Struct, gc=False):
+    ephemeral_1h_input_tokens: Count = None
+
+
 class _Usage(msgspec.Struct, gc=False):
     input_tokens: Count = None
     output_tokens: Count = None
     cache_read_input_tokens: Count = None
     cache_creation_input_tokens: Count = None
+    cache_creation: _Written | None = None
 
 
 class _Details(msgspec.Struct, gc=False):
@@ -303,6 +309,7 @@ class AnthropicDecoder(Answer):
         self._open: dict[int, Part] = {}
         self._stop: StopReason = "end"
         self._refusal = ""
+        self._kept_an_hour = 0  # tokens a gateway had cached for longer than zot asks for
 
     def feed(self, event: SseEvent) -> list[StreamEvent]:
         if self.finished:
@@ -325,7 +332,7 @@ class AnthropicDecoder(Answer):
             case "content_block_stop":
                 return self._block_end(self._open.get(got.index))
             case "message_start" if isinstance(got.message, _Message):
-                self.usage = _counted(got.message.usage, Usage())
+                self._count(got.message.usage, Usage())
             case "message_delta":
                 self._closing(got)
             case "message_stop":
@@ -388,7 +395,7 @@ class AnthropicDecoder(Answer):
         self.parts.append(part)
 
     def _closing(self, got: _Event) -> None:
-        self.usage = _counted(got.usage, self.usage)
+        self._count(got.usage, self.usage)
         delta = got.delta
         if delta is None or delta.stop_reason is None:
             return
@@ -396,6 +403,17 @@ class AnthropicDecoder(Answer):
         if delta.stop_reason == "refusal":
             told = delta.stop_details.explanation if delta.stop_details else None
             self._refusal = told or "the model declined to answer"
+
+    def _count(self, new: _Usage | None, old: Usage) -> None:
+        self.usage = _counted(new, old)
+        if new is not None and new.cache_creation is not None and new.cache_creation.ephemeral_1h_input_tokens:
+            self._kept_an_hour = int(new.cache_creation.ephemeral_1h_input_tokens)
+
+    def priced(self) -> Usage:
+        usage = super().priced()
+        price = self.model.price_for(usage.context_tokens)
+        more = self._kept_an_hour * (_HOUR_FACTOR * price.price_input - price.price_cache_write) / 1_000_000
+        return msgspec.structs.replace(usage, cost_usd=usage.cost_usd + more) if more else usage
 
     def _done(self) -> list[StreamEvent]:
         if not self._refusal:

@@ -61,6 +61,10 @@ def _credentials(context: Context) -> None:
     context.conversation.auth.keyring = context.conversation.settings.values.credential_store == "keyring"
 
 
+def _limits(context: Context) -> None:
+    context.conversation.hold_limits()
+
+
 ROWS: tuple[Row, ...] = (
     Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again),
@@ -71,6 +75,8 @@ ROWS: tuple[Row, ...] = (
         _permission_mode,
     ),
     Row("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
+    Row("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _limits),
+    Row("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _limits),
     Row("show_thinking", "what the model thinks", ("folded", "open", "off")),
     Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
     Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
@@ -96,6 +102,8 @@ def _value(context: Context, row: Row) -> Any:
 def _shown_row(row: Row, value: Any) -> str:
     if row.key == "inline_images_enabled" and not protocol(allowed=True):
         return f"{_shown(value)} (this terminal cannot)"
+    if row.apply is _limits:
+        return f"${value:g}" if value > 0 else "no limit"
     return _shown(value)
 
 
@@ -137,7 +145,7 @@ def _turn(context: Context, row: Row) -> None:
     settings.save(**{row.key: value})
     if row.apply is not None:
         row.apply(context)
-    context.status.ok(f"{row.label}: {_shown(value)}")
+    context.status.ok(f"{row.label}: {_shown_row(row, value)}")
 
 
 def complete(context: Context, typed: str) -> list[Choice]:
