@@ -181,6 +181,28 @@ def test_a_slash_lists_commands_and_enter_runs_the_highlighted_one(open_zot: Ope
     assert terminal.wait_exit() == 0
 
 
+def test_the_palette_says_its_keys_where_there_is_room(open_zot: OpenZot) -> None:
+    terminal = open_zot(rows=30)
+    terminal.type("/")
+    terminal.wait_for("↑↓ choose · tab completes · enter runs · esc clears")
+    terminal.type("dctr")  # a guess
+    terminal.wait_for("↑↓ choose · tab or enter completes · esc clears")
+    terminal.press("esc")
+    terminal.wait_gone("↑↓ choose")
+    terminal.resize(80, 12)
+    terminal.type("/he")
+    terminal.wait_for("/help")
+    terminal.wait_idle()
+    assert "↑↓ choose" not in terminal.screen
+
+
+def test_the_first_screen_says_nothing_twice(open_zot: OpenZot) -> None:
+    terminal = open_zot()
+    terminal.wait_for("ask anything · / for commands")
+    terminal.wait_for("shift+tab: what runs unasked · esc esc: rewind · /help: the rest")
+    assert terminal.screen.count("ask ") == 1
+
+
 def test_arguments_of_a_command_are_completed(open_zot: OpenZot) -> None:
     terminal = open_zot()
     terminal.type("/session ex")

@@ -18,9 +18,11 @@ from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets.select_list import Choice, SelectList, filtered
+from zot.tui.width import cells
 
 DIVIDER = "extensions"
 _TELLING = 3  # letters
+_WITH_HINT = 8  # rows; where there are fewer, they are for the list
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
@@ -101,7 +103,18 @@ class SlashPopup:
         self._actions.clear()
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        return self._list.lines(theme, width, min(height, ROWS))
+        hint = self._hint()
+        if height < _WITH_HINT or cells(hint) > width - 2:
+            return self._list.lines(theme, width, min(height, ROWS))
+        return [*self._list.lines(theme, width, min(height - 1, ROWS)), theme.paint("muted", f"  {hint}")]
+
+    def _hint(self) -> str:
+        """What enter does depends on what is known of the choice."""
+        if self._guessed and not self._moved:
+            return "↑↓ choose · tab or enter completes · esc clears"
+        if self._completing is not None and not self._moved:
+            return "↑↓ choose · tab completes · esc clears"
+        return "↑↓ choose · tab completes · enter runs · esc clears"
 
 
 def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:

@@ -15,6 +15,7 @@ from zot.tui.theme import Theme
 from zot.tui.width import cut
 
 TWICE_S = 2.0
+WELCOME = "shift+tab: what runs unasked · esc esc: rewind · /help: the rest"  # the editor says what can be typed
 _VERSION_S = 1.5  # for which the version is shown
 
 Rows = Callable[[Theme, int], list[str]]
@@ -69,7 +70,7 @@ class Asides:
         bar = theme.paint("accent", "▌ ")
         return [
             cut(bar + theme.paint("assistant", f"zot{version}", bold=True), width),
-            cut(bar + theme.paint("muted", "ask something, or type /help"), width),
+            cut(bar + theme.paint("muted", WELCOME), width),
         ]
 
 
