@@ -13,13 +13,18 @@ import msgspec
 
 from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
+from tests.fakes.event_frames import event_frame, exception_frame
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, ProviderError, TransportFailed
 from zot.provider.dialects.anthropic import AnthropicDialect
+from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
+from zot.provider.dialects.gemini import GeminiDialect
+from zot.provider.dialects.gemini_schema import accepted
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.failures import failure
+from zot.provider.http.eventstream import EventStreamParser
 from zot.provider.http.message import body_of, split_head
 from zot.provider.http.route import parse_url, proxy_for
 from zot.provider.http.sse import SseEvent, SseParser
@@ -273,10 +278,36 @@ RESPONSES = (
     'data: {"type":"response.completed","response":{"usage":{"input_tokens":3,"output_tokens":5}}}\n\n',
     'data: {"type":"response.failed","response":{"error":{"code":"x","message":"no"}}}\n\n',
 )
+GEMINI = (
+    'data: {"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"hi","thoughtSignature":"s"}]}}]}\n\n'
+    'data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"n","args":{"a":1},"id":"c"}}]}}]}\n\n'
+    'data: {"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}],'
+    '"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":5,"thoughtsTokenCount":1}}\n\n',
+    'data: {"promptFeedback":{"blockReason":"SAFETY"}}\n\n',
+    'data: {"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}\n\n',
+)
+BEDROCK = (
+    'contentBlockDelta|{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"hm"}}}\n\n'
+    'contentBlockDelta|{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"s"}}}\n\n'
+    'contentBlockDelta|{"contentBlockIndex":1,"delta":{"text":"hi"}}\n\n'
+    'contentBlockStart|{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"c","name":"n"}}}\n\n'
+    'contentBlockDelta|{"contentBlockIndex":2,"delta":{"toolUse":{"input":"{}"}}}\n\n'
+    'contentBlockStop|{"contentBlockIndex":2}\n\nmessageStop|{"stopReason":"tool_use"}\n\n'
+    'metadata|{"usage":{"inputTokens":3,"outputTokens":5}}\n\n',
+    'exception:throttlingException|{"message":"busy"}\n\n',
+)
 ANSWER_WORDS = (
     JSON_WORDS
     + ' "index":1, "index":-1, "index":null, "delta":{ "type": "id":"c", "text": \n\ndata: "arguments":1 "usage":{'
 )
+
+
+def _event(piece: bytes) -> SseEvent:
+    """``data: …``, or ``name|…`` where events are told apart by their name."""
+    name, bar, data = piece.partition(b"|")
+    if bar and name.replace(b":", b"").isalpha():
+        return SseEvent(name.decode("utf-8", "replace"), data)
+    return SseEvent("", piece.removeprefix(b"data: "))
 
 
 def _answers(dialect: Dialect) -> Callable[[bytes, random.Random], None]:
@@ -285,11 +316,7 @@ def _answers(dialect: Dialect) -> Callable[[bytes, random.Random], None]:
 
     def read(data: bytes, rng: random.Random) -> None:
         decoder = dialect.decoder(request, endpoint)
-        events = [
-            event
-            for piece in data.split(b"\n\n")
-            for event in decoder.feed(SseEvent("", piece.removeprefix(b"data: ")))
-        ]
+        events = [event for piece in data.split(b"\n\n") for event in decoder.feed(_event(piece))]
         events += decoder.end_of_input() + decoder.end_of_input()
         ends = [event for event in events if isinstance(event, Finished)]
         holds(len(ends) == 1 and events[-1] is ends[0], "an answer ends once", ends)
@@ -304,3 +331,46 @@ def _answers(dialect: Dialect) -> Callable[[bytes, random.Random], None]:
 reader("answers of Anthropic", ANTHROPIC, ANSWER_WORDS)(_answers(AnthropicDialect()))
 reader("answers of Chat Completions", CHAT, ANSWER_WORDS)(_answers(OpenAIChatDialect()))
 reader("answers of Responses", RESPONSES, ANSWER_WORDS)(_answers(OpenAIResponsesDialect()))
+reader("answers of Gemini", GEMINI, ANSWER_WORDS + ' "thought":true, "thoughtSignature":"s" "finishReason":"STOP"')(
+    _answers(GeminiDialect())
+)
+reader("answers of Bedrock", BEDROCK, ANSWER_WORDS + " contentBlockDelta| messageStop| metadata| exception:x|")(
+    _answers(BedrockDialect())
+)
+
+
+@reader(
+    "Amazon's frames",
+    (
+        event_frame("x", {"a": ""}),
+        event_frame("metadata", {"a": "é" * 40}),
+        exception_frame("throttlingException", "no"),
+        event_frame("a", {}) * 3,
+    ),
+    "\x00 \x00\x00\x00\x10 \x07 :event-type :message-type error",
+)
+def _frames(data: bytes, rng: random.Random) -> None:
+    whole, pieces = EventStreamParser(1000), EventStreamParser(1000)
+    try:
+        once = whole.feed(data) + whole.close()
+    except TransportFailed:
+        return
+    parts = [event for piece in cut(rng, data) for event in pieces.feed(piece)] + pieces.close()
+    holds(once == parts, "cut differently, other events", once, parts)
+
+
+@reader(
+    "schemas for Gemini",
+    (
+        '{"type":"object","properties":{"a":{"type":["string","null"],"format":"uri"},"b":{"$ref":"#/$defs/B"}},'
+        '"$defs":{"B":{"anyOf":[{"type":"null"},{"type":"array","items":{"enum":["x"]}}]}},"required":["a"]}',
+        '{"properties":{"a":{"allOf":[{"type":"string"},{"$ref":"#/properties/a"}]}}}',
+    ),
+    JSON_WORDS
+    + ' "type": "object" "array" "properties":{ "items": "anyOf":[ "allOf":[ "$ref":"#/properties/a" "enum":[',
+)
+def _schema(data: bytes, rng: random.Random) -> None:
+    with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+        value = msgspec.json.decode(data)
+        if isinstance(value, dict):
+            msgspec.json.encode(accepted(value))

@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from tests.fakes.event_frames import event_frame, frame
 from zot.agent.export.markdown_html import rendered
 from zot.agent.export.redaction import Redaction
 from zot.agent.extensions.loading.manifest import read_manifest
@@ -38,10 +39,14 @@ from zot.core.session.summary import summarise
 from zot.core.summary_text import serialise
 from zot.errors import ZotError
 from zot.provider.dialects.anthropic import AnthropicDialect
+from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
+from zot.provider.dialects.gemini import GeminiDialect
+from zot.provider.dialects.gemini_schema import accepted
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.failures import failure
+from zot.provider.http.eventstream import EventStreamParser
 from zot.provider.http.message import ChunkedBody, body_of, split_head
 from zot.provider.http.route import parse_url
 from zot.provider.http.sse import SseEvent, SseParser
@@ -527,13 +532,13 @@ SECRETS = frozenset({"ab" * 20, "a" * 40})
 rows("keys out of a text", lambda text: without(text, SECRETS), alike="ab", other="x", letters="a")
 
 
-def answers(dialect: Dialect) -> Callable[[list[bytes]], None]:
+def answers(dialect: Dialect, name: str = "") -> Callable[[list[bytes]], None]:
     request = Request(model=Model(id="m", provider="p", max_output=100), messages=(user_message("hi"),))
 
     def decoded(events: list[bytes]) -> None:
         decoder = dialect.decoder(request, Endpoint(provider="p", base_url="http://a", api_key="k"))
         for event in events:
-            decoder.feed(SseEvent("", event))
+            decoder.feed(SseEvent(name, event))
         decoder.end_of_input()
 
     return decoded
@@ -587,6 +592,76 @@ rows(
         '{"type":"response.reasoning_summary_part.added","output_index":0}',
         '{"type":"response.reasoning_summary_text.delta","output_index":0,"delta":"a"}',
     ),
+)
+
+PARTS = '{"candidates":[{"content":{"parts":[%s]}}]}'
+rows(
+    "Gemini's events",
+    answers(GeminiDialect()),
+    texts=repeated(PARTS % '{"text":"a"}'),
+    thoughts=repeated(PARTS % '{"text":"a","thought":true}'),
+    signatures=repeated(PARTS % '{"text":"a","thoughtSignature":"aaaa"}'),
+    signed_nothing=repeated(PARTS % '{"text":"","thoughtSignature":"aaaa"}'),
+    calls=repeated(PARTS % '{"functionCall":{"name":"a","id":"#","args":{"a":1}}}'),
+    parts=lambda n: [(PARTS % ",".join(['{"text":"a"}'] * (n // 12))).encode()],
+    candidates=lambda n: [b'{"candidates":[' + b"{}," * (n // 3) + b"{}]}"],
+)
+rows(
+    "Bedrock's events",
+    answers(BedrockDialect(), "contentBlockDelta"),
+    texts=repeated('{"contentBlockIndex":0,"delta":{"text":"a"}}'),
+    blocks=repeated('{"contentBlockIndex":#,"delta":{"text":"a"}}'),
+    thoughts=repeated('{"contentBlockIndex":#,"delta":{"reasoningContent":{"text":"a"}}}'),
+    seals=repeated('{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"aaaa"}}}'),
+    garbage=repeated('{"delta":'),
+)
+rows(
+    "Bedrock's calls",
+    answers(BedrockDialect(), "contentBlockStart"),
+    calls=repeated('{"contentBlockIndex":#,"start":{"toolUse":{"toolUseId":"#","name":"a"}}}'),
+)
+
+
+def framed(data: bytes) -> None:
+    parser = EventStreamParser()
+    for at in range(0, len(data), 7):
+        parser.feed(data[at : at + 7])
+    parser.close()
+
+
+rows(
+    "Amazon's frames",
+    quietly(framed, ZotError),
+    small=event_frame("x", {}),
+    empty=frame({}, b""),
+    one=lambda n: event_frame("x", {"a": "a" * n}),
+    headers=lambda n: frame({f"{i:09}": "" for i in range(min(n, 120_000) // 12)}, b"a" * n),
+    one_header=lambda n: frame({"h": "a" * min(n, 65_000)}, b"a" * n),
+    garbage=b"\xff",
+    zeros=b"\0",
+)
+rows(
+    "a schema for Gemini",
+    accepted,
+    properties=lambda n: {"type": "object", "properties": {str(i): {"type": "string"} for i in range(n // 9)}},
+    choices=lambda n: {"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}] * (n // 9)}}},
+    both_of=lambda n: {
+        "type": "object",
+        "properties": {"a": {"allOf": [{"required": [str(i)]} for i in range(n // 40)]}},
+    },
+    both_of_themselves=lambda n: {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/0"}},
+        "$defs": {str(i): {"allOf": [{"$ref": f"#/$defs/{i + 1}"}] * 2} for i in range(n // 40)},
+    },
+    twins=lambda n: {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/0"}},
+        "$defs": {
+            str(i): {"type": "object", "properties": {k: {"$ref": f"#/$defs/{i + 1}"} for k in "ab"}}
+            for i in range(n // 40)
+        },
+    },
 )
 
 # --- JSON, frames, commands

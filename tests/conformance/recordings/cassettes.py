@@ -15,7 +15,7 @@ FIXTURES = Path(__file__).resolve().parents[3] / ".cache" / "fixtures"
 # libyaml's loader is ten times faster, where it was built in
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-Kind = Literal["messages", "chat", "responses"]
+Kind = Literal["messages", "chat", "responses", "gemini", "bedrock"]
 
 
 class Exchange(NamedTuple):
@@ -34,7 +34,7 @@ def streamed_exchanges() -> list[Exchange]:
 
 
 def _cassettes() -> Iterator[Exchange]:
-    for package in ("langchain_anthropic", "langchain_openai", "magentic"):
+    for package in ("langchain_anthropic", "langchain_openai", "magentic", "langchain_aws", "pydantic_ai"):
         for path in sorted((FIXTURES / package).glob("**/*.yaml*")):
             yield from _cassette(package, path)
 
@@ -57,7 +57,7 @@ def _responses(content: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _body(response: dict[str, Any]) -> bytes:
-    body = response["body"].get("string") or b""
+    body = (response.get("body") or {}).get("string") or b""  # one that was read as JSON stands elsewhere
     raw = body.encode() if isinstance(body, str) else cast("bytes", body)
     return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
 
@@ -71,10 +71,15 @@ def _content_type(response: dict[str, Any]) -> str:
 
 def _kind(body: bytes) -> Kind | None:
     """Which dialect a body is in; None when it was not streamed."""
+    if b":event-type" in body[:64]:
+        return "bedrock"
     if not body.startswith((b"data:", b"event:", b":")):
         return None
     first = next(line for line in body.splitlines() if line.startswith(b"data:"))
-    type = msgspec.json.decode(first[5:]).get("type", "")
+    event = msgspec.json.decode(first[5:])
+    if "candidates" in event:
+        return "gemini"
+    type = event.get("type", "")
     if type.startswith("response"):
         return "responses"
     return "messages" if type else "chat"

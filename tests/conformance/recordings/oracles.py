@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 from typing import Any
 
 import anthropic
@@ -19,13 +21,16 @@ _STOPS = {
     "stop": "end",
     "length": "length",
     "tool_calls": "tool_use",
+    "STOP": "end",
+    "MAX_TOKENS": "length",
 }
 _HI: Any = [{"role": "user", "content": "hi"}]
 
 
 async def stream_with_sdk(kind: Kind, base_url: str) -> Outcome:
     """The SDK's reading of the answer at ``base_url``."""
-    return await {"messages": _messages, "chat": _chat, "responses": _responses}[kind](base_url)
+    read = {"messages": _messages, "chat": _chat, "responses": _responses, "gemini": _gemini, "bedrock": _bedrock}
+    return await read[kind](base_url)
 
 
 async def _messages(base_url: str) -> Outcome:
@@ -130,3 +135,86 @@ async def _responses(base_url: str) -> Outcome:
 
 def _sealed(item: Any) -> tuple[str, str]:
     return "\n\n".join(part.text for part in item.summary), item.encrypted_content or ""
+
+
+async def _gemini(base_url: str) -> Outcome:
+    """Its SDK assembles nothing: its chunks are added up. A signature is compared by its bytes."""
+    from google import genai  # slow to load
+
+    client = genai.Client(api_key="not-a-key", http_options=genai.types.HttpOptions(base_url=base_url))
+    text, thought, usage, finish = "", "", None, ""
+    calls: list[tuple[str, Any]] = []
+    seals: list[tuple[str, str]] = []
+    stream: Any = await client.aio.models.generate_content_stream(model="recorded", contents="hi")
+    async for chunk in stream:
+        usage = chunk.usage_metadata or usage
+        for candidate in (chunk.candidates or [])[:1]:
+            finish = candidate.finish_reason.name if candidate.finish_reason else finish
+            for part in (candidate.content and candidate.content.parts) or ():
+                text += "" if part.thought else part.text or ""
+                thought += (part.text or "") if part.thought else ""
+                calls += [(part.function_call.name, part.function_call.args)] if part.function_call else []
+                if part.thought_signature:
+                    seals.append(("", base64.b64encode(part.thought_signature).decode()))
+    cached = usage.cached_content_token_count or 0
+    counts = Counts(
+        (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0) - cached,
+        (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0),
+        cached,
+        0,
+    )
+    stop = "tool_use" if finish == "STOP" and calls else _STOPS[finish]
+    return Outcome(text, calls, [*([(thought, "")] if thought else []), *seals], counts, stop)
+
+
+async def _bedrock(base_url: str) -> Outcome:
+    return await asyncio.to_thread(_converse, base_url)
+
+
+def _converse(base_url: str) -> Outcome:
+    """The SDK's events, block by block; the bytes of a redacted thought are compared as base64."""
+    from botocore.config import Config  # slow to load
+    from botocore.session import get_session
+
+    client: Any = get_session().create_client(
+        "bedrock-runtime",
+        region_name="us-east-1",
+        endpoint_url=base_url,
+        aws_access_key_id="AKIAIOSFODNN7EXAMPLE",
+        aws_secret_access_key="not-a-secret",
+        config=Config(retries={"max_attempts": 0}, proxies={}),
+    )
+    blocks: dict[int, dict[str, str]] = {}
+    usage, stop = dict[str, int](), ""
+    for event in client.converse_stream(modelId="recorded", messages=[{"role": "user", "content": [{"text": "hi"}]}])[
+        "stream"
+    ]:
+        ((name, value),) = event.items()
+        block = blocks.setdefault(value.get("contentBlockIndex", -1), {})
+        if name == "contentBlockStart":
+            block["name"] = value["start"]["toolUse"]["name"]
+        elif name == "contentBlockDelta":
+            _add_up(block, value["delta"])
+        stop, usage = value.get("stopReason", stop), value.get("usage", usage)
+    ordered = [blocks[index] for index in sorted(blocks)]
+    return Outcome(
+        "".join(block.get("text", "") for block in ordered),
+        [(block["name"], parsed(block.get("input", ""))) for block in ordered if "name" in block],
+        [(b.get("thought", ""), b.get("seal", "")) for b in ordered if "thought" in b or "seal" in b],
+        Counts(*(usage.get(f"{name}Tokens", 0) for name in ("input", "output", "cacheReadInput", "cacheWriteInput"))),
+        _STOPS[stop],
+    )
+
+
+def _add_up(block: dict[str, str], delta: dict[str, Any]) -> None:
+    thought = delta.get("reasoningContent", {})
+    redacted = base64.b64encode(thought.get("redactedContent", b"")).decode()
+    pieces = {
+        "text": delta.get("text", ""),
+        "input": delta.get("toolUse", {}).get("input", ""),
+        "thought": thought.get("text", ""),
+        "seal": thought.get("signature", "") + redacted,
+    }
+    for key, piece in pieces.items():
+        if piece:
+            block[key] = block.get(key, "") + piece

@@ -10,10 +10,11 @@ from tests.conformance.recordings.cassettes import Kind
 from zot.errors import ProviderError
 from zot.provider.client import HttpClient
 from zot.provider.dialects.anthropic import AnthropicDialect
+from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
+from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
-from zot.provider.http.sse import SseParser
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage, user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request, StreamEvent, TextDelta, ToolArgs, ToolStarted, UsageReported
@@ -22,6 +23,8 @@ DIALECTS: dict[Kind, tuple[str, Dialect]] = {
     "messages": ("anthropic", AnthropicDialect()),
     "chat": ("openai", OpenAIChatDialect()),
     "responses": ("openai", OpenAIResponsesDialect()),
+    "gemini": ("google", GeminiDialect()),
+    "bedrock": ("bedrock", BedrockDialect()),
 }
 
 
@@ -67,7 +70,7 @@ def decoded(kind: Kind, body: bytes) -> Streamed:
     """Our decoder's reading of bytes that end where they end."""
     provider, dialect = DIALECTS[kind]
     decoder = dialect.decoder(_request(provider), Endpoint(provider=provider, base_url=""))
-    parser = SseParser()
+    parser = dialect.frames()
     events = [event for sse in (*parser.feed(body), *parser.close()) for event in decoder.feed(sse)]
     return _streamed(events + decoder.end_of_input())
 

@@ -249,8 +249,9 @@ def _sign(parts: list[_Part], block: ReasoningBlock, start: int) -> int:
         parts.append({"text": block.summary, "thought": True, **seal})
     elif place is not None:
         text = parts.pop()["text"] if parts and parts[-1].keys() == {"text"} else ""
-        low, high = int(place[1]) - start, int(place[2]) - start
-        before, signed, after = text[: max(low, 0)], text[max(low, 0) : max(high, 0)], text[max(high, 0) :]
+        low = max(int(place[1]) - start, 0)
+        high = max(int(place[2]) - start, low)
+        before, signed, after = text[:low], text[low:high], text[high:]
         parts += [{"text": before}] if before else []
         parts.append({"text": signed, **seal})
         parts += [{"text": after}] if after else []

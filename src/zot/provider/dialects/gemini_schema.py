@@ -34,7 +34,7 @@ class _Reader:
         self._count += 1
         if not isinstance(schema, Mapping) or depth > _DEEPEST or self._count > _MOST:
             return {"type": "string"}
-        found = self._whole(cast("Mapping[str, Any]", schema), depth)
+        found = self._gather(cast("Mapping[str, Any]", schema), {}, depth)
         kinds, nullable = _kinds(found)
         out: _Schema = {key: found[key] for key in _KEPT if key in found}
         if nullable:
@@ -42,28 +42,43 @@ class _Reader:
         if choices := _choices(found):
             return self._chosen(out, choices, depth)
         if len(kinds) > 1:
-            return {**out, "anyOf": [self.read({**found, "type": kind}, depth + 1) for kind in kinds]}
+            return {
+                **out,
+                "anyOf": [
+                    self.read({**found, "type": kind, "required": list(found.get("required", ()))}, depth + 1)
+                    for kind in kinds
+                ],
+            }
         kind = kinds[0] if kinds else _guessed(found)
         return {"type": kind, **out, **self._details(found, kind, depth)}
 
-    def _whole(self, schema: Mapping[str, Any], depth: int) -> _Schema:
-        """The schema with its reference and its ``allOf`` in place; its own words win."""
-        found: _Schema = {}
-        if isinstance(name := schema.get("$ref"), str) and isinstance(target := self._target(name), Mapping):
-            inner = cast("Mapping[str, Any]", target)
-            found = self._whole(inner, depth + 1) if depth <= _DEEPEST else {}
-        for part in _list(schema.get("allOf")):
-            if isinstance(part, Mapping) and depth <= _DEEPEST:
-                found = _merged(found, self._whole(cast("Mapping[str, Any]", part), depth + 1))
-        return _merged(found, {key: value for key, value in schema.items() if key not in ("$ref", "allOf")})
+    def _gather(self, schema: Mapping[str, Any], found: _Schema, depth: int) -> _Schema:
+        """``found`` with the schema's words, its reference and its ``allOf`` in place; its own words win."""
+        self._count += 1
+        if depth > _DEEPEST or self._count > _MOST:
+            return found
+        inner = [self._target(schema.get("$ref")), *_list(schema.get("allOf"))]
+        for part in inner:
+            if isinstance(part, Mapping):
+                self._gather(cast("Mapping[str, Any]", part), found, depth + 1)
+        for key, value in schema.items():
+            if key == "properties" and isinstance(value, Mapping):
+                found.setdefault(key, {}).update(value)
+            elif key == "required":
+                found.setdefault(key, {}).update(dict.fromkeys(name for name in _list(value) if isinstance(name, str)))
+            elif key not in ("$ref", "allOf"):
+                found[key] = value
+        return found
 
-    def _target(self, name: str) -> Any:
+    def _target(self, name: Any) -> Any:
         """What a reference inside this document points at."""
+        if not isinstance(name, str) or not name.startswith("#/"):
+            return None
         place: Any = self._root
         for step in name.removeprefix("#").split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
             place = cast("Mapping[str, Any]", place).get(key) if isinstance(place, Mapping) else None
-        return place if name.startswith("#/") else None
+        return place
 
     def _chosen(self, out: _Schema, choices: list[Any], depth: int) -> _Schema:
         """A choice between something and nothing is that something, nullable."""
@@ -84,7 +99,7 @@ class _Reader:
         if kind == "object" and isinstance(properties := schema.get("properties"), Mapping):
             inner = cast("Mapping[str, Any]", properties)
             out["properties"] = {str(name): self.read(value, depth + 1) for name, value in inner.items()}
-            if required := [name for name in _list(schema.get("required")) if name in inner]:
+            if required := [name for name in schema.get("required", ()) if name in inner]:
                 out["required"] = required
         return out
 
@@ -117,17 +132,6 @@ def _guessed(schema: _Schema) -> str:
 def _enum(schema: _Schema) -> list[str]:
     values = _list(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
     return [value for value in values if isinstance(value, str) and value]
-
-
-def _merged(one: _Schema, other: _Schema) -> _Schema:
-    both = {**one, **other}
-    for key in ("properties", "required"):
-        left, right = one.get(key), other.get(key)
-        if isinstance(left, dict) and isinstance(right, dict):
-            both[key] = {**left, **right}
-        elif isinstance(left, list) and isinstance(right, list):
-            both[key] = [*left, *(item for item in cast("list[Any]", right) if item not in left)]
-    return both
 
 
 def _list(value: Any) -> list[Any]:
