@@ -20,12 +20,13 @@ _ENVIRONMENT = (
     ("ANTHROPIC_API_KEY, OPENAI_API_KEY, …", "the key of a provider; zot --list-models shows them all"),
     ("ZOT_HOME", "where settings, sessions, extensions and logs are kept"),
     ("XDG_STATE_HOME", "without ZOT_HOME they are in its zot directory; without both, in ~/.local/state/zot"),
+    ("ZOT_NO_BROWSER, ZOT_FORCE_BROWSER", "a login never opens a browser; it always does"),
     ("NO_COLOR", "no colours"),
 )
 
 _FILES = (
     ("$ZOT_HOME/config.json", "settings (zot docs settings)"),
-    ("$ZOT_HOME/auth.json", "keys that /login stored"),
+    ("$ZOT_HOME/auth.json", "what /login and zot auth login stored"),
     ("$ZOT_HOME/models.json", "providers and models of your own"),
     ("$ZOT_HOME/sessions/", "one file per session"),
     ("$ZOT_HOME/extensions/, .zot/extensions/", "extensions, yours and those of a project"),

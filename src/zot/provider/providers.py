@@ -48,6 +48,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     oauth_api: Api = ""  # a login (not a key) speaks this dialect …
     oauth_base_url: str = ""  # … at this address
     other_key_url: str = ""  # a key that base_url refuses is tried here before it is called bad
+    keys_url: str = ""  # where people get a key
     default_model: str = ""
     needs_key: bool = True
     local: bool = False

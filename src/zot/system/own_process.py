@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 ours = False
-helpers: set[int] = set()  # children started apart from ``processes``, in sessions of their own
+helpers: set[int] = set()  # children started apart from ``processes``, each with a session of its own
 
 _PR_SET_CHILD_SUBREAPER = 36
 _ENV_START, _ENV_END = 47, 48  # fields of /proc/<pid>/stat, counted from the state; see proc(5), 50 and 51

@@ -266,7 +266,7 @@ class _Children:
             return False
         known = self._known()
         strays = [pid for pid in own_process.children() if pid not in known]
-        return bool(strays) and any(not _reaped(pid) for pid in strays)
+        return bool(strays) and any(not _reaped(pid) and not _is_let_go(pid) for pid in strays)
 
     def adopted(self, table: dict[int, Process], tree: ProcessTree | None = None) -> list[int]:
         """Orphans that became our children; with ``tree``, those of it: it was the last to start before they did.
@@ -275,8 +275,10 @@ class _Children:
         """
         if not self._adopts:
             return []
-        known, me, session = self._known(), os.getpid(), os.getsid(0)
-        strays = [row for row in table.values() if row.parent == me and row.session != session and row.pid not in known]
+        known, me, not_theirs = self._known(), os.getpid(), {os.getsid(0), *own_process.helpers}
+        strays = [
+            row for row in table.values() if row.parent == me and row.session not in not_theirs and row.pid not in known
+        ]
         if tree is None:
             return [row.pid for row in strays]
         later = [other.started for other in self._trees.copy().values() if other.started > tree.started]
@@ -316,6 +318,14 @@ class _Children:
             self._strayed = {table[pid].group for pid in found}
             self._publish([])
             self._look_later()
+
+
+def _is_let_go(pid: int) -> bool:
+    """Whether it belongs to a helper's session, as a browser does that was not running before."""
+    try:
+        return os.getsid(pid) in own_process.helpers
+    except OSError:
+        return True
 
 
 _state: _Children | None = None

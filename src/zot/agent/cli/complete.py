@@ -40,7 +40,7 @@ def complete(words: Sequence[str]) -> Offer:
         return _offer(_run_switches(), rest, typed, "" if path or before else "verbs", ())
     if children := verbs.below(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
-        default = _verb_switches("sessions list") if path == "sessions" else {}
+        default = _verb_switches(f"{path} list") if path in ("auth", "sessions") else {}
         return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
     row = verbs.verb_of(path)
     return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())
@@ -150,6 +150,8 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
         from zot.agent.cli.ext.installed import all_installed
 
         yield from ((item.name, item.manifest.description if item.manifest else "") for item in all_installed())
+    elif kind == verbs.ACCOUNT:
+        yield from _accounts(home)
     elif kind == verbs.TOPIC:
         from zot.agent.cli.docs import pages
 
@@ -158,6 +160,17 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
         from zot.agent.themes import Themes
 
         yield from ((choice.value, choice.description) for choice in Themes(home).choices())
+
+
+def _accounts(home: Path) -> Iterator[tuple[str, str]]:
+    from zot.errors import ConfigError
+    from zot.provider.auth.store import AuthStore
+
+    try:
+        stored = AuthStore(home).everything()
+    except ConfigError:
+        return
+    yield from ((account, provider) for provider, accounts in stored.items() for account in accounts)
 
 
 def _catalog(home: Path, kind: str, provider: str) -> Iterator[tuple[str, str]]:

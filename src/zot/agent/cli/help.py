@@ -25,6 +25,7 @@ EXTENSIONS = (
 )
 
 FIRST_MINUTE = (
+    ("zot auth login anthropic", "or openai, or any provider: paste a key here or in the browser"),
     ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, or the key of any provider in --list-models"),
     ("zot --provider ollama --model M", "a local server; also lmstudio, llama.cpp, vllm"),
     ("zot --provider script", "no model at all: a demonstration, or the answers of --script FILE"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 VERBS = {
+    "auth": "zot.agent.cli.auth",
     "completions": "zot.agent.cli.completions",
     "docs": "zot.agent.cli.docs",
     "doctor": "zot.agent.cli.doctor",
@@ -30,7 +31,7 @@ VERBS = {
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
 RESERVED = (
     *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
-    *("auth", "cost", "local", "replay", "report"),
+    *("cost", "local", "replay", "report"),
     *("run", "pack", "inspect", "verify"),
 )
 

@@ -15,6 +15,7 @@ FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
     *("file", "dir", "session", "extension", "topic"),
     *("model", "provider", "theme", "tools", "text"),
 )
+ACCOUNT = "account"
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("zotsession", "md", "html")
@@ -75,6 +76,8 @@ _CWD = Switch("--cwd", "look at another directory's sessions", "DIR", DIR)
 _SESSION = (
     "SESSION is a number from the list, the beginning of an id, or a path; without it, the newest session is used."
 )
+_ACCOUNT = Switch("--account", "a name of your own, to keep several (default: the one in use)", "NAME", ACCOUNT)
+_PROVIDER = "PROVIDER is a name of `zot --list-models`, or of your models.json."
 _NAME = "NAME is the manifest's name or the directory's."
 
 VERBS: tuple[Verb, ...] = (
@@ -155,6 +158,53 @@ VERBS: tuple[Verb, ...] = (
         ),
         more="What would be deleted is listed first, and you choose and confirm.",
     ),
+    Verb(
+        "auth",
+        "[COMMAND]",
+        "log in to providers of models, and see what you are logged in with",
+        more="Secrets are asked for without showing them, tried with the provider before they are stored, and never "
+        "printed. `zot auth COMMAND --help` says more about one of them, `zot docs logging-in` about all.",
+    ),
+    Verb(
+        "auth list",
+        "",
+        "every credential zot would find: provider, account, kind, where it is, when it ends; the default",
+        (Switch("--json", "the same for a program"),),
+        more="● is what a run would use. Nobody is asked: no provider, no keyring, no command.",
+    ),
+    Verb(
+        "auth login",
+        "PROVIDER",
+        "store a key or a subscription's login",
+        (
+            Switch("--key-stdin", "read an API key from standard input"),
+            Switch("--browser", "log in on a page in the browser"),
+            Switch("--device", "log in with a code you type on another device"),
+            _ACCOUNT,
+            Switch("--timeout", "how long to wait for you (default: 600)", "SECONDS"),
+        ),
+        (PROVIDER,),
+        "Without a switch: where models.json has a client id for the provider's OAuth, that login; else a key, which "
+        "you paste here or on the page zot opens, whichever you like.\n"
+        f"{_PROVIDER} A key is tried before it is stored. The account logged in to last is the one in use.\n"
+        'A script: printf %s "$KEY" | zot auth login PROVIDER --key-stdin',
+    ),
+    Verb(
+        "auth logout",
+        "PROVIDER|all",
+        "forget a stored credential",
+        (_ACCOUNT,),
+        (PROVIDER,),
+        "Other accounts of the provider stay; `all` forgets everything that is stored.",
+    ),
+    Verb(
+        "auth test",
+        "PROVIDER",
+        "ask the provider whether it takes the credential a run would use",
+        kinds=(PROVIDER,),
+        more="Exit code 0 when it does; else 1, with the provider's own words.",
+    ),
+    Verb("auth use", "PROVIDER ACCOUNT", "switch to another stored account", kinds=(PROVIDER, ACCOUNT)),
     Verb(
         "ext",
         "COMMAND",

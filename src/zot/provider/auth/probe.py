@@ -52,7 +52,9 @@ async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, *, may_la
 
 
 def refusal(error: ProviderError) -> str:
-    """What to tell the person who pasted the key."""
+    """What to tell the person who pasted the key, in the provider's own words."""
     if isinstance(error, AuthFailed) and error.status:
-        return f"{error.provider} refused this key (http {error.status})"
+        words = str(error).removeprefix(f"{error.provider}: http {error.status}: ")
+        said = "" if words == "(empty body)" else f": {words}"
+        return f"{error.provider} refused this key (http {error.status}){said}"
     return str(error)

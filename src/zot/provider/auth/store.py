@@ -51,9 +51,13 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id_token: str = ""
     account_id: str = ""
 
+    @property
+    def never_expires(self) -> bool:
+        return not self.expiry or self.expiry == _NEVER
+
     def expired(self, now: float) -> bool:
         """Whether the token ends within a minute of ``now`` (seconds since the epoch)."""
-        if not self.expiry or self.expiry == _NEVER:
+        if self.never_expires:
             return False
         # Only people with a login pay for the import.
         from datetime import datetime

@@ -42,7 +42,16 @@ async def test_a_refused_key_is_named_by_its_status_and_never_shown(status: int)
     with pytest.raises(AuthFailed) as caught:
         await probe((status, f"bad key {KEY}"))
     assert KEY not in str(caught.value)
-    assert refusal(caught.value) == f"openai refused this key (http {status})"
+    assert refusal(caught.value) == f"openai refused this key (http {status}): bad key ***"
+
+
+async def test_a_refusal_is_told_in_the_providers_own_words() -> None:
+    with pytest.raises(AuthFailed) as caught:
+        await probe((401, '{"error": {"message": "invalid x-api-key"}}'))
+    assert refusal(caught.value) == "openai refused this key (http 401): invalid x-api-key"
+    with pytest.raises(AuthFailed) as caught:
+        await probe((401, ""))
+    assert refusal(caught.value) == "openai refused this key (http 401)"
 
 
 async def test_another_failure_is_told_with_its_status() -> None:

@@ -1,0 +1,63 @@
+"""One line typed in the terminal and not shown, while other things go on; what is left is the terminal as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import termios
+from collections.abc import Generator
+from contextlib import contextmanager
+
+_LONGEST = 64 * 1024
+
+
+@contextmanager
+def unseen(fd: int) -> Generator[None]:
+    """What is typed is not echoed in the block. What was typed before is thrown away: nobody saw the question."""
+    before = termios.tcgetattr(fd)
+    quiet = list(before)
+    quiet[3] &= ~(termios.ECHO | termios.ECHOE | termios.ECHOK | termios.ECHONL)
+    termios.tcsetattr(fd, termios.TCSAFLUSH, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSAFLUSH, before)
+        sys.stderr.write("\n")  # the one that was typed was not shown
+        sys.stderr.flush()
+
+
+class Lines:
+    """Lines of a descriptor, awaited one by one; None at its end."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._rest = b""
+
+    async def next(self) -> str | None:
+        while b"\n" not in self._rest and len(self._rest) < _LONGEST:
+            await self._readable()
+            try:
+                data = os.read(self._fd, 4096)
+            except OSError:  # the terminal is gone, or there never was one
+                data = b""
+            if not data:
+                if not self._rest:
+                    return None
+                self._rest += b"\n"
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode("utf-8", "replace").strip()
+
+    async def _readable(self) -> None:
+        """At once for a file, which an event loop cannot wait for and which never keeps anybody waiting."""
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        try:
+            loop.add_reader(self._fd, lambda: ready.done() or ready.set_result(None))
+        except OSError:
+            return
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self._fd)

@@ -1,0 +1,49 @@
+"""Whether there is a browser, and opening it without handing our secrets over."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from zot.agent.login import browser
+from zot.agent.login.browser import has_browser, open_in_browser
+
+
+@pytest.mark.parametrize(
+    ("environ", "container", "platform", "found"),
+    [
+        ({"DISPLAY": ":0"}, False, "linux", True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, False, "linux", True),
+        ({}, False, "linux", False),
+        ({}, False, "darwin", True),
+        ({"DISPLAY": ":0"}, True, "linux", False),
+        ({"ZOT_FORCE_BROWSER": "1"}, True, "linux", True),
+        ({"ZOT_NO_BROWSER": "1", "ZOT_FORCE_BROWSER": "1", "DISPLAY": ":0"}, False, "darwin", False),
+    ],
+)
+def test_the_users_word_comes_first_then_what_the_machine_looks_like(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], container: bool, platform: str, found: bool
+) -> None:
+    monkeypatch.setattr(browser, "_in_container", lambda: container)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert has_browser(environ) is found
+
+
+def test_the_address_is_handed_to_the_systems_opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    opener = tmp_path / "xdg-open"
+    opener.write_text(f'#!/bin/sh\necho "$1 $SECRET" > {told}\n')
+    opener.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert open_in_browser("http://127.0.0.1:1/a?b=c", {"PATH": os.environ["PATH"]})
+    assert told.read_text() == "http://127.0.0.1:1/a?b=c \n"
+
+
+def test_without_an_opener_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not open_in_browser("http://127.0.0.1:1/", {})
