@@ -220,11 +220,16 @@ _LONGEST_SLIP = 200  # characters; nobody mistypes more
 
 def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     """The name somebody meant who typed another one, for errors that say "did you mean"; "" when none is alike."""
+    return next(iter(closest(typed, known, count=1, likeness=likeness)), "")
+
+
+def closest(typed: str, known: Iterable[str], *, count: int, likeness: float = 0.6) -> list[str]:
+    """Up to ``count`` names that somebody may have meant, the likeliest first."""
     if len(typed) > _LONGEST_SLIP:
-        return ""
+        return []
     from difflib import get_close_matches  # only for what is wrong anyway
 
-    return next(iter(get_close_matches(typed, list(known), n=1, cutoff=likeness)), "")
+    return get_close_matches(typed, list(dict.fromkeys(known)), n=count, cutoff=likeness)
 
 
 def in_words(error: BaseException) -> str:

@@ -305,6 +305,15 @@ def test_an_unknown_model_is_refused_and_nothing_changes(rpc, serve) -> None:
     assert client.ask("get_state")["data"]["model"] == "claude-sonnet-4-5"
 
 
+def test_a_name_of_the_users_own_is_a_model_too(rpc, serve, zot) -> None:
+    serve([])
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "config.json").write_text('{"model_names": {"fast": "claude-haiku-4-5"}}')
+    client = rpc()
+    assert client.ask("set_model", model="fast")["success"]
+    assert client.ask("get_state")["data"]["model"] == "claude-haiku-4-5"
+
+
 def test_another_model_is_shown_and_used_by_the_next_prompt(rpc, serve) -> None:
     """rpc-032: its output limit comes with it, transcript and cost stay"""
     server = serve([Say("one"), Say("two")])

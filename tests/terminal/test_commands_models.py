@@ -92,6 +92,23 @@ def test_an_unknown_model_is_an_error_and_changes_nothing(serve: Any, open_zot: 
     terminal.wait_for("model: beta-one (beta)")
 
 
+def test_a_name_of_ones_own_and_a_part_of_an_id_choose_a_model(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """What `/model` takes beside whole ids, with the nearest ids for what nobody has."""
+    server = serve([Say("quick")])
+    two_providers(zot, server.url)
+    configure(zot, model_names={"fast": "beta/beta-one"})
+    terminal = open_zot("--model", "claude-sonnet-4-5", "--api-key", "k", "--base-url", server.url, model=False)
+    terminal.submit("/model opus41")
+    terminal.wait_for("model: claude-opus-4-1 (anthropic)")
+    terminal.submit("/model claude-sonet")
+    terminal.wait_for("did you mean claude-sonnet-4-6,")
+    terminal.submit("/model fast")
+    terminal.wait_for("model: beta-one (beta)")
+    terminal.submit("go")
+    terminal.wait_for("quick")
+    assert server.requests[-1].json["model"] == "beta-one"
+
+
 def test_the_picker_opens_beside_a_turn_and_choosing_ends_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     server = serve([Silent(Say("never ends")), Say("from beta")])
     two_providers(zot, server.url)

@@ -105,6 +105,11 @@ class Conversation:
         if known is not None and known.context_window != model.context_window:
             sizes = {"context_window": known.context_window, "max_output": known.max_output}
             self._agent.model = msgspec.structs.replace(model, **sizes)
+        if known is not None and self.resolved.provider.local:
+            from zot.agent.local_model import shortcomings  # few have such a server
+
+            for text in shortcomings(known):
+                self.emit(Diagnostic(text))
 
     @property
     def gate(self) -> ConfirmGate | None:
@@ -439,6 +444,11 @@ class Conversation:
 
     def _model_query(self, model: str, provider: str) -> Query:
         current = self.resolved.provider
+        if not provider and (own := self.settings.values.model_names.get(model)):
+            from zot.agent.model_names import own_model  # few have such names
+
+            found = own_model(own, self.resources.catalog, current.id)
+            model, provider = found.model, found.provider
         if not provider and self.resources.catalog.find(model, current.id) is None and not current.any_model:
             raise UsageError(f'unknown model "{model}" (provider="{current.id}")')
         return self.launch.query(provider or current.id, model)

@@ -56,6 +56,11 @@ def _resolved(conversation: Conversation) -> Resolved:
 def _query(conversation: Conversation, typed: str) -> Query:
     """An id or ``provider/id``. The provider of the first model comes first: ids of its own may have slashes, too."""
     catalog, current = conversation.catalog, conversation.resolved.provider
+    if own := conversation.settings.values.model_names.get(typed):
+        from zot.agent.model_names import own_model
+
+        found = own_model(own, catalog, current.id)
+        return conversation.launch.query(found.provider or current.id, found.model)
     if catalog.find(typed, current.id) is not None:
         return conversation.launch.query(current.id, typed)
     providers = catalog.providers()

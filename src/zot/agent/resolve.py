@@ -15,7 +15,7 @@ import msgspec
 
 from zot.agent.endpoint import api_for, endpoint_for
 from zot.agent.settings import Settings
-from zot.errors import ConfigError, NotLoggedIn, UsageError, nearest
+from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.provider.auth.lookup import Credential, find_credential, has_credential
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog, with_limits
@@ -135,6 +135,7 @@ class _Resolver:
 
     def run(self) -> Resolved:
         self._check_flags()
+        self._read_name()
         provider, origin = self._provider()
         if provider.api == "script":
             return self._scripted(provider)
@@ -157,6 +158,30 @@ class _Resolver:
             raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
         if query.script and query.provider not in ("", "script"):
             raise UsageError(f"--script goes with --provider script, not with {query.provider}")
+
+    def _read_name(self) -> None:
+        """Put the id and the provider that are meant in place of the model's name that was typed."""
+        query = self.query
+        if not query.model or query.script or query.provider == "script":
+            return
+        asked = self._typed_provider().id if query.provider else ""
+        preferred = asked or canonical_id(self.settings.values.provider, self.providers)
+        names = self.settings.values.model_names
+        if query.model not in names:
+            if self.catalog.find(query.model, asked) is not None or query.base_url:
+                return  # as most are typed; and an address of one's own may serve anything
+            if not asked and (row := self.providers.get(preferred)) is not None and row.any_model:
+                return
+        from zot.agent.model_names import meant
+
+        found = meant(query.model, self.catalog, names, provider=asked, usable=self._can_use)
+        if found.notice:
+            self.notices.append(found.notice)
+        self.query = msgspec.structs.replace(query, model=found.model, provider=found.provider or query.provider)
+
+    def _can_use(self, provider: str) -> bool:
+        row = self.providers.get(provider)
+        return row is not None and (not row.needs_key or self._has_credential(row))
 
     # -- provider -----------------------------------------------------------------------------------------------
 
@@ -284,9 +309,10 @@ class _Resolver:
         )
 
     def _closest(self, provider: Provider, wanted: str) -> str:
+        from zot.agent.model_names import unlike
+
         owner = provider.rows_of or provider.id
-        near = nearest(wanted, (row.id for row in self.catalog.rows() if row.provider == owner))
-        return f", did you mean {near}" if near else ""
+        return unlike(wanted, (row for row in self.catalog.rows() if row.provider == owner))
 
     def _forgotten_model(self, provider: Provider) -> Model:
         default = self._default_model(provider)

@@ -146,6 +146,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 512
     extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    model_names: Annotated[
+        dict[str, str],
+        Meta(
+            description="Names of your own for models, wherever one can be named (`--model`, `/model`): "
+            '`{"fast": "claude-haiku-4-5", "smart": "openai/gpt-5"}`.'
+        ),
+    ] = {}
     quick_model_shortcuts: Annotated[
         dict[str, str],
         Meta(description='Models on ctrl+1 to ctrl+9, by digit: `{"1": "anthropic/claude-sonnet-4-5"}`.'),

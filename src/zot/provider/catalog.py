@@ -40,6 +40,7 @@ class CachedModel(msgspec.Struct, frozen=True, kw_only=True):
     display_name: str = ""
     context_window: int = 0
     max_output: int = 0
+    tools: bool | None = None
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +134,8 @@ def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> l
         index = at.get((live.provider, live.id))
         if index is not None:
             name = live.display_name or result[index].name
-            result[index] = msgspec.structs.replace(result[index], name=name, source=source, speculative=False)
+            known = msgspec.structs.replace(result[index], name=name, source=source, speculative=False)
+            result[index] = known if live.tools is None else msgspec.structs.replace(known, tools=live.tools)
             continue
         at[live.provider, live.id] = len(result)
         result.append(
@@ -143,6 +145,7 @@ def merge_live(rows: list[Model], found: list[CachedModel], source: Source) -> l
                 name=live.display_name or live.id,
                 context_window=max(0, live.context_window),
                 max_output=max(0, live.max_output),
+                tools=live.tools,
                 source=source,
             )
         )

@@ -177,10 +177,10 @@ async def _models(pool: HttpPool, target: Target, *, windows: bool = True) -> li
         if not after:
             break
     if windows and provider.local and models:
-        from zot.provider.local_windows import with_windows  # few people have such a server
+        from zot.provider.local_abilities import with_abilities  # few people have such a server
 
         with contextlib.suppress(ProviderError, OSError):  # the list is worth having without
-            models = await with_windows(provider.id, endpoint, models, lambda request: _get(pool, request))
+            models = await with_abilities(provider.id, endpoint, models, lambda request: _get(pool, request))
     return [
         CachedModel(provider=_owner(provider), **msgspec.structs.asdict(model))
         for model in models

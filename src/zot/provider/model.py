@@ -41,6 +41,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str = ""
     source: Source = "catalog"
     input: tuple[str, ...] = ("text", "image")
+    tools: bool | None = None  # whether it can call tools; None: nobody said
     # zot level -> what this model calls it; a level that is absent is clamped to the nearest present one.
     reasoning_levels: dict[str, str] = {}
 

@@ -59,6 +59,7 @@ class UserModel(msgspec.Struct, frozen=True, rename="camel"):
     price_cache_write: _Price = 0
     long_prompt: UserLongPrompt | None = None
     input: tuple[str, ...] = ()
+    tools: bool | None = None
 
 
 class UserProvider(msgspec.Struct, frozen=True, rename="camel"):
@@ -231,8 +232,7 @@ def _merged(row: Model, model: UserModel) -> Model:
         given |= {"free": True, "long_prompt": None, **dict.fromkeys(_PRICES, 0.0)}
     if model.long_prompt is not None:
         given["long_prompt"] = LongPrompt(**msgspec.structs.asdict(model.long_prompt))
-    if model.reasoning is not None:
-        given["reasoning"] = model.reasoning
+    given |= {key: value for key in ("reasoning", "tools") if (value := getattr(model, key)) is not None}
     return msgspec.structs.replace(row, **given, source="user", speculative=False)
 
 

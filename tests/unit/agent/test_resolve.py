@@ -488,3 +488,55 @@ async def test_a_script_becomes_a_client(tmp_path: Path) -> None:
 
 def test_what_was_typed_is_shown_without_the_key() -> None:
     assert "s3cret" not in repr(Query(api_key="s3cret"))
+
+
+# -- names of models --------------------------------------------------------------------------------------------
+
+
+def test_a_name_of_ones_own_is_taken_and_said(home: Home) -> None:
+    home.config(model_names={"fast": "claude-haiku-4-5", "smart": "openai/gpt-5"})
+    fast, smart = home.resolve(ANTHROPIC, model="fast"), home.resolve(ANTHROPIC | OPENAI, model="smart")
+    assert (pair(fast), fast.notices) == (("anthropic", "claude-haiku-4-5"), ["model: claude-haiku-4-5 (fast)"])
+    assert (pair(smart), smart.notices) == (("openai", "gpt-5"), ["model: openai/gpt-5 (smart)"])
+
+
+def test_a_name_of_ones_own_does_not_change_the_provider_that_was_typed(home: Home) -> None:
+    home.config(model_names={"smart": "openai/gpt-5"})
+    with pytest.raises(
+        UsageError, match=r'"smart" means openai/gpt-5, which is not of anthropic; leave out --provider'
+    ):
+        home.resolve(ANTHROPIC, model="smart", provider="anthropic")
+
+
+def test_a_name_of_ones_own_that_means_nothing_is_an_error_that_names_what_it_stands_for(home: Home) -> None:
+    home.config(model_names={"fast": "claude-haiku-9"})
+    with pytest.raises(UsageError, match=r'unknown model "claude-haiku-9".*did you mean claude-haiku-4-5'):
+        home.resolve(ANTHROPIC, model="fast")
+
+
+def test_a_part_of_one_id_is_enough_and_said(home: Home) -> None:
+    """A part names the one model it fits, among those of providers with a credential first."""
+    resolved = home.resolve(ANTHROPIC, model="opus41")
+    assert (pair(resolved), resolved.notices) == (("anthropic", "claude-opus-4-1"), ["model: claude-opus-4-1 (opus41)"])
+
+
+def test_a_part_of_several_ids_is_never_guessed_at(home: Home) -> None:
+    with pytest.raises(UsageError, match=r'model "opus" could be claude-opus-4-1, .*; say more of its id'):
+        home.resolve(ANTHROPIC, model="opus")
+
+
+def test_an_unknown_id_names_the_nearest_three(home: Home) -> None:
+    with pytest.raises(UsageError, match=r"did you mean gpt-4\.1\S*, \S+ or \S+;"):
+        home.resolve(OPENAI, provider="openai", model="gpt-4.2-mini")
+
+
+def test_an_id_may_be_typed_with_its_provider(home: Home) -> None:
+    resolved = home.resolve(ANTHROPIC | OPENAI, model="openai/gpt-5")
+    assert (pair(resolved), resolved.notices) == (("openai", "gpt-5"), [])
+
+
+def test_a_gateway_takes_any_name_as_it_is(home: Home) -> None:
+    resolved = home.resolve({"OPENROUTER_API_KEY": "k"}, provider="openrouter", model="openai/gpt-5")
+    assert pair(resolved) == ("openrouter", "openai/gpt-5")
+    home.config(provider="openrouter")
+    assert pair(home.resolve({"OPENROUTER_API_KEY": "k"}, model="opus41")) == ("openrouter", "opus41")

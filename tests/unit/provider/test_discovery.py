@@ -395,6 +395,43 @@ async def test_a_local_server_is_asked_for_its_window(
     assert {id: found[id] for id in windows} == windows
 
 
+CAN, CAN_NOT = {"supports_tools": True}, {"supports_tools": False}
+TOOL_ANSWERS: list[tuple[str, dict[str, Any], dict[str, bool | None]]] = [
+    ("llama.cpp", {"/v1/models": LISTED, "/props": {"chat_template_caps": CAN_NOT}}, {"small": False}),
+    ("llama.cpp", {"/v1/models": LISTED, "/props": {"chat_template_caps": CAN}}, {"large": True}),
+    ("llama.cpp", {"/v1/models": LISTED, "/props": {}}, {"small": None}),
+    (
+        "lmstudio",
+        {
+            "/v1/models": LISTED,
+            "/api/v0/models": {"data": [{"id": "small", "capabilities": ["tool_use"]}, {"id": "large"}]},
+        },
+        {"small": True, "large": None},
+    ),
+    ("ollama", {"/v1/models": LISTED, "/api/show": {"capabilities": ["completion"]}}, {"small": False}),
+    ("ollama", {"/v1/models": LISTED, "/api/show": {"capabilities": ["completion", "tools"]}}, {"small": True}),
+    ("ollama", {"/v1/models": LISTED}, {"small": None}),
+]
+
+
+@pytest.mark.parametrize(("provider", "answers", "tools"), TOOL_ANSWERS)
+async def test_a_local_server_is_asked_whether_its_models_call_tools(
+    server: ModelListServer,
+    pool: HttpPool,
+    tmp_path: Path,
+    provider: str,
+    answers: dict[str, Any],
+    tools: dict[str, bool | None],
+) -> None:
+    server.answer = lambda target, headers: (200, answers[target]) if target in answers else (404, {"error": "what?"})
+    here = msgspec.structs.replace(PROVIDERS[provider], base_url=f"{server.base}/v1")
+    models = await refresh(pool, [Target(here, here.base_url)], tmp_path)
+    assert models is not None
+    found = {model.id: model.tools for model in models}
+    assert {id: found[id] for id in tools} == tools
+    assert {row.id: row.tools for row in Catalog(tmp_path).rows() if row.id in tools} == tools
+
+
 async def test_a_local_server_is_asked_again_in_every_run(
     server: ModelListServer, pool: HttpPool, tmp_path: Path
 ) -> None:

@@ -1,8 +1,11 @@
-"""``--list-models``: what zot knows, from files alone. No network, no credential."""
+"""``--list-models``: what zot knows, from files alone, and which of it can be used now. No network, no credential."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Collection
+from pathlib import Path
 
 from zot.provider.catalog import Catalog
 from zot.provider.model import Model
@@ -16,14 +19,17 @@ _COLUMNS = (
     ("max-out", 8, True),
     ("reasoning", 9, False),
     ("source", 11, False),
+    ("price", 10, False),
+    ("key", 3, False),
     ("name", 0, False),
 )
 
 
 def run() -> int:
     """Print the table; on a terminal long fields are cut, in a pipe they stay whole. Always 0."""
-    catalog = Catalog(zot_home())
-    sys.stdout.write(model_table(catalog.rows(), cut=sys.stdout.isatty()))
+    home = zot_home()
+    catalog = Catalog(home)
+    sys.stdout.write(model_table(catalog.rows(), usable_providers(catalog, home), cut=sys.stdout.isatty()))
     if catalog.problems:
         from zot.agent.console import say
 
@@ -32,9 +38,20 @@ def run() -> int:
     return 0
 
 
-def model_table(rows: list[Model], *, cut: bool) -> str:
+def usable_providers(catalog: Catalog, home: Path) -> set[str]:
+    """Those with a credential, and those that need none; nobody is asked, and no key command is run."""
+    from zot.agent.settings import Settings
+    from zot.provider.auth.lookup import has_credential
+    from zot.provider.auth.store import AuthStore
+
+    store, commands = AuthStore(home), Settings(home).values.api_key_command
+    rows = catalog.providers().values()
+    return {row.id for row in rows if not row.needs_key or has_credential(row, store, os.environ, commands)}
+
+
+def model_table(rows: list[Model], usable: Collection[str] = (), *, cut: bool) -> str:
     """Header and one line per model."""
-    lines = [[title for title, _, _ in _COLUMNS], *(_fields(row) for row in rows)]
+    lines = [[title for title, _, _ in _COLUMNS], *(_fields(row, usable) for row in rows)]
     return "".join(_line(fields, cut) + "\n" for fields in lines)
 
 
@@ -45,10 +62,12 @@ def shown_source(row: Model) -> str:
     return "live" if row.source == "cache" else row.source
 
 
-def _fields(row: Model) -> list[str]:
+def _fields(row: Model, usable: Collection[str]) -> list[str]:
     mark = "✓" if row.reasoning else ""
     limits = [str(row.context_window), str(row.max_output)]
-    return [row.provider, row.id, *limits, mark, shown_source(row), row.name or row.id]
+    price = f"{row.price_input:g}/{row.price_output:g}" if row.price_input or row.price_output else ""
+    key = "✓" if row.provider in usable else ""
+    return [row.provider, row.id, *limits, mark, shown_source(row), price, key, row.name or row.id]
 
 
 def _line(fields: list[str], cut: bool) -> str:

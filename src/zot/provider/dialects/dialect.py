@@ -53,6 +53,7 @@ class ListedModel(msgspec.Struct, frozen=True):
     display_name: str = ""
     context_window: int = 0
     max_output: int = 0
+    tools: bool | None = None  # whether it can call tools; None: nobody said
 
 
 class Frames(Protocol):

@@ -37,7 +37,7 @@ def test_it_works_without_network_and_credential(tmp_path: Path) -> None:
     done = listed(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["provider", "model", "context", "max-out", "reasoning", "source", "name"]
+    assert " ".join(lines[0].split()) == "provider model context max-out reasoning source price key name"
     assert len(lines) == 1 + len(Catalog(tmp_path).rows())
     assert not list(tmp_path.iterdir())
 
@@ -74,7 +74,14 @@ def test_columns_have_their_widths_and_the_source_says_what_is_a_guess() -> None
         id="m", provider="openai", name="N", context_window=200_000, max_output=64_000, reasoning=True, speculative=True
     )
     line = model_table([row], cut=True).splitlines()[1]
-    assert line == f"{'openai':10}  {'m':30}  {'200000':>8}  {'64000':>8}  {'✓':9}  {'speculative':11}  N"
+    assert line == f"{'openai':10}  {'m':30}  {'200000':>8}  {'64000':>8}  {'✓':9}  {'speculative':11}  {'':15}  N"
+
+
+def test_prices_and_what_can_be_used_now_are_in_the_table(tmp_path: Path) -> None:
+    (tmp_path / "auth.json").write_text('{"openai": {"api_key": "k"}}')
+    rows = {line.split()[1]: line.split() for line in listed(tmp_path).stdout.splitlines()}
+    assert rows["gpt-5"][6:8] == ["1.25/10", "✓"]
+    assert "✓" not in rows["claude-sonnet-4-5"][6:] and rows["claude-sonnet-4-5"][6] == "3/15"
 
 
 def test_long_ids_are_cut_on_a_terminal_and_whole_in_a_pipe() -> None:

@@ -45,9 +45,13 @@ def complete(context: Context, typed: str) -> list[Choice]:
 
 def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     """Provider and id of what was typed: an id, or ``provider/id``. The current provider comes first."""
+    from zot.agent.model_names import meant, own_model, unlike
     from zot.agent.modes.interactive.dialogs.model_picker import usable_models
 
-    current = conversation.resolved.provider
+    current, names = conversation.resolved.provider, conversation.settings.values.model_names
+    if typed in names:
+        own = own_model(names[typed], conversation.catalog, current.id)
+        return own.provider or current.id, own.model
     if conversation.catalog.find(typed, current.id) is not None or typed == conversation.model.id:
         return current.id, typed
     usable = [(model.provider, model.id) for model in usable_models(conversation)]
@@ -59,7 +63,11 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     elsewhere = conversation.catalog.find(typed)
     if elsewhere is not None:
         raise ZotError(f'model "{typed}" belongs to {elsewhere.provider}, which has no credential; /login adds one')
-    raise UsageError(f'unknown model "{typed}"; /model lists those you can use')
+    part = meant(typed, conversation.catalog, {}, usable={provider for provider, _ in usable}.__contains__)
+    if part.notice:
+        return next((pair for pair in usable if pair[1] == part.model), (current.id, part.model))
+    near = unlike(typed, conversation.catalog.rows())
+    raise UsageError(f'unknown model "{typed}"{near}; /model lists those you can use')
 
 
 async def _is_listed(conversation: Conversation, provider: str, model: str) -> bool:

@@ -85,6 +85,7 @@ def _about(model: Model) -> str:
     tag = "[speculative]" if model.speculative else "[live]" if model.source in ("live", "cache") else ""
     price = f"${model.price_input:g}/${model.price_output:g}" if model.price_input or model.price_output else ""
     window = tokens(model.context_window) if model.context_window else ""
+    tag = f"{tag} [no tools]".strip() if model.tools is False else tag
     name = one_line(model.name) if model.name != model.id else ""
     columns = f"{'✦' if model.reasoning else ' '} {window:>5}  {price:<9}"
     return "  ".join(part for part in (columns, tag, name) if part)
