@@ -214,6 +214,31 @@ def test_a_shell_escape_is_refused_while_a_turn_runs(serve: Any, open_zot: OpenZ
     terminal.wait_for("a turn is running")
 
 
+def test_in_the_jail_nothing_from_outside_is_attached(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """engine-225: a link of the project that leads out, through `!@` and as a picture that is dropped."""
+    server = serve([Say("seen")])
+    (zot.project.parent / "private.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    (zot.project.parent / "private.txt").write_text("s3cr3t")
+    (zot.project / "notes.txt").symlink_to("../private.txt")
+    terminal = open_zot()
+    terminal.submit("/jail")
+    terminal.wait_for("jailed (full)")
+    terminal.type("!@notes")
+    terminal.wait_for("notes.txt")
+    terminal.press("enter")
+    terminal.wait_for("[content:notes.txt]")
+    terminal.press("enter")
+    terminal.wait_for("cannot be attached: jailed: ")
+    terminal.press("ctrl+c")
+    terminal.wait_gone("[content:notes.txt]")
+    terminal.paste(str(zot.project.parent / "private.png"))
+    terminal.wait_for("jailed: ")
+    terminal.press("enter")
+    terminal.wait_for("seen")
+    sent = str(server.requests[-1].json["messages"])
+    assert "private.png" in sent and "image" not in sent.replace("private.png", "") and "s3cr3t" not in sent
+
+
 def test_the_jail_is_shown_while_it_is_there(serve: Any, open_zot: OpenZot) -> None:
     """iface-114: `jailed` appears after `/jail` and disappears after `/unjail`."""
     serve([])

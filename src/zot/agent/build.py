@@ -232,7 +232,11 @@ def _builtin(config: RunConfig, settings: Settings, resources: Resources) -> lis
     limits = Limits(int(settings.values.bash_timeout_s), int(settings.values.bash_timeout_max_s))
     tools = builtin_tools(resources.workspace, names=names, limits=limits)
     wanted = config.tools is None or "skill" in config.tools
-    return [*tools, SkillTool(resources.skills)] if resources.skills.all and wanted else tools
+    return (
+        [*tools, SkillTool(resources.skills, lambda: resources.workspace.beneath)]
+        if resources.skills.all and wanted
+        else tools
+    )
 
 
 def _check_tools(named: Sequence[str], conversation: Conversation, tools: Sequence[Tool]) -> None:
@@ -251,7 +255,11 @@ def _check_tools(named: Sequence[str], conversation: Conversation, tools: Sequen
 def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
     config, home, cwd = resources.config, resources.home, resources.workspace.cwd
     custom = load_custom(config.system_prompt, home)
-    context = context_files.load(cwd, home) if config.context_files else context_files.ContextFiles()
+    context = (
+        context_files.load(cwd, home, resources.workspace.beneath)
+        if config.context_files
+        else context_files.ContextFiles()
+    )
     problems += [*custom.problems, *context.problems]
     return SystemPrompt(
         cwd=cwd,
@@ -267,12 +275,12 @@ def _skills(resources: Resources, problems: list[str]) -> Skills:
     """Those of extensions come first; they are known from the manifests, before any process runs."""
     cwd, home, user = resources.workspace.cwd, resources.home, user_home()
     if resources.extensions is None:
-        return discover(cwd, home, user)
+        return discover(cwd, home, user, beneath=resources.workspace.beneath)
     from zot.agent.extensions.loading.bundled_skills import skill_files
 
     files, found = skill_files(resources.extensions.plan().entries)
     problems += found
-    return discover(cwd, home, user, files)
+    return discover(cwd, home, user, files, resources.workspace.beneath)
 
 
 # --- extensions

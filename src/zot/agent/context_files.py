@@ -12,10 +12,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISDIR, S_ISVTX, S_IWOTH
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.text_files import TextFile, project_of, read_text
+from zot.agent.text_files import TextFile, project_of, read_text, reason_of
+
+if TYPE_CHECKING:
+    from zot.system.jail.beneath import Beneath
 
 NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md")
 LIMIT = 64 << 10
@@ -38,7 +42,7 @@ class ContextFiles(msgspec.Struct, frozen=True):
     problems: list[str] = []
 
 
-def load(cwd: Path, home: Path) -> ContextFiles:
+def load(cwd: Path, home: Path, beneath: Beneath | None = None) -> ContextFiles:
     """Read the global file of ``home`` and those of every directory from the root to ``cwd``."""
     loaded = ContextFiles([], [])
     home = home.absolute()
@@ -49,14 +53,14 @@ def load(cwd: Path, home: Path) -> ContextFiles:
             if _planted(path, info):
                 loaded.problems.append(f"{path}: ignored: another user put it where everybody can write")
             else:
-                _add(loaded, path, read_text(path, LIMIT, within))
+                _add(loaded, path, read_text(path, LIMIT, within, beneath))
         except OSError as error:
             loaded.problems.append(_left_out(path, error))
     return loaded
 
 
 def _left_out(path: Path, error: OSError) -> str:
-    return f"{path}: {error.strerror}; left out of the prompt"
+    return f"{path}: {reason_of(error)}; left out of the prompt"
 
 
 def _standing(cwd: Path, home: Path, problems: list[str]) -> Iterator[tuple[Path, os.stat_result]]:

@@ -10,11 +10,17 @@ from __future__ import annotations
 import codecs
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.system.files import user_home
 from zot.system.opening import reading
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from zot.system.jail.beneath import Beneath
 
 
 class TextFile(msgspec.Struct, frozen=True):
@@ -26,17 +32,27 @@ class TextFile(msgspec.Struct, frozen=True):
     damaged: bool
 
 
-def read_text(path: Path, limit: int, within: Path | None = None) -> TextFile:
+def read_text(path: Path, limit: int, within: Path | None = None, beneath: Beneath | None = None) -> TextFile:
     """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or not a regular file.
 
-    ``within``: also when a link leads out of this directory.
+    ``within``: also when a link leads out of this directory. ``beneath``: in a jail, what lies in the project is opened
+    there.
     """
-    with reading(path, within) as file:
+    with open_text(path, within, beneath) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(limit + 1)
     cut = len(data) > limit
     text, damaged = _decode(data[:limit], final=not cut)
     return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), size, cut, damaged)
+
+
+def open_text(path: Path, within: Path | None, beneath: Beneath | None) -> BufferedReader:
+    return reading(path, within) if beneath is None or not beneath.covers(path) else beneath.reading(path)
+
+
+def reason_of(error: OSError) -> str:
+    """What went wrong, in the jail's words when it was the jail."""
+    return getattr(error, "told", "") or error.strerror or str(error)
 
 
 def project_of(directory: Path) -> Path:

@@ -11,10 +11,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.text_files import project_of, read_text
+from zot.agent.text_files import project_of, read_text, reason_of
+
+if TYPE_CHECKING:
+    from zot.system.jail.beneath import Beneath
 
 BUILTIN = Path(__file__).parent / "builtin"
 BUILTIN_LABEL = "built-in"
@@ -49,9 +53,9 @@ class Skill(msgspec.Struct, frozen=True):
     def file(self) -> Path:
         return BUILTIN / self.path.removeprefix("builtin:") / FILE_NAME if self.builtin else Path(self.path)
 
-    def body(self) -> str:
-        """What follows the head, read now; OSError when the file has gone since."""
-        file = read_text(self.file, _BODY_BYTES, self.within)
+    def body(self, beneath: Beneath | None = None) -> str:
+        """What follows the head, read now, in a jail ``beneath`` its roots; OSError when the file has gone since."""
+        file = read_text(self.file, _BODY_BYTES, self.within, beneath)
         body = split(file.text)[1]
         return f"{body}\n\n[cut: the first {_BODY_BYTES >> 20} MiB of this skill]" if file.cut else body
 
@@ -81,26 +85,33 @@ class SkillFile(msgspec.Struct, frozen=True):
     within: Path | None = None
 
 
-def discover(cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile] = ()) -> Skills:
+def discover(
+    cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile] = (), beneath: Beneath | None = None
+) -> Skills:
     """``extra`` first, then the project, the zot home and the user's home, then the built-in skills."""
     found: dict[str, Skill] = {}
     problems: list[str] = []
-    for skill in _all_skills(cwd, home, user_home, extra, problems):
+    for skill in _all_skills(cwd, home, user_home, extra, _Reader(problems, beneath)):
         winner = found.setdefault(skill.name, skill)
         if winner is not skill and not winner.file.samefile(skill.file):
             problems.append(f"skill {skill.name!r}: {winner.path} hides {skill.path}")
     return Skills(sorted(found.values(), key=lambda skill: skill.name), problems, user_home)
 
 
-def _all_skills(
-    cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile], problems: list[str]
-) -> Iterator[Skill]:
+def _all_skills(cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile], reader: _Reader) -> Iterator[Skill]:
     for given in extra:
         source = _Source(given.file.parent, given.label, given.within)
-        if skill := _read_skill(given.file, given.file.parent.name, str(given.file), source, problems):
+        if skill := _read_skill(given.file, given.file.parent.name, str(given.file), source, reader):
             yield msgspec.structs.replace(skill, name=f"{given.prefix}{skill.name}")
     for source in _sources(cwd, home, user_home):
-        yield from _skills_in(source, problems)
+        yield from _skills_in(source, reader)
+
+
+class _Reader(msgspec.Struct, frozen=True):
+    """Where what goes wrong is told, and where a jail opens files."""
+
+    problems: list[str]
+    beneath: Beneath | None
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -124,24 +135,24 @@ def _sources(cwd: Path, home: Path, user_home: Path) -> list[_Source]:
     ]
 
 
-def _skills_in(source: _Source, problems: list[str]) -> Iterator[Skill]:
-    for directory in _directories(source.root, problems):
+def _skills_in(source: _Source, reader: _Reader) -> Iterator[Skill]:
+    for directory in _directories(source.root, reader.problems):
         file = source.root / directory / FILE_NAME
         path = f"builtin:{directory}" if source.label == BUILTIN_LABEL else str(file)
-        if skill := _read_skill(file, directory, path, source, problems):
+        if skill := _read_skill(file, directory, path, source, reader):
             yield skill
 
 
-def _read_skill(file: Path, directory: str, path: str, source: _Source, problems: list[str]) -> Skill | None:
+def _read_skill(file: Path, directory: str, path: str, source: _Source, reader: _Reader) -> Skill | None:
     try:
-        head = read_text(file, _HEAD_BYTES, source.within)
+        head = read_text(file, _HEAD_BYTES, source.within, reader.beneath)
     except FileNotFoundError:
         return None
     except OSError as error:
-        problems.append(f"skill {file}: {error.strerror}")
+        reader.problems.append(f"skill {file}: {reason_of(error)}")
         return None
     if head.damaged:
-        problems.append(f"skill {file}: not valid UTF-8; the bad bytes are shown as \ufffd")
+        reader.problems.append(f"skill {file}: not valid UTF-8; the bad bytes are shown as \ufffd")
     found = parse(split(head.text)[0])
     return Skill(
         found.name or directory,

@@ -6,11 +6,16 @@ length.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zot.agent.skills.discover import Skill, Skills
+from zot.agent.text_files import reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
+
+if TYPE_CHECKING:
+    from zot.system.jail.beneath import Beneath
 
 _NO_DESCRIPTION = "(no description)"
 _LEAD_IN = (
@@ -50,15 +55,16 @@ def _pointer(skill: Skill, user_home: Path) -> str:
 class SkillTool:
     """Hands out a skill's text by name; whatever goes wrong is an error result the model can act on.
 
-    ``skills`` may be replaced by a fresh discovery at any time.
+    ``skills`` may be replaced by a fresh discovery at any time. ``beneath`` is where a jail opens those of the project.
     """
 
     name = "skill"
     description = "Load a skill's instructions by name."
     read_only = True
 
-    def __init__(self, skills: Skills) -> None:
+    def __init__(self, skills: Skills, beneath: Callable[[], Beneath | None] = lambda: None) -> None:
         self.skills = skills
+        self._beneath = beneath
         self.schema: dict[str, Any] = {
             "type": "object",
             "properties": {"name": {"type": "string", "description": "Name of the skill, as listed."}},
@@ -75,9 +81,9 @@ class SkillTool:
             unknown = f"there is no skill called {name.strip()!r}; available: {names}."
             return text_result(f"{unknown} The user can see theirs with /skills.", is_error=True)
         try:
-            body = skill.body()
+            body = skill.body(self._beneath())
         except OSError as error:
-            return text_result(f"skill {skill.name!r}: cannot read {skill.path}: {error.strerror}", is_error=True)
+            return text_result(f"skill {skill.name!r}: cannot read {skill.path}: {reason_of(error)}", is_error=True)
         return text_result(_document(skill, body), details={"skill": skill.name, "path": skill.path})
 
 

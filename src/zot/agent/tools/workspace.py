@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zot.agent.present import Present
     from zot.agent.tools.jobs import Jobs
     from zot.agent.tools.registry import Spec
+    from zot.system.jail.beneath import Beneath
     from zot.system.jail.jail import Jail
     from zot.system.processes import ProcessTree
 
@@ -192,6 +193,11 @@ class Workspace:
             return open_regular(path)
         with self._jailed(path):
             return self.jail.files.open(path)
+
+    @property
+    def beneath(self) -> Beneath | None:
+        """Where files of the project are opened in a jail; None when there is no jail."""
+        return self.jail.files if self.jail is not None else None
 
     def read_whole(self, path: Path, limit: int) -> bytes:
         if self.jail is None:

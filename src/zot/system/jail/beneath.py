@@ -11,6 +11,7 @@ import errno
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 
 from zot.system.jail import kernel
@@ -22,7 +23,11 @@ _LED_OUT = (errno.EXDEV, errno.ELOOP)
 
 
 class Refused(PermissionError):
-    """The jail's own no."""
+    """The jail's own no; ``told`` is the whole sentence."""
+
+    @property
+    def told(self) -> str:
+        return f"jailed: {self.filename} {self.strerror}"
 
 
 class Outside(Refused):
@@ -49,6 +54,15 @@ class Beneath:
     def close(self) -> None:
         while self._held:
             os.close(self._held.popitem()[1])
+
+    def covers(self, path: str | os.PathLike[str]) -> bool:
+        """Whether it lies beneath a root by its name; what the user has elsewhere is not the jail's business."""
+        name = os.path.normpath(path)
+        return any(_lies_beneath(name, root) for root in self._policy.readable)
+
+    def reading(self, path: str | os.PathLike[str]) -> BufferedReader:
+        """``open`` as a buffered file."""
+        return os.fdopen(self.open(path), "rb")
 
     def open(self, path: str | os.PathLike[str]) -> int:
         """A descriptor of a regular file for reading; whoever reads the project may read these."""
@@ -90,7 +104,7 @@ class Beneath:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
 
     def _root_of(self, name: str, roots: tuple[str, ...]) -> str:
-        fitting = [root for root in roots if name == root or name.startswith(f"{root.rstrip('/')}/")]
+        fitting = [root for root in roots if _lies_beneath(name, root)]
         if not fitting:
             raise Outside(name, roots)
         return max(fitting, key=len)
@@ -130,6 +144,10 @@ class Beneath:
             raise Protected(real, parts[0])
         if parts[0] == ".git" and (len(parts) == 1 or parts[1] in GIT_PROTECTED):
             raise Protected(real, "/".join(parts[:2]))
+
+
+def _lies_beneath(name: str, root: str) -> bool:
+    return name == root or name.startswith(f"{root.rstrip('/')}/")
 
 
 def _link_at(directory: int, name: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.commands.skills import found_skills
+from zot.agent.text_files import reason_of
 from zot.errors import ZotError
 
 
@@ -15,7 +16,7 @@ def run(context: Context, arguments: str) -> None:
         known = ", ".join(skill.name for skill in skills.all) or "none"
         raise ZotError(f'there is no skill "{name}"; known: {known}')
     try:
-        body = skill.body()
+        body = skill.body(context.conversation.workspace.beneath)
     except OSError as error:
-        raise ZotError(f"skill {name}: {error.strerror or error}") from error
+        raise ZotError(f"skill {name}: {reason_of(error)}") from error
     context.turns.submit(f'Use the skill "{skill.name}":\n\n{body.strip()}\n\n{text}'.rstrip())

@@ -49,7 +49,9 @@ def found_skills(conversation: Conversation) -> Skills:
         from zot.agent.extensions.loading.bundled_skills import skill_files
 
         extra = skill_files(conversation.extensions.plan().entries)[0]
-    return discover(Path(conversation.present.directory), conversation.home, user_home(), extra)
+    return discover(
+        Path(conversation.present.directory), conversation.home, user_home(), extra, conversation.workspace.beneath
+    )
 
 
 def _choices(skills: Skills) -> list[Choice]:
@@ -67,12 +69,13 @@ def _row(skill: Skill) -> Choice:
 
 async def _read(context: Context, skill: Skill) -> None:
     from zot.agent.modes.interactive.dialogs.text_dialogs import TextView
+    from zot.agent.text_files import reason_of
     from zot.tui import markdown
 
     try:
-        body = visible(sanitize(skill.body()))
+        body = visible(sanitize(skill.body(context.conversation.workspace.beneath)))
     except OSError as error:
-        context.status.error(f"skill {skill.name}: {error.strerror or error}")
+        context.status.error(f"skill {skill.name}: {reason_of(error)}")
         return
     view = TextView(
         one_line(skill.name), lambda theme, width: markdown.render(body, context.desk.painter, width), most=16

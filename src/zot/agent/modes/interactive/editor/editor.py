@@ -14,7 +14,7 @@ from zot.agent.modes.interactive.editor.chips import Chip, ChipMaker, expanded, 
 from zot.agent.modes.interactive.editor.editing import BINDINGS, Editing
 from zot.agent.modes.interactive.editor.paste import clean, pasted
 from zot.agent.modes.interactive.editor.popups import Popups
-from zot.agent.modes.interactive.editor.submission import Submitted, submission
+from zot.agent.modes.interactive.editor.submission import Submitted, image_file, submission
 from zot.agent.modes.interactive.editor.surroundings import Surroundings
 from zot.errors import ZotError
 from zot.provider.messages import ImageBlock
@@ -135,7 +135,7 @@ class Editor:
             self.buffer.insert(units_of(key.text), typed=True)
         elif key.name == "paste":
             self.editing.other_key()
-            self.buffer.insert(pasted(key.text, self.chips))
+            self.buffer.insert(pasted(key.text, self.chips, self._image_of))
         elif (action := _ACTIONS.get(key.name)) is not None:
             self.editing.other_key()
             action(self)
@@ -172,10 +172,17 @@ class Editor:
         if submitted := self._take():
             self.on_submit(submitted)
 
+    def _image_of(self, path: str) -> ImageBlock | None:
+        try:
+            return image_file(path, self.around.beneath())
+        except ZotError as error:
+            self.around.error(str(error))
+            return None
+
     def _take(self) -> Submitted | None:
         units = self.buffer.units()
         try:
-            submitted = submission(units)
+            submitted = submission(units, self.around.beneath())
         except ZotError as error:
             self.around.error(str(error))
             return None

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 from zot.agent.modes.interactive.editor.chips import MAX_LINES, ChipMaker, lines_of, quoted, size_of
 from zot.agent.modes.interactive.editor.submission import image_file
+from zot.provider.messages import ImageBlock
 from zot.tui.sanitize import sanitize
 from zot.tui.text_buffer import units_of
 from zot.tui.width import visible
@@ -21,52 +23,57 @@ _WORD = r"'[^']*'|\"[^\"]*\"|(?:\\.|[^\s\\'\"])+"
 _SHELL = frozenset("|;&$`<>")
 
 
+ImageOf = Callable[[str], ImageBlock | None]
+
+
 def clean(text: str) -> str:
     """One kind of newline, and nothing that could act on a terminal."""
     return visible(sanitize(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
-def pasted(text: str, chips: ChipMaker) -> list[str]:
-    """The units a paste puts into the editor."""
+def pasted(text: str, chips: ChipMaker, image_of: ImageOf = image_file) -> list[str]:
+    """The units a paste puts into the editor; ``image_of`` gives the picture in a file, if there is one."""
     text = clean(text)
-    if (dropped := dropped_paths(text, chips)) is not None:
+    if (dropped := dropped_paths(text, chips, image_of)) is not None:
         return dropped
     if lines_of(text) > MAX_LINES or len(text) > MAX_CHARACTERS:
         return [chips.pasted(text, size_of(text))]
     return units_of(text)
 
 
-def dropped_paths(text: str, chips: ChipMaker) -> list[str] | None:
+def dropped_paths(text: str, chips: ChipMaker, image_of: ImageOf = image_file) -> list[str] | None:
     """The units of a paste that names existing paths; None when it is nothing of that kind."""
     line = text.strip()
     if not line or "\n" in line or len(line) > 65536:
         return None
     if whole := _existing(line):  # many terminals drop a path with spaces as it is
-        return _alone(whole, chips)
+        return _alone(whole, chips, image_of)
     words = list(re.finditer(_WORD, line))
     paths = [_existing(word.group()) for word in words]
     if not any(paths):
         return None
     if len(words) == 1 and paths[0]:
-        return _alone(paths[0], chips)
-    return _in_place(line, words, paths, chips)
+        return _alone(paths[0], chips, image_of)
+    return _in_place(line, words, paths, chips, image_of)
 
 
-def _alone(path: str, chips: ChipMaker) -> list[str]:
-    image = image_file(path)
+def _alone(path: str, chips: ChipMaker, image_of: ImageOf) -> list[str]:
+    image = image_of(path)
     if image is not None or len(path) > len(os.path.basename(path.rstrip("/"))) + _WORTH_A_CHIP:
         return [chips.dropped(path, image)]
     return units_of(quoted(path))
 
 
-def _in_place(line: str, words: list[re.Match[str]], paths: list[str], chips: ChipMaker) -> list[str]:
+def _in_place(
+    line: str, words: list[re.Match[str]], paths: list[str], chips: ChipMaker, image_of: ImageOf
+) -> list[str]:
     units: list[str] = []
     position = 0
     for word, path in zip(words, paths, strict=True):
         if not path:
             continue
         units += units_of(line[position : word.start()])
-        image = image_file(path)
+        image = image_of(path)
         units += [chips.dropped(path, image)] if image else units_of(quoted(path))
         position = word.end()
     return [*units, *units_of(line[position:])]

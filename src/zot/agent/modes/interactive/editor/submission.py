@@ -11,21 +11,26 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.agent.modes.interactive.editor.chips import Chip, expanded, images_of
-from zot.agent.text_files import project_of
+from zot.agent.text_files import project_of, reason_of
 from zot.errors import ZotError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.system.opening import reading
+
+if TYPE_CHECKING:
+    from zot.system.jail.beneath import Beneath
 
 MAX_FILES = 16
 MAX_BYTES = 1 << 20
 MAX_IMAGE = 20 << 20
 
 _PICKED = ("[file:", "[dir:", "[content:")
+_IMAGE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _COMMAND = r"/[A-Za-z0-9_:-]+(?:\s|\Z)"
 
 
@@ -37,14 +42,15 @@ class Submitted(msgspec.Struct, frozen=True):
     files: bool = False
 
 
-def submission(units: Sequence[str]) -> Submitted | None:
-    """What to send; None when there is nothing. Raises ZotError when an attached file cannot be sent."""
+def submission(units: Sequence[str], beneath: Beneath | None = None) -> Submitted | None:
+    """What to send; None when there is nothing. In a jail files are opened ``beneath`` its roots. Raises ZotError when
+    an attached file cannot be sent."""
     plain = "".join(units)
     if re.match(_COMMAND, plain) or plain.startswith("!"):
         kept = [unit if isinstance(unit, Chip) and unit.content is None else str(unit) for unit in units]
         return _trimmed(expanded(kept), images_of(kept))
     chips = [unit for unit in units if isinstance(unit, Chip) and unit.content is not None]
-    texts, images = _attachments(chips)
+    texts, images = _attachments(chips, beneath)
     submitted = _trimmed(expanded(units), images_of(units))
     if submitted is None:
         return None
@@ -57,7 +63,7 @@ def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
     return Submitted(text, images) if text.strip() else None
 
 
-def _attachments(chips: Sequence[Chip]) -> tuple[list[str], list[ImageBlock]]:
+def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[str], list[ImageBlock]]:
     paths = {chip.content: chip.root for chip in chips if chip.content is not None}
     if len(paths) > MAX_FILES:
         raise ZotError(f"{len(paths)} files are attached with !@, but at most {MAX_FILES} are allowed; remove some")
@@ -65,7 +71,7 @@ def _attachments(chips: Sequence[Chip]) -> tuple[list[str], list[ImageBlock]]:
     images: list[ImageBlock] = []
     room = MAX_BYTES
     for path, root in paths.items():
-        data = _read(path, room, project_of(root) if root is not None else None)
+        data = _read(path, room, project_of(root) if root is not None else None, beneath)
         room -= len(data)
         if mime := sniff(data):
             images.append(ImageBlock(mime, data))
@@ -74,12 +80,12 @@ def _attachments(chips: Sequence[Chip]) -> tuple[list[str], list[ImageBlock]]:
     return texts, images
 
 
-def _read(path: Path, room: int, within: Path | None) -> bytes:
+def _read(path: Path, room: int, within: Path | None, beneath: Beneath | None) -> bytes:
     try:
-        with reading(path, within) as file:
+        with reading(path, within) if beneath is None else beneath.reading(path) as file:
             data = file.read(room + 1)
     except OSError as error:
-        raise ZotError(f"{path}: cannot be attached: {error.strerror or error}") from error
+        raise ZotError(f"{path}: cannot be attached: {reason_of(error)}") from error
     if len(data) > room:
         raise ZotError(f"{path}: attached files may be 1 MiB in total; attach the path with @ instead")
     return data
@@ -94,14 +100,17 @@ def _file_block(path: Path, data: bytes) -> str:
     return f'<file path="{name}">\n{text}{"" if text.endswith(chr(10)) else chr(10)}</file>'
 
 
-def image_file(path: str) -> ImageBlock | None:
-    """The image a file holds, by its content; None for anything else, and for what is too large to send."""
+def image_file(path: str, beneath: Beneath | None = None) -> ImageBlock | None:
+    """The image a file holds, by its content; None for anything else, and for what is too large to send. ZotError when
+    the jail does not let it be opened."""
     try:
-        with reading(path) as file:
+        with reading(path) if beneath is None else beneath.reading(path) as file:
             head = file.read(16)
             mime = sniff(head)
             if not mime or os.fstat(file.fileno()).st_size > MAX_IMAGE:
                 return None
             return ImageBlock(mime, head + file.read(MAX_IMAGE))
-    except OSError:
+    except OSError as error:
+        if beneath is not None and path.lower().endswith(_IMAGE_NAMES) and (told := getattr(error, "told", "")):
+            raise ZotError(told) from error
         return None

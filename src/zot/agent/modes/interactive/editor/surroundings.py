@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.history import History
     from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
     from zot.agent.modes.interactive.screen.desk import Desk
+    from zot.system.jail.beneath import Beneath
 
 
 class Surroundings:
@@ -38,6 +39,10 @@ class Surroundings:
     def environment(self) -> dict[str, str]:
         """For programs started on the user's behalf."""
         return {}
+
+    def beneath(self) -> Beneath | None:
+        """Where files are opened in a jail."""
+        return None
 
     def changed(self) -> None: ...
 
@@ -79,11 +84,13 @@ class TerminalSurroundings(Surroundings):
         self._keep_history = keep_history
         self._vi_mode: Callable[[], bool] = bool
         self._environment: Callable[[], dict[str, str]] = dict[str, str]
+        self._beneath: Callable[[], Beneath | None] = lambda: None
 
     def agent_arrived(self, conversation: Conversation) -> None:
         self._directory = conversation.workspace.cwd
         self._vi_mode = lambda: conversation.settings.values.vi_mode
         self._environment = conversation.workspace.free_environment
+        self._beneath = lambda: conversation.workspace.beneath
 
     @property
     def vi_mode(self) -> bool:
@@ -104,6 +111,9 @@ class TerminalSurroundings(Surroundings):
 
     def environment(self) -> dict[str, str]:
         return self._environment()
+
+    def beneath(self) -> Beneath | None:
+        return self._beneath()
 
     def changed(self) -> None:
         self._desk.redraw()
