@@ -65,6 +65,7 @@ class Stage:
         for path in (".ssh/id_rsa", ".netrc", ".aws/credentials", ".zot/auth.json"):
             self._write(self.home / path)
         self._write(self.outside / "secret")
+        (self.outside / "pointer").symlink_to("secret")
         self._write(base / "project-2" / "secret")
         self.fresh_project()
         shared = base.parent / f"{base.name}-shared"
@@ -78,12 +79,15 @@ class Stage:
         closing.callback(lambda: (os.killpg(argument.pid, 9), argument.wait()))
         self.victim = victim
         self.heard: list[str] = []
+        master, window = pty.openpty()
+        closing.callback(lambda: (os.close(master), os.close(window)))
         self._forgotten = os.open(self.outside / "secret", os.O_RDONLY)
         os.set_inheritable(self._forgotten, True)
         closing.callback(os.close, self._forgotten)
         self.environment = {
             **{"OUT": str(self.outside), "PROJECT": str(self.project), "REAL_HOME": str(self.home)},
             **{"VICTIM": str(victim.pid), "ABSTRACT": f"zot-attack-{os.getpid()}", "FD": str(self._forgotten)},
+            **{"WINDOW": os.ttyname(window)},
             **{"SHARED_TMP": str(shared), "SHARED_SHM": str(memory), "SHM": str(self._segment(closing))},
             **self._servers(closing, base),
         }
@@ -124,11 +128,14 @@ class Stage:
             listeners.append(six)
         letters = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         letters.bind(f"\0{name}-d")
+        mail = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        mail.bind(str(self.outside / "mail"))
+        (self.outside / "mail").chmod(0o777)
         for listener in listeners:
             listener.listen()
-        for made in (*listeners, udp, letters, six):
+        for made in (*listeners, udp, letters, mail, six):
             closing.callback(made.close)
-        for mailbox in (udp, letters):
+        for mailbox in (udp, letters, mail):
             mailbox.settimeout(0.2)
             threading.Thread(target=self._collect, args=(mailbox,), daemon=True).start()
         threading.Thread(target=self._knock, args=(port + 1,), daemon=True).start()

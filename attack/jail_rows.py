@@ -3,7 +3,7 @@
 A row has succeeded when its output holds ``GOT`` or the secret, or when anything outside the project has changed. The
 scripts know: ``$OUT``, a directory outside that everybody may write to, with the file ``secret``; ``$PROJECT``;
 ``$VICTIM``, a process outside; ``$TCP`` and ``$UDP``, ports on loopback; ``$ABSTRACT`` and ``$OUT/sock``, sockets;
-``$REAL_HOME``; ``$SHM``, a shared memory segment; ``$FD``, a descriptor somebody forgot to close.
+``$REAL_HOME``; ``$WINDOW``, a terminal of another window; ``$SHM``, a shared memory segment; ``$FD``, a descriptor somebody forgot to close.
 """
 
 from __future__ import annotations
@@ -86,6 +86,25 @@ READING = _sh(
     ),
     ("command lines", "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -a '[s]3cr3t-of-somebody-argument'"),
     ("that another process is there", 'test -d "/proc/$VICTIM" && echo GOT', OPEN),
+    ("that a file is there, its size and its time", 'stat "$OUT/secret" >/dev/null && echo GOT', OPEN),
+    ("where a link leads", 'readlink "$OUT/pointer" | grep -q secret && echo GOT', OPEN),
+)
+READING += _py(
+    "read",
+    (
+        "a hard link to a descriptor",
+        "f = os.open(OUT + '/secret', os.O_PATH); sc(265, f, b'', -100, b'h2', 0x1000); print(open('h2').read())",
+    ),
+    (
+        "what is typed in another window",
+        "f = os.open(os.environ['WINDOW'], os.O_RDWR | os.O_NOCTTY); os.write(f, b'x'); print('GOT')",
+    ),
+    (
+        "the names of files that change",
+        "got(sc(254, sc(294, 0), OUT.encode(), 0x2 | 0x100) >= 0)",
+        OPEN,
+    ),
+    ("an attribute of a file", "os.listxattr(OUT + '/secret'); print('GOT')", OPEN),
 )
 
 WRITING = _sh(
@@ -197,8 +216,10 @@ PROCESSES = _py(
     ),
     ("by writing its memory", "open(f'/proc/{VICTIM}/mem', 'wb'); print('GOT')"),
     ("by taking a descriptor", "f = os.pidfd_open(VICTIM); got(sc(438, f, 1, 0) >= 0)"),
-    ("its limits", "import resource; resource.prlimit(VICTIM, resource.RLIMIT_CPU, (1, 1)); print('GOT')", OPEN),
-    ("its priority", "os.setpriority(os.PRIO_PROCESS, VICTIM, 19); print('GOT')", OPEN),
+    ("its limits", "import resource; resource.prlimit(VICTIM, resource.RLIMIT_CPU, (1, 1)); print('GOT')"),
+    ("its priority", "os.setpriority(os.PRIO_PROCESS, VICTIM, 19); print('GOT')"),
+    ("the priority of all that the user runs", "os.setpriority(os.PRIO_USER, 0, 19); print('GOT')"),
+    ("its turn at the disk", "got(sc(251, 1, VICTIM, 3 << 13) == 0)"),
     ("its cores", "os.sched_setaffinity(VICTIM, {0}); print('GOT')", OPEN),
     ("its place in memory", "open(f'/proc/{VICTIM}/oom_score_adj', 'w').write('900'); print('GOT')"),
     (
@@ -236,11 +257,18 @@ NETWORK = _py(
     (
         "a socket outside (an agent of ssh, Docker, D-Bus)",
         "s = socket.socket(socket.AF_UNIX); s.connect(OUT + '/sock'); print('GOT')",
-        OPEN,
     ),
     (
         "a socket by a link",
         "os.symlink(OUT + '/sock', 'k'); s = socket.socket(socket.AF_UNIX); s.connect('k'); print('GOT')",
+    ),
+    (
+        "a letter to a socket outside",
+        "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.sendto(b'x', OUT + '/mail'); print('GOT')",
+    ),
+    (
+        "a letter in another envelope",
+        "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.sendmsg([b'x'], (), 0, OUT + '/mail'); print('GOT')",
         OPEN,
     ),
     (
@@ -296,11 +324,35 @@ KERNEL = _py(
         "h = (ctypes.c_uint32 * 2)(0x20080522, 0); d = (ctypes.c_uint32 * 6)(); sc(125, h, d); got(any(d[0:2]))",
         OPEN,
     ),
+    ("ports of the machine", "got(sc(172, 3) == 0 or sc(173, 0x70, 2, 1) == 0)"),
     ("being root", "os.getuid() and (os.setuid(0), print('GOT'))"),
+)
+KERNEL += _py(
+    "kernel",
+    (
+        "a file that is made to run as you for others",
+        "os.umask(0); f = os.open('s2', os.O_CREAT | os.O_WRONLY, 0o6755); got(os.fstat(f).st_mode & 0o6000)",
+    ),
+    (
+        "an unnamed file that runs as you for others",
+        "os.umask(0); f = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755); got(os.fstat(f).st_mode & 0o6000)",
+    ),
+    (
+        "the same by a call whose flags are in memory",
+        "h = (ctypes.c_uint64 * 3)(0o101, 0o4755, 0); f = sc(437, -100, b's3', h, 24); got(f >= 0 and os.fstat(f).st_mode & 0o6000)",
+    ),
+    (
+        "a node that runs as you for others",
+        "os.umask(0); os.mknod('s4', 0o104755); got(os.stat('s4').st_mode & 0o6000)",
+    ),
 )
 KERNEL += _sh(
     "kernel",
     ("a memory image on the disk", "ulimit -c unlimited 2>/dev/null && echo GOT"),
+    (
+        "a program that runs as you for others",
+        "cp /bin/true s1; chmod u+s s1; chmod 2755 s1; test -u s1 -o -g s1 && echo GOT",
+    ),
 )
 
 TERMINAL = _py(
@@ -310,6 +362,11 @@ TERMINAL = _py(
         "typing through the terminal's own name",
         "import fcntl, termios; f = os.open('/dev/tty', os.O_RDWR); fcntl.ioctl(f, termios.TIOCSTI, b'x'); print('GOT')",
     ),
+    (
+        "another discipline of its line",
+        "import fcntl; fcntl.ioctl(0, 0x5423, (5).to_bytes(4, 'little')); print('GOT')",
+    ),
+    ("the keys of a console", "import fcntl; got(fcntl.ioctl(0, 0x4B47, b'\\0' * 8) == 0)"),
     ("the console's clipboard", "import fcntl; fcntl.ioctl(0, 0x541C, b'\\3'); print('GOT')"),
     (
         "taking the terminal over",

@@ -41,7 +41,7 @@ def level(request: pytest.FixtureRequest, zot: Zot, tmp_path: Path) -> str:
 @pytest.mark.parametrize("user", [0, 65534], ids=["root", "an ordinary user"])
 @pytest.mark.parametrize("which", LEVELS)
 def test_every_attempt_ends_as_documented(which: str, user: int) -> None:
-    """173 attempts to get out, each at both levels, as root and as an ordinary user; none is skipped."""
+    """Every attempt to get out, each at both levels, as root and as an ordinary user; none is skipped."""
     if user and os.geteuid() != 0:
         pytest.skip("only root can become somebody else; the first of the two ran as an ordinary user already")
     argv = [sys.executable, "-m", "attack.jail", "--level", which, "--user", str(user)]

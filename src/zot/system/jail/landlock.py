@@ -1,7 +1,7 @@
 """The policy as a Landlock ruleset: the reduced level, for machines without bubblewrap.
 
 Landlock refuses what is not allowed beneath a directory and knows no exceptions below it, so protected names stay
-writable, what lies outside can still be seen to exist, and sockets in the file system can be reached. ``OPEN`` says so.
+writable and what lies outside can still be seen to exist. The rows of ``attack.jail_rows`` say what is open.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _TCP = 3  # bind and connect
 _SCOPES = 3  # abstract sockets and signals
 
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts")
+# No terminals: those of the user's other windows are among them, with what is typed there.
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 # Of /proc what tells about the machine. Nothing of processes: a domain does not keep one from reading the environments
 # of others everywhere, and which of them are its own cannot be said in advance.
 MACHINE = (

@@ -68,16 +68,54 @@ _NUMBERS: dict[str, tuple[int, int]] = {
     "fanotify_init": (300, 262),
     "sethostname": (170, 161),
     "setdomainname": (171, 162),
+    "quotactl_fd": (443, 443),
+    "fsconfig": (431, 431),
+    "open_tree_attr": (467, 467),
+    "vhangup": (153, 58),
 }
+# Of x86 alone: ports of the machine, and segments of a process that only old programs have.
+_OF_X86 = {"iopl": 172, "ioperm": 173, "modify_ldt": 154, "uselib": 134, "_sysctl": 156, "nfsservctl": 180}
 _ENOSYS = ("io_uring_setup", "io_uring_enter", "io_uring_register")
 _MORE: dict[str, tuple[int, int]] = {
     "socket": (41, 198),
+    "connect": (42, 203),
+    "sendto": (44, 206),
     "ioctl": (16, 29),
     "clone": (56, 220),
     "clone3": (435, 435),
+    "openat2": (437, 437),
+    "prlimit64": (302, 261),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "mkdirat": (258, 34),
+    "mknodat": (259, 33),
+    "openat": (257, 56),
 }
+_OLD_CALLS = {
+    "chmod": 90,
+    "open": 2,
+    "creat": 85,
+    "mkdir": 83,
+    "mknod": 133,
+}  # x86_64 has these beside their successors
+# Calls that give a file its mode, and which of their arguments that is; for opening, where the flags are.
+_MODES = {
+    **{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1},
+    **{"mkdir": 1, "mkdirat": 2, "mknod": 1, "mknodat": 2},
+}
+_OPENINGS = {"open": 1, "openat": 2}
+_SET_ID = 0o6000
+# Calls that could change another process: only the caller itself (0), or its group, and not all that the user runs.
+_OF_OTHERS = (
+    *(("prlimit64", 0, (0,)), ("setpriority", 1, (0,)), ("setpriority", 0, (0, 1))),
+    *(("ioprio_set", 1, (0,)), ("ioprio_set", 0, (1, 2))),
+)
+_MAKES_A_FILE = 0o100 | 0o20000000  # O_CREAT and what O_TMPFILE is more than O_DIRECTORY; the same on both machines
 _X32 = 0x40000000
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_TYPING = (0x5412, 0x541C, 0x5423, 0x4B47, 0x4B49, 0x4B4E)  # TIOCSTI, TIOCLINUX, TIOCSETD, and keys of a console
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag that clone knows
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 
@@ -86,8 +124,9 @@ def supported() -> bool:
     return platform.machine() in _ARCHES
 
 
-def program(*, sockets: tuple[int, ...]) -> bytes:
-    """The filter as ``struct sock_filter``s; ``sockets`` are the address families that may be opened."""
+def program(*, sockets: tuple[int, ...], connections: bool = True) -> bytes:
+    """The filter as ``struct sock_filter``s; ``sockets`` are the address families that may be opened. ``connections``:
+    whether they may be connected; where files are not our own, another program's socket could be among them."""
     machine = platform.machine()
     if machine not in _ARCHES:
         raise ConfigError(f"jail: no list of system calls for {machine}")
@@ -101,12 +140,26 @@ def program(*, sockets: tuple[int, ...]) -> bytes:
     for name, numbers in _NUMBERS.items():
         asm.when_equal(numbers[column], _ERRNO | (ENOSYS if name in _ENOSYS else EPERM))
     number = {name: numbers[column] for name, numbers in _MORE.items()}
-    asm.when_equal(number["clone3"], _ERRNO | ENOSYS)  # its flags are in memory, out of reach; libc falls back
+    if machine == "x86_64":
+        number |= _OLD_CALLS
+        for call in _OF_X86.values():
+            asm.when_equal(call, _ERRNO | EPERM)
+    for name in ("clone3", "openat2"):  # their flags are in memory, out of reach; libc and others fall back
+        asm.when_equal(number[name], _ERRNO | ENOSYS)
+    for name, argument, allowed in _OF_OTHERS:
+        asm.when_called(number[name], argument, lambda inner, values=allowed: inner.only(values, _ERRNO | EPERM))
+    if not connections:
+        asm.when_equal(number["connect"], _ERRNO | EACCES)
+        asm.when_called(number["sendto"], 4, lambda inner: inner.only((0,), _ERRNO | EACCES))
+    for name in number.keys() & _MODES.keys():
+        asm.when_called(number[name], _MODES[name], lambda inner: inner.when_set(_SET_ID, _ERRNO | EPERM))
+    for name in number.keys() & _OPENINGS.keys():
+        asm.when_called(number[name], _OPENINGS[name], lambda inner, at=_OPENINGS[name]: inner.when_made(at + 1))
     asm.when_called(number["clone"], 0, lambda inner: inner.when_set(_NEW_NAMESPACES, _ERRNO | EPERM))
     asm.when_called(
         number["ioctl"],
         1,
-        lambda inner: (inner.when_equal(_TIOCSTI, _ERRNO | EPERM), inner.when_equal(_TIOCLINUX, _ERRNO | EPERM)),
+        lambda inner: [inner.when_equal(request, _ERRNO | EPERM) for request in _TYPING],
     )
     asm.when_called(number["socket"], 0, lambda inner: inner.only(sockets, _ERRNO | EACCES))
     asm.give(_ALLOW)
@@ -146,6 +199,12 @@ class _Assembler:
     def when_set(self, bits: int, verdict: int) -> None:
         self._add(_JUMP_SET, 0, 1, bits)
         self.give(verdict)
+
+    def when_made(self, argument: int) -> None:
+        """With flags loaded that make a file: refuse a mode that runs it as its owner or group."""
+        self._add(_JUMP_SET, 0, 3, _MAKES_A_FILE)
+        self.load(_ARGS + 8 * argument)
+        self.when_set(_SET_ID, _ERRNO | EPERM)
 
     def only(self, values: tuple[int, ...], verdict: int) -> None:
         for position, value in enumerate(values):

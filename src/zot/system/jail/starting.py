@@ -34,7 +34,8 @@ class Starter:
         self._home = home
         self._stack = ExitStack()
         self._private = Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
-        self._filter = seccomp.program(sockets=seccomp.families(full=bool(bubblewrap), network=policy.network))
+        families = seccomp.families(full=bool(bubblewrap), network=policy.network)
+        self._filter = seccomp.program(sockets=families, connections=bool(bubblewrap) or policy.network)
         self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
 
     def close(self) -> None:

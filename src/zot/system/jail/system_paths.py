@@ -25,13 +25,26 @@ def etc_files() -> list[str]:
     return [path for name in ETC_FILES if os.path.isfile(path := f"/etc/{name}")]
 
 
+# Hidden directories of a home that are an installation as a whole; others (.docker, .fly, .pulumi) have a ``bin``
+# beside the tokens of whoever it belongs to.
+_INSTALLATIONS = frozenset(
+    (
+        *(".pyenv", ".rbenv", ".nodenv", ".goenv", ".jenv", ".asdf", ".nvm", ".volta", ".fnm", ".bun", ".deno"),
+        *(".sdkman", ".gvm", ".ghcup", ".opam", ".juliaup", ".rye", ".pixi", ".nix-profile", ".rustup", ".mise"),
+        *(".dotnet", ".pub-cache", ".foundry", ".elan", ".swiftly", ".linuxbrew", ".cache", ".virtualenvs", ".venv"),
+    )
+)
+_PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")  # of what stands beside such a ``bin``
+
+
 def toolchains(path: str, home: str) -> list[str]:
-    """The directories on ``PATH`` outside the system's own, each with the installation it belongs to."""
+    """The directories on ``PATH`` outside the system's own, each with the installation it belongs to. One that holds
+    the whole home is none, whatever ``PATH`` says."""
     found: dict[str, None] = {}
     for entry in path.split(os.pathsep):
         if os.path.isabs(entry) and os.path.isdir(entry):
             for directory in (os.path.abspath(entry), os.path.realpath(entry)):
-                if not beneath_any(directory, SYSTEM):
+                if not beneath_any(directory, SYSTEM) and not beneath_any(home, (directory.rstrip("/"),)):
                     found.update(dict.fromkeys(_installation(directory, home)))
     return sorted(found)
 
@@ -46,8 +59,16 @@ def _installation(directory: str, home: str) -> Iterator[str]:
         yield from (path for part in ("lib", "share/pipx", "pipx") if os.path.isdir(path := f"{prefix}/{part}"))
     elif os.path.basename(prefix) == ".cargo":  # it holds the registry's token beside its programs
         yield from (path for path in (f"{home}/.rustup", f"{prefix}/registry") if os.path.isdir(path))
+    elif _is_hidden(prefix, home):
+        yield from (path for part in _PARTS if os.path.isdir(path := f"{prefix}/{part}"))
     else:
         yield prefix
+
+
+def _is_hidden(prefix: str, home: str) -> bool:
+    """In a hidden directory of the home that is not known to be an installation."""
+    top = os.path.relpath(prefix, home).split("/")[0] if beneath_any(prefix, (home,)) else ""
+    return top.startswith(".") and top not in _INSTALLATIONS
 
 
 def outermost(directories: Iterable[str]) -> list[str]:

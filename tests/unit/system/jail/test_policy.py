@@ -53,6 +53,23 @@ def test_toolchains_are_readable_and_a_home_is_not(tmp_path: Path) -> None:
     assert str(home) not in found and str(home / ".cargo") not in found and str(home / ".local") not in found
 
 
+@pytest.mark.parametrize("entry", ["", "/..", "/../..", "/./"])
+def test_a_home_on_the_path_is_not_opened(tmp_path: Path, entry: str) -> None:
+    home = tmp_path / "me"
+    home.mkdir()
+    assert toolchains(f"/usr/bin:{home}{entry}", str(home)) == []
+
+
+def test_what_stands_beside_a_program_is_not_always_an_installation(tmp_path: Path) -> None:
+    home = tmp_path / "me"
+    for path in (".docker/bin", ".docker/lib", ".fly/bin", ".pyenv/bin", ".config/x/bin"):
+        (home / path).mkdir(parents=True)
+    path = ":".join(str(home / name / "bin") for name in (".docker", ".fly", ".pyenv", ".config/x"))
+    found = toolchains(path, str(home))
+    wanted = [".config/x/bin", ".docker/bin", ".docker/lib", ".fly/bin", ".pyenv", ".pyenv/bin"]
+    assert found == [str(home / name) for name in wanted]
+
+
 def test_a_machine_without_either_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """engine-229: where neither bubblewrap nor Landlock works, locking is refused with the reason."""
     monkeypatch.setattr(kernel, "landlock_abi", lambda: 0)
