@@ -87,7 +87,7 @@ class Stage:
         self.environment = {
             **{"OUT": str(self.outside), "PROJECT": str(self.project), "REAL_HOME": str(self.home)},
             **{"VICTIM": str(victim.pid), "ABSTRACT": f"zot-attack-{os.getpid()}", "FD": str(self._forgotten)},
-            **{"WINDOW": os.ttyname(window)},
+            **{"WINDOW": os.ttyname(window), "TRAP": f"touch {self.outside}/ran; false"},
             **{"SHARED_TMP": str(shared), "SHARED_SHM": str(memory), "SHM": str(self._segment(closing))},
             **self._servers(closing, base),
         }
@@ -104,8 +104,17 @@ class Stage:
         run = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(self.project)]
         (self.project / "README").write_text("hello\n")
         (self.project / ".idea").mkdir()
-        for words in (["init", "-q"], ["add", "README"], ["commit", "-qm", "first"]):
+        for words in (["init", "-q"], ["add", "README"], ["commit", "-qm", "first"], ["init", "-q", "old"]):
             subprocess.run([*run, *words], check=True)
+        store = self.project / ".git" / "modules" / "sub"  # as a submodule has it
+        store.parent.mkdir()
+        subprocess.run([*run, "init", "-q", "--separate-git-dir", str(store), "sub"], check=True)
+
+    def ask_git(self) -> None:
+        """What a person's shell does with every prompt, in each directory they might go to."""
+        for path in [self.project, *(found for found in self.project.rglob("*") if found.is_dir())]:
+            if ".git" not in path.relative_to(self.project).parts:
+                subprocess.run(["git", "-C", str(path), "status", "--short"], capture_output=True, check=False)
 
     def _segment(self, closing: ExitStack) -> int:
         libc = ctypes.CDLL(None)
@@ -195,8 +204,9 @@ def try_all(level: str, base: Path, only: str = "") -> list[dict[str, object]]:
 
 async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     """How it won; empty when it did not."""
-    if attempt.room == "protected":
+    if attempt.room in ("protected", "planted"):
         stage.fresh_project()
+        (stage.outside / "ran").unlink(missing_ok=True)
     before = stage.picture()
     environment = {**jailed_environment(os.environ), **stage.environment}
     python = attempt.script.startswith("#py")
@@ -228,6 +238,8 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     if attempt.room == "staying" and (left := [row for row in _commands() if " 987." in row]):
         await asyncio.to_thread(subprocess.run, ["pkill", "-f", "sleep 987"], check=False)
         return f"still there: {left}"
+    if attempt.room == "planted":
+        await asyncio.to_thread(stage.ask_git)
     after = stage.picture()
     changed = [name for name in before | after if before.get(name) != after.get(name)]
     return f"changed: {changed[:3]}" if changed else ""

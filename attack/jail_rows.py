@@ -3,7 +3,8 @@
 A row has succeeded when its output holds ``GOT`` or the secret, or when anything outside the project has changed. The
 scripts know: ``$OUT``, a directory outside that everybody may write to, with the file ``secret``; ``$PROJECT``;
 ``$VICTIM``, a process outside; ``$TCP`` and ``$UDP``, ports on loopback; ``$ABSTRACT`` and ``$OUT/sock``, sockets;
-``$REAL_HOME``; ``$WINDOW``, a terminal of another window; ``$SHM``, a shared memory segment; ``$FD``, a descriptor somebody forgot to close.
+``$REAL_HOME``; ``$WINDOW``, a terminal of another window; ``$SHM``, a shared memory segment; ``$FD``, a descriptor somebody forgot to close;
+``$TRAP``, what a repository should make git run outside.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ WRITING = _sh(
     ("by removing a directory", 'rmdir "$OUT/empty"'),
     ("a pipe", 'mkfifo "$OUT/pipe"'),
     ("its mode", 'chmod 777 "$OUT/secret"', OPEN),
-    ("its owner", 'chown 12345 "$OUT/secret"', OPEN),
+    ("its owner", 'chown 12345 "$OUT/secret"'),
     ("its time", 'touch -c -d 2001-01-01 "$OUT/secret"', OPEN),
     ("through a link that leads nowhere yet", 'ln -s "$OUT/fresh" l5; echo x >l5'),
     ("through a linked directory", 'ln -s "$OUT" l6; echo x >l6/fresh'),
@@ -179,7 +180,7 @@ PROTECTED = _sh(
     ("by moving the hooks away", "mv .git/hooks .git/hooks2 && mkdir .git/hooks && echo GOT", OPEN),
     ("the mode of the hooks", "chmod 777 .git/hooks .git/config && echo GOT", OPEN),
     ("zot's extensions, not there yet", "mkdir -p .zot/extensions/x && echo GOT", OPEN),
-    ("zot's directory, not there yet, by moving", "mkdir z1; mv -T z1 .zot && echo GOT", OPEN),
+    ("zot's directory, not there yet, by moving", "mkdir z1; mv -fT z1 .zot && echo GOT", OPEN),
     ("zot's directory by a link", "rmdir .zot; ln -sn /tmp .zot && echo GOT", OPEN),
     ("Claude's hooks, not there yet", "mkdir -p .claude && echo x >.claude/settings.json && echo GOT", OPEN),
     ("servers, not there yet", "echo x >.mcp.json && echo GOT", OPEN),
@@ -199,6 +200,47 @@ PROTECTED = _sh(
         "mount -o remount,rw .zot && echo GOT; test -d .zot && chmod 777 .zot && touch .zot/x && echo GOT",
     ),
     ("through another name of the project", 'echo x >"/proc/self/cwd/.git/hooks/update" && echo GOT', OPEN),
+)
+
+# What git would run outside: after each, the stage asks git for the status of the project and of what was made in it.
+PLANTED = _sh(
+    "planted",
+    (
+        "a repository with a watcher",
+        'rm -rf .git 2>/dev/null; git init -q n1 && git -C n1 config core.fsmonitor "$TRAP"',
+    ),
+    (
+        "a repository with a hook",
+        'git init -q n2; printf "#!/bin/sh\\n$TRAP" >n2/.git/hooks/post-index-change; chmod +x n2/.git/hooks/*',
+    ),
+    (
+        "a repository that the project's own leads into",
+        'git init -q n3; cd n3; git -c user.name=a -c user.email=b commit -q --allow-empty -m x; git config core.fsmonitor "$TRAP"; '
+        'cd ..; git update-index --add --cacheinfo "160000,$(git -C n3 rev-parse HEAD),n3"',
+    ),
+    (
+        "a repository far down, and one that is included",
+        'mkdir -p d/e/f; git init -q d/e/f; printf "[core]\\nfsmonitor = %s\\n" "$TRAP" >d/inc; git -C d/e/f config include.path "$PWD/d/inc"',
+    ),
+    (
+        "a bare one",
+        'git init -q --bare b1; git -C b1 config core.bare false; git -C b1 config core.worktree "$PWD/b1"; git -C b1 config core.fsmonitor "$TRAP"',
+    ),
+    (
+        "a pointer to one",
+        'git init -q p1; mv p1/.git p1/store; echo "gitdir: store" >p1/.git; git -C p1 config core.fsmonitor "$TRAP"',
+    ),
+    (
+        "a link to one",
+        'git init -q l7; mv l7/.git l7/store; ln -s store l7/.git; git -C l7 config core.fsmonitor "$TRAP"',
+    ),
+    (
+        "by the word that another directory is the project's own",
+        'cp -r .git c1; git config -f c1/config core.fsmonitor "$TRAP"; echo ../c1 >.git/commondir',
+    ),
+    ("in one that was there before", 'git -C old config core.fsmonitor "$TRAP"', OPEN),
+    ("in the modules of the project", 'git -C sub config core.fsmonitor "$TRAP"', OPEN),
+    ("by moving one that was there", 'mv old old2; git init -q old; git -C old config core.fsmonitor "$TRAP"'),
 )
 
 PROCESSES = _py(
@@ -322,7 +364,6 @@ KERNEL = _py(
     (
         "capabilities",
         "h = (ctypes.c_uint32 * 2)(0x20080522, 0); d = (ctypes.c_uint32 * 6)(); sc(125, h, d); got(any(d[0:2]))",
-        OPEN,
     ),
     ("ports of the machine", "got(sc(172, 3) == 0 or sc(173, 0x70, 2, 1) == 0)"),
     ("being root", "os.getuid() and (os.setuid(0), print('GOT'))"),
@@ -383,4 +424,14 @@ STAYING = _sh(
     ("as a daemon that closed everything", "(setsid sh -c 'exec <&- >&- 2>&-; sleep 987.5 &' &)"),
 )
 
-ATTEMPTS = [*READING, *WRITING, *PROTECTED, *PROCESSES, *NETWORK, *KERNEL, *TERMINAL, *STAYING]  # room by room
+ATTEMPTS = [
+    *READING,
+    *WRITING,
+    *PROTECTED,
+    *PLANTED,
+    *PROCESSES,
+    *NETWORK,
+    *KERNEL,
+    *TERMINAL,
+    *STAYING,
+]  # room by room

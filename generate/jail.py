@@ -11,6 +11,7 @@ _ROOMS = {
     "read": "reading what is outside",
     "write": "changing what is outside",
     "protected": "changing what other programs run (hooks, editors, agents)",
+    "planted": "leaving a repository that your own git would run something from",
     "processes": "other processes, keys and memory",
     "network": "the network and sockets",
     "kernel": "namespaces, mounts and the kernel",

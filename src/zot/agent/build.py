@@ -167,6 +167,7 @@ def _converse(
     late: list[Conversation] = []  # workspace and extensions ask for the present once there is one
     resources.workspace.present = lambda: late[0].present
     resources.workspace.keeping = lambda: late[0].keeping
+    resources.workspace.tell = lambda text: late[0].emit(Diagnostic(text))
     resources.extensions = extension_host(resources, lambda: late[0].present, lambda event: late[0].emit(event))
     problems: list[str] = []
     resources.skills = _skills(resources, problems) if config.skills else Skills()

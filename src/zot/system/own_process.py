@@ -33,9 +33,16 @@ def open_missing_streams(flags: int = os.O_RDWR) -> None:
 
 
 def claim() -> None:
-    """This process is the ``zot`` command."""
+    """This process is the ``zot`` command. Its memory holds keys, so it leaves no image of it; what it starts may ask
+    for one of its own. It stays readable to itself (PR_SET_DUMPABLE would end that): its environment is wiped there."""
     global ours
     ours = True
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    except (ImportError, OSError, ValueError):
+        pass
 
 
 def adopt_orphans() -> bool:

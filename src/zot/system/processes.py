@@ -33,7 +33,9 @@ _LOOK_AGAIN = 1.0
 
 
 class Cell(Protocol):
-    """What a jail holds for one command. ``release`` may be called twice."""
+    """What a jail holds for one command. ``release`` may be called twice; ``remarks`` are there after it."""
+
+    remarks: list[str]
 
     def began(self) -> bool:
         """Whether the command itself was started."""
@@ -76,6 +78,11 @@ class ProcessTree:
     def never_began(self) -> bool:
         """Once it is over: whether its jail could not be built, so that what it wrote is the builder's complaint."""
         return self._cell is not None and not self._cell.began()
+
+    @property
+    def remarks(self) -> list[str]:
+        """Once it was stopped or left: what its jail has to say about what it did."""
+        return self._cell.remarks if self._cell is not None else []
 
     def let_go(self) -> None:
         """Nothing of it is left, or nobody will look again."""

@@ -47,6 +47,8 @@ async def _run(argv: list[str], workspace: Workspace) -> int:
     )
     code = await tree.wait()
     tree.leave()
+    for remark in tree.remarks:
+        say(remark)
     if tree.never_began:
         say("the jail could not be built; what went wrong stands above")
         return 126

@@ -53,12 +53,16 @@ class BashTool(WorkspaceTool):
                     raise ToolError(f"bash: the jail could not be built, so nothing ran: {capture.text().strip()}")
                 if ending.left:
                     self._workspace.jobs.add(command, tree, started, ending.output)
-                return _result(command, capture, self._explained(command, capture, ending), time.monotonic() - started)
+                for remark in tree.remarks:
+                    self._workspace.tell(remark)
+                ending = self._explained(command, capture, ending, tree.remarks)
+                return _result(command, capture, ending, time.monotonic() - started)
             finally:
                 capture.let_go()
 
-    def _explained(self, command: str, capture: OutputCapture, ending: Ending) -> Ending:
-        """With a line about a variable that it may have wanted and did not get."""
+    def _explained(self, command: str, capture: OutputCapture, ending: Ending, remarks: list[str]) -> Ending:
+        """With what the jail remarked, and a line about a variable that it may have wanted and did not get."""
+        ending = msgspec.structs.replace(ending, notes=(*ending.notes, *(f"[jail: {text}]" for text in remarks)))
         names = self._workspace.kept_from_commands()
         if not names:
             return ending

@@ -41,7 +41,8 @@ class Workspace:
     ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set. ``keeping`` has who is
     told before a file is changed; when it has nobody, nothing is kept.
     ``jobs`` are the commands whose children live on; they end with the agent.
-    ``jail`` is where children are started, if there is one; the tools that open files heed it too.
+    ``jail`` is where children are started, if there is one; the tools that open files heed it too. ``tell`` reaches the
+    person.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Workspace:
         self.keeping: Callable[[], Keeping | None] = lambda: None
         self._jobs: Jobs | None = None
         self.jail: Jail | None = None
+        self.tell: Callable[[str], None] = lambda text: None
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
         self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld

@@ -8,6 +8,7 @@ import struct
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437  # the same on every architecture
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 38, 22, 2
+_PR_SET_SECUREBITS, _ROOT_IS_NOBODY_SPECIAL, _CAPABILITIES_3 = 28, 0x2F, 0x20080522
 
 RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH = 0x02, 0x08
 
@@ -48,6 +49,15 @@ def restrict_thread(ruleset: int) -> None:
 
 def no_new_privileges() -> None:
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def drop_capabilities() -> None:
+    """This thread and all it starts have no rights beyond their user's, root included."""
+    _libc.prctl(_PR_SET_SECUREBITS, _ROOT_IS_NOBODY_SPECIAL, 0, 0, 0)  # only root can, and only root needs it
+    header, nothing = struct.pack("=Ii", _CAPABILITIES_3, 0), bytes(24)
+    if _libc.capset(header, nothing) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 

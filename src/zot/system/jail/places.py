@@ -17,10 +17,12 @@ import msgspec
 
 from zot.errors import ConfigError
 from zot.system.jail.policy import GIT_PROTECTED, Policy
-from zot.system.opening import open_directory, read_whole
+from zot.system.jail.repositories import Repositories
+from zot.system.opening import create, open_directory, read_whole
 
 _OURS, _LOOKED_AT = 0o1555, 0o1222  # sticky, and not writable even for its owner, whatever the umask takes away
 _LONGEST_POINTER = 4_096
+COMMON, _ITSELF = "commondir", b".\n"  # a file by which a directory of git names another one
 
 
 class Covers(msgspec.Struct, frozen=True):
@@ -33,36 +35,53 @@ class Covers(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def held(policy: Policy) -> Generator[Covers]:
-    """For the time of the block every protected name exists."""
+def held(policy: Policy, nested: Iterable[str] = ()) -> Generator[Covers]:
+    """For the time of the block every protected name exists; ``nested`` are directories of git further down."""
     locks = [_shared(root) for root in policy.writable]
+    nested = list(nested)
     try:
-        yield cover(policy)
+        yield cover(policy, nested)
     finally:
         for root, lock in zip(policy.writable, locks, strict=True):
-            release(root, lock, names_of(root, policy.protected))
+            own = [git for git in nested if git.startswith(f"{root}/")]
+            release(root, lock, names_of(root, policy.protected, own))
 
 
-def cover(policy: Policy) -> Covers:
+def cover(policy: Policy, nested: Iterable[str] = ()) -> Covers:
     kept: list[str] = []
     empty: list[str] = []
-    pinned: list[str] = []
+    pinned: list[str] = list(nested)
     for root in policy.writable:
         git = repository(root)
         pinned += [path for path in git if os.path.isdir(path)]
         kept += [path for path in git if not os.path.isdir(path)]
-        for path in names_of(root, policy.protected):
+        for path in names_of(root, policy.protected, pinned):
             (empty if _is_missing(path) else kept).append(path)
-    for path in empty:
+    for path in dict.fromkeys(empty):
         with suppress(FileExistsError):
-            os.mkdir(path, _OURS)
-    return Covers(tuple(kept), tuple(empty), tuple(pinned))
+            _hold(path)
+    pointing = [path for path in empty if os.path.basename(path) == COMMON]
+    empty = [path for path in empty if path not in pointing]
+    return Covers(*(tuple(dict.fromkeys(paths)) for paths in ((*kept, *pointing), empty, pinned)))
 
 
-def names_of(root: str, protected: Iterable[str]) -> list[str]:
-    """Every protected path of a writable root, those of its repository included."""
-    inside = [os.path.join(git, name) for git in repository(root) if os.path.isdir(git) for name in GIT_PROTECTED]
+def names_of(root: str, protected: Iterable[str], nested: Iterable[str] = ()) -> list[str]:
+    """Every protected path of a writable root, those of its repositories included."""
+    found = dict.fromkeys((*nested, *(git for git in repository(root) if os.path.isdir(git))))
+    inside = [os.path.join(git, name) for git in found for name in (*GIT_PROTECTED, COMMON)]
     return [*(os.path.join(root, name) for name in protected), *inside]
+
+
+def _hold(path: str) -> None:
+    """An empty directory; or the word that a repository is its own, where git would believe another."""
+    if os.path.basename(path) != COMMON:
+        os.mkdir(path, _OURS)
+        return
+    fd = create(path, 0o1444)
+    try:
+        os.write(fd, _ITSELF)
+    finally:
+        os.close(fd)
 
 
 def repository(root: str) -> list[str]:
@@ -102,7 +121,8 @@ def _is_missing(path: str) -> bool:
 
 
 def _is_ours(info: os.stat_result) -> bool:
-    return stat.S_ISDIR(info.st_mode) and info.st_mode & _LOOKED_AT == stat.S_ISVTX
+    is_kind = stat.S_ISDIR(info.st_mode) or (stat.S_ISREG(info.st_mode) and info.st_size == len(_ITSELF))
+    return is_kind and info.st_mode & _LOOKED_AT == stat.S_ISVTX
 
 
 def _shared(root: str) -> int:
@@ -125,11 +145,12 @@ def release(root: str, lock: int, names: Iterable[str]) -> None:
 def remove_empty(names: Iterable[str]) -> None:
     for path in names:
         with suppress(OSError):
-            if _is_ours(os.lstat(path)):
-                os.rmdir(path)
+            if _is_ours(info := os.lstat(path)):
+                os.rmdir(path) if stat.S_ISDIR(info.st_mode) else os.unlink(path)
 
 
 def sweep(root: str, protected: Iterable[str]) -> None:
     """Remove what a killed zot left in a project, unless another is at work there."""
     with suppress(OSError, ConfigError):
-        release(root, open_directory(root), names_of(root, protected))
+        nested = Repositories([root]).begin()
+        release(root, open_directory(root), names_of(root, protected, nested))

@@ -10,15 +10,16 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from zot.system.jail import kernel, landlock, seccomp
 from zot.system.jail.bubblewrap import arguments
 from zot.system.jail.places import held
 from zot.system.jail.policy import Limits, Policy
 from zot.system.jail.private import Private
+from zot.system.jail.repositories import Repositories
 from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, toolchains
 from zot.system.temporary import scratch_directory
 
@@ -32,6 +33,8 @@ class Starter:
         self._policy = policy
         self._bubblewrap = bubblewrap
         self._home = home
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # for good, and of zot itself: what is inside has no way back
+        self.repositories = Repositories(policy.writable)
         self._stack = ExitStack()
         self._private = Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
         families = seccomp.families(full=bool(bubblewrap), network=policy.network)
@@ -50,6 +53,7 @@ class Starter:
             readable = (*system, *toolchains(os.environ.get("PATH", ""), self._home))
             private = (self._private.home, self._private.tmp)
             _restrict(landlock.ruleset(self._policy, readable, private))
+            kernel.drop_capabilities()
             kernel.filter_thread(self._filter)
         elif (ruleset := landlock.scopes_only()) is not None:
             _restrict(ruleset)
@@ -63,10 +67,12 @@ class Starter:
     def _start_reduced(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
     ) -> tuple[subprocess.Popen[bytes], Cell]:
+        self.repositories.begin()
         own = {**env, "HOME": self._private.home, "TMPDIR": self._private.tmp}
-        child = _popen(argv, cwd, own, streams)
-        _limit(child.pid, self._policy.limits)
-        return child, Cell()
+        with _limiting(self._policy.limits) as limit:
+            child = _popen(argv, cwd, own, streams)
+            limit(child.pid)
+        return child, Cell(self.repositories.end)
 
     def _start_full(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
@@ -74,7 +80,7 @@ class Starter:
         own = {**env, "HOME": self._home}
         own.pop("TMPDIR", None)
         with ExitStack() as files, ExitStack() as kept:
-            covers = kept.enter_context(held(self._policy))
+            covers = kept.enter_context(held(self._policy, self.repositories.begin()))
             told, telling = os.pipe()
             kept.callback(os.close, told)
             files.callback(os.close, telling)
@@ -84,14 +90,17 @@ class Starter:
             listed = _readable(b"".join(os.fsencode(word) + b"\0" for word in options), files)
             command = [self._bubblewrap, "--args", str(listed), "--", *_limited(self._policy.limits), *argv]
             child = _popen(command, "/", own, streams, (filter, listed, telling))
-            return child, Cell(kept.pop_all(), told)
+            return child, Cell(self.repositories.end, kept.pop_all(), told)
         raise AssertionError("unreachable")
 
 
 class Cell:
-    """What one command holds: the protected names, and the pipe on which bubblewrap tells that it began."""
+    """What one command holds: the protected names, and the pipe on which bubblewrap tells that it began. ``remarks``,
+    once it is released, are what a person should hear of what it did."""
 
-    def __init__(self, kept: ExitStack | None = None, told: int = -1) -> None:
+    def __init__(self, end: Callable[[], list[str]], kept: ExitStack | None = None, told: int = -1) -> None:
+        self.remarks: list[str] = []
+        self._end: Callable[[], list[str]] | None = end
         self._kept = kept
         self._told = told
         self._began: bool | None = None if kept is not None else True
@@ -109,6 +118,9 @@ class Cell:
             self.began()
             kept, self._kept = self._kept, None
             kept.close()
+        if self._end is not None:
+            end, self._end = self._end, None
+            self.remarks = end()
 
 
 def _popen(
@@ -131,12 +143,27 @@ def _limited(limits: Limits) -> list[str]:
     return ["/bin/sh", "-c", script, "sh"]
 
 
-def _limit(pid: int, limits: Limits) -> None:
-    """From outside, a moment after the start: what the command starts inherits it."""
-    wanted = ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NPROC, limits.processes))
-    for kind, value in (*wanted, (resource.RLIMIT_DATA, _memory(limits))):
-        with suppress(OSError, ValueError):  # it is over already, or the limit is lower by now
-            resource.prlimit(pid, kind, (value, value))
+@contextmanager
+def _limiting(limits: Limits) -> Generator[Callable[[int], None]]:
+    """What is started in the block begins with the limits, for they are zot's own that long; and what the block gets
+    makes them final for a process, a moment after its start."""
+    wanted = {resource.RLIMIT_NPROC: limits.processes, resource.RLIMIT_DATA: _memory(limits)}
+    before = {kind: resource.getrlimit(kind) for kind in wanted}
+    lower = {kind: value for kind, value in wanted.items() if not 0 <= before[kind][0] <= value}
+
+    def finally_limit(pid: int) -> None:
+        for kind, value in wanted.items():
+            with suppress(OSError, ValueError):  # it is over already, or the limit is lower by now
+                resource.prlimit(pid, kind, (value, value))
+
+    try:
+        for kind, value in lower.items():
+            with suppress(OSError, ValueError):
+                resource.setrlimit(kind, (value, before[kind][1]))
+        yield finally_limit
+    finally:
+        for kind in lower:
+            resource.setrlimit(kind, before[kind])
 
 
 def _restrict(ruleset: int) -> None:
