@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try test check bench peers pictures attack torture soak fuzz fixtures generate clean
+.PHONY: help try test check bench peers pictures attack race torture soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -79,6 +79,9 @@ pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from th
 
 attack: $(STAMP)-dev ## try everything that must not work, and write docs/concepts/attacks.md
 	@$(BIN)/python -m attack --write
+
+race: $(STAMP)-dev ## 100,000 files swapped for links while the tools of a jailed run open them
+	@$(BIN)/python -m attack.race
 
 torture: $(STAMP)-system $(STAMP)-dev ## 1,000 kills and 500 injected faults
 	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800 -s

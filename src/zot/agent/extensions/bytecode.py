@@ -48,6 +48,7 @@ def compile_ahead(manifest: Manifest, home: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=_TIMEOUT_S,
+            umask=0o077,
         )
         if done.returncode:
             _note(home, manifest.name, done.stdout)

@@ -75,7 +75,7 @@ class _Copying:
                 if not self._skip(Path(entry.path)):
                     self._copy_entry(entry, destination / entry.name)
         self._above.pop()
-        destination.chmod(stat.S_IMODE(source.stat().st_mode) & 0o777 | 0o700)
+        destination.chmod(0o700)
 
     def _copy_entry(self, entry: os.DirEntry[str], target: Path) -> None:
         if entry.is_symlink() and not self._leads_into_repository(entry.path):
@@ -85,7 +85,7 @@ class _Copying:
         elif entry.is_file():
             with reading(entry.path) as original, os.fdopen(create(target), "wb") as copy:
                 shutil.copyfileobj(original, copy, 1 << 20)
-            target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o777)
+            target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
             self._progress.add(entry.stat().st_size)
         else:
             tell(f"left out {entry.path}: not a file, directory or link")

@@ -70,7 +70,7 @@ def _carry_over(old: Manifest, built: Path) -> None:
         tell(told)
     for name in _kept(old, built):
         target = built / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_dir(target.parent)
         with suppress(FileNotFoundError):
             target.unlink()
         if (old.directory / name).is_symlink():

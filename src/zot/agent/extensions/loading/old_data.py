@@ -42,11 +42,11 @@ def copy_files(source: Path, names: list[str], target: Path) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """With its permission bits; ``target`` must not exist."""
+    """With its owner's permission bits; ``target`` must not exist."""
     with reading(source) as original, os.fdopen(create(target), "wb") as copy:
         while data := original.read(1 << 20):
             copy.write(data)
-    target.chmod(stat.S_IMODE(source.stat().st_mode) & 0o777)
+    target.chmod(stat.S_IMODE(source.stat().st_mode) & 0o700)
 
 
 def looks_like_data(path: Path, manifest: Manifest) -> bool:

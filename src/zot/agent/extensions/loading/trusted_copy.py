@@ -41,7 +41,7 @@ def make_copy(directory: Path, into: Path, home: Path) -> tuple[Manifest, dict[s
 
     def keep(found: Found, content: Iterator[bytes]) -> None:
         target = into / found.name
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_dir(target.parent)
         if found.leads_to:
             target.symlink_to(found.leads_to)
             return

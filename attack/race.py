@@ -1,0 +1,160 @@
+"""``python -m attack.race [--tries N]``: a jailed command swaps a directory and a file for links that lead out, as fast
+as it can, while the tools that open files in zot's own process work on them. One leak in 100,000 is one too many.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attack.jail_rows import SECRET
+from attack.table import attack
+from zot.agent.tools.edit import EditTool
+from zot.agent.tools.read import ReadTool
+from zot.agent.tools.workspace import Workspace, WorkspaceTool
+from zot.agent.tools.write import WriteTool
+from zot.core.tool import ToolContext
+from zot.errors import ToolError
+from zot.system import own_process
+from zot.system.files import find_program
+from zot.system.jail.jail import Jail, Machine, look
+from zot.system.jail.policy import jailed_environment, policy_for
+from zot.system.processes import spawn
+
+LEVELS = ("full", "reduced")
+SHARES = {"read": 30, "write": 10, "edit": 10}  # of a hundred, at each level
+_SWAP = """
+import ctypes
+swap = ctypes.CDLL(None).renameat2
+open("started", "w")
+while True:
+    swap(-100, b"here", -100, b"away", 2)
+    swap(-100, b"file", -100, b"link", 2)
+"""
+
+
+def race(level: str, tool: str, tries: int, base: Path) -> str:
+    """What leaked; empty when nothing did."""
+    own_process.claim()
+    project, outside = base / "project", base / "outside"
+    for path in (project / "here", outside):
+        path.mkdir(parents=True)
+    (project / "away").symlink_to("../outside")
+    (project / "link").symlink_to("../outside/secret")
+    for path in (project / "here" / "secret", project / "file"):
+        path.write_text("inside\n")
+    (outside / "secret").write_text(f"{SECRET} as it was\n")
+    machine = look(find_program)
+    machine = machine if level == "full" else Machine("reduced", "", "", machine.landlock)
+    if machine.level != level:
+        return f"this machine cannot hold {level}: {machine.why}"
+    jail = Jail(policy_for(project, home=str(base / "home")), machine, str(base / "home"))
+    workspace = Workspace(project)
+    workspace.jail = jail
+    try:
+        done = asyncio.run(_race(workspace, tool, tries))
+    finally:
+        jail.close()
+    left = sorted(os.listdir(outside))
+    if left != ["secret"] or (outside / "secret").read_text() != f"{SECRET} as it was\n":
+        return f"what is outside was changed: {left}"
+    return done
+
+
+async def _race(workspace: Workspace, name: str, tries: int) -> str:
+    project = workspace.cwd
+    tree = spawn(
+        ["/usr/bin/python3", "-c", _SWAP], cwd=project, env=jailed_environment(os.environ), jail=workspace.jail
+    )
+    try:
+        await asyncio.to_thread(_wait_for, project / "started")
+        return await _work(_tool(workspace, name), name, tries)
+    finally:
+        tree.kill()
+        await tree.stop(0)
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def _tool(workspace: Workspace, name: str) -> WorkspaceTool:
+    return {"read": ReadTool, "write": WriteTool, "edit": EditTool}[name](workspace)
+
+
+async def _work(tool: Any, name: str, tries: int) -> str:
+    refused = worked = 0
+    for number in range(tries):
+        path = ("here/secret", "file")[number % 2]
+        arguments: dict[str, Any] = {"path": path}
+        if name == "write":
+            arguments["content"] = f"inside {number}\n"
+        if name == "edit":
+            arguments["edits"] = [{"oldText": "inside", "newText": "inside inside"}]
+            if number % 20 < 2:  # it would grow; and what a swap carried away is there again
+                arguments, chosen = {"path": path, "content": "inside\n"}, WriteTool(tool._workspace)
+                with suppress(ToolError, OSError):
+                    await chosen.execute(arguments, ToolContext("1", _nobody))
+                continue
+        try:
+            result = await tool.execute(arguments, ToolContext("1", _nobody))
+        except (ToolError, OSError) as error:
+            refused += "jailed" in str(error)
+            continue
+        if SECRET in str(result):
+            return f"try {number} read what is outside: {result}"
+        worked += not result.is_error
+    if not refused or not worked:
+        return f"it was no race: {refused} refused and {worked} done of {tries}"
+    return ""
+
+
+def _nobody(text: str) -> None: ...
+
+
+def _row(level: str, name: str) -> None:
+    tries = SHARES[name] * 1000
+
+    @attack(
+        "jail",
+        f"a directory and a file swapped for links that lead out, {tries:,} times {name}, level {level}",
+        expect="nothing outside is read or changed",
+        quick=False,
+    )
+    def run(scratch: Path) -> str:
+        return race(level, name, tries, scratch)
+
+
+for _level in LEVELS:
+    for _name in SHARES:
+        _row(_level, _name)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="attack.race", description="Links swapped in while files are opened.")
+    parser.add_argument("--tries", type=int, default=100_000, help="of all tools at both levels together")
+    tries = parser.parse_args().tries
+    leaks: list[str] = []
+    for level in LEVELS:
+        for name, share in SHARES.items():
+            base = Path(tempfile.mkdtemp(prefix="zot-race-"))
+            try:
+                leaks += filter(None, [leaked := race(level, name, max(tries * share // 100, 1), base)])
+                print(f"{level:8} {name:6} {tries * share // 100:7,} tries: {leaked or 'no leak'}", flush=True)
+            finally:
+                shutil.rmtree(base, ignore_errors=True)
+    return 1 if leaks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
