@@ -102,16 +102,22 @@ def _wrong(settings: OAuthSettings) -> str:
     for name in _ADDRESSES:
         if (url := getattr(settings, name)) and not is_safe(url):
             return f'{name} "{url}" must begin with https:// (http:// only for this machine), without a password'
-    if not settings.redirect.startswith(("http://localhost", "http://127.0.0.1", "http://[::1]")):
+    if not _is_here(settings.redirect):
         return f'redirect "{settings.redirect}" must be on this machine, for example {LOOPBACK_REDIRECT}'
-    if not is_safe(settings.redirect):
-        return f'redirect "{settings.redirect}" is not an address'
     if not (settings.issuer or settings.token_url):
         return "needs an issuer, or token_url with authorize_url or device_url"
     name, _, value = settings.header.partition(":")
     if not name.strip() or (value.strip() and "{token}" not in value):
         return f'header "{settings.header}" must be a name, or "Name: value" with {{token}} in the value'
     return ""
+
+
+def _is_here(redirect: str) -> bool:
+    """Whether a browser sent there comes to the callback: http, with one of the three names of this machine."""
+    place = redirect.removeprefix("http://").partition("/")[0]
+    host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdecimal() else (place, "", "")
+    known = host in ("localhost", "127.0.0.1", "[::1]")
+    return redirect.startswith("http://") and known and int(port or 80) <= 65535 and "#" not in redirect
 
 
 def _readable(error: msgspec.ValidationError) -> str:
