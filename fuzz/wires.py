@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 import msgspec
 
@@ -15,7 +16,9 @@ from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
 from tests.fakes.event_frames import event_frame, exception_frame
 from zot.agent.extensions.loading.manifest import read_manifest
-from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, ProviderError, TransportFailed
+from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, LoginFailed, ProviderError, TransportFailed
+from zot.provider.auth.oauth.callback import read_pasted, read_query
+from zot.provider.auth.oauth.id_token import account_id, account_name, check_claims, claims_of
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
@@ -222,6 +225,32 @@ def _address(data: bytes, rng: random.Random) -> None:
     with suppress(BadRequest):
         proxy_for(parse_url("https://a.example"), {"https_proxy": text, "no_proxy": text})
     secrets_of(Endpoint(provider="p", base_url=text, api_key=KEY, headers={"x-key": text}))
+
+
+RETURNS = (
+    "http://127.0.0.1:1/callback?code=abc&state=st4te",
+    "?error=access_denied&error_description=no%20thanks&state=st4te",
+    "abc#st4te",
+    "e30.eyJhdWQiOiJjIiwic3ViIjoiYSIsImVtYWlsIjoiYUBiIn0.c2ln",
+)
+
+
+@reader("answers of a login", RETURNS, "code= state=st4te & ? # error= % %00 é . = eyJhdWQiOlsiYyJdfQ http:// {} iss=")
+def _returned(data: bytes, rng: random.Random) -> None:
+    text = data.decode("utf-8", rng.choice(("replace", "surrogateescape")))
+    for read in (read_query, read_pasted):
+        with suppress(ValueError):
+            returned = read(text, "st4te")
+            holds(bool(returned.code) != bool(returned.error), "a code or an error", returned)
+    with suppress(ValueError):
+        read_query(text, "st4te", require_state=True)
+        holds("st4te" in unquote_plus(text), "the login's own state", text)
+    claims = claims_of(text)
+    holds(account_name(text).isprintable(), "a name fit to show", text)
+    holds(isinstance(account_id(claims, ("sub", "x")), str), "text", claims)
+    with suppress(LoginFailed):
+        check_claims(claims, client_id="c", nonce=rng.choice(("", "n")), now=0, before=text)
+        holds("c" in claims["aud"], "meant for this client", claims)
 
 
 @reader(

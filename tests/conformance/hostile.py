@@ -38,6 +38,8 @@ from zot.core.session.row_file import read_lines
 from zot.core.session.summary import summarise
 from zot.core.summary_text import serialise
 from zot.errors import ZotError
+from zot.provider.auth.oauth.callback import read_pasted, read_query
+from zot.provider.auth.oauth.id_token import account_name, claims_of
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
@@ -524,6 +526,27 @@ rows(
     path=lambda n: f"http://a/{'ä' * (n // 2)}",
     names=lambda n: f"http://{'a@' * (n // 2)}b/",
     unicode=lambda n: f"http://{'ä' * (n // 2)}/",
+)
+for returned, takes in (("a callback", read_query), ("what is pasted of a login", read_pasted)):
+    rows(
+        returned,
+        quietly(lambda text, takes=takes: takes(text, "state"), ValueError),
+        fields="a=b&",
+        codes="code=",
+        code=lambda n: f"code={'c' * n}&state=state",
+        percents=lambda n: f"code={'%41' * (n // 3)}",
+        error=lambda n: f"error={'e' * n}&state=state",
+        signs="&",
+        states="#state",
+        marks="?code=a",
+    )
+rows(
+    "an id token",
+    lambda text: (claims_of(text), account_name(text)),
+    dots=".",
+    letters=lambda n: f"a.{'A' * n}.c",
+    signs=lambda n: f"a.{'=+/' * (n // 3)}.c",
+    braces=lambda n: f"a.{'e3t7' * (n // 4)}.c",
 )
 rows("a date to wait for", lambda text: retry_after({"retry-after": text}, 0.0), digits="9", commas=",", words="Mon ")
 rows("a refusal", lambda data: failure("x", 400, {}, data), braces=b"{", objects=b'{"a":', text=b"a", quotes=b'"')
