@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from bisect import insort
 from collections.abc import Callable
@@ -24,6 +25,7 @@ FRESH_S = 10.0
 _SLICE_S = 0.002
 _STEP = 200
 _PATH = 5 * EACH  # what a match outside the name costs
+_NEVER = 1 << 30  # worse than any score
 
 
 class FileIndex:
@@ -82,16 +84,18 @@ class FileIndex:
 
 
 async def _best(
-    lower: list[str], matches: Callable[[str], bool], score: Callable[[str], int], abandoned: Callable[[], bool]
+    lower: list[str],
+    matches: Callable[[str], object],
+    score: Callable[[str, int], int],
+    abandoned: Callable[[], bool],
 ) -> list[tuple[int, str, int]] | None:
-    """The best by score: that, the path, and where it is."""
+    """The best by score: that, the path, and where it is. ``score`` is told the worst that is still good enough."""
     best: list[tuple[int, str, int]] = []  # in order and short: most are refused at once
     until = time.monotonic() + _SLICE_S
     for start in range(0, len(lower), _STEP):
-        for index in range(start, min(start + _STEP, len(lower))):
-            if not matches(lower[index]):
-                continue
-            entry = (score(lower[index]), lower[index], index)
+        for index in [at for at in range(start, min(start + _STEP, len(lower))) if matches(lower[at])]:
+            worst = best[-1][0] if len(best) == FOUND else _NEVER
+            entry = (score(lower[index], worst), lower[index], index)
             if len(best) < FOUND or entry < best[-1]:
                 insort(best, entry)
                 del best[FOUND:]
@@ -143,24 +147,23 @@ class PathMatcher:
     def __init__(self, typed: str) -> None:
         self._typed = typed.lower()
         self.pattern = Pattern(typed, path=True)
+        self.holds = re.compile(re.escape(self._typed)).search
+        self.in_order = self.pattern.has_letters()
 
-    def holds(self, path: str) -> bool:
-        return self._typed in path
-
-    def in_order(self, path: str) -> bool:
-        return self.pattern.has_letters(path)
-
-    def score(self, path: str) -> int:
+    def score(self, path: str, worst: int = 0) -> int:
         """Of a path that holds it: at the beginning of the name, in the name, elsewhere; short ones first."""
         at, name = path.rfind(self._typed), path.rfind("/", 0, -1) + 1
         if at < name:
             return _PATH + INSIDE + len(path)
         return len(path) + (BEGINS if at == name else INSIDE)
 
-    def loose_score(self, path: str) -> int:
-        """Letters that begin words, or stand close to each other, in the name or else in the path."""
+    def loose_score(self, path: str, worst: int = _NEVER) -> int:
+        """Letters that begin words, or stand close to each other, in the name or else in the path; of one that cannot
+        be better than the ``worst`` it is not looked for how close."""
         name = path[path.rfind("/", 0, -1) + 1 :]
-        if self.pattern.has_letters(name) and (rank := self.pattern.rank(name)) is not None:
+        if self.in_order(name) and (rank := self.pattern.rank(name)) is not None:
             return rank + len(path)
+        if _PATH + SCATTERED + min(len(path), EACH - 1) > worst:
+            return _NEVER
         rank = self.pattern.spread(path)
         return _PATH + (SCATTERED + EACH if rank is None else rank)
