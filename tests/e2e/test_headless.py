@@ -19,6 +19,8 @@ DIALECTS = {
     "anthropic": ["--provider", "anthropic", "--model", "claude-sonnet-4-5"],
     "chat": ["--provider", "openai", "--model", "gpt-4.1"],
     "responses": ["--provider", "openai-responses", "--model", "gpt-5"],
+    "gemini": ["--provider", "google", "--model", "gemini-2.5-pro"],
+    "bedrock": ["--provider", "bedrock", "--model", "global.anthropic.claude-haiku-4-5-20251001-v1:0"],
 }
 
 

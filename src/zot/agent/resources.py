@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.permission.kept_rules import KeptRules
     from zot.agent.spending.ledger import Ledger
+    from zot.provider.providers import Provider
 
 CHILDREN_GRACE = 0.3  # for what commands left in the background
 TRIES_BEFORE_STAND_IN = 3  # of a model call, where another model waits to take over
@@ -109,8 +110,11 @@ class Resources:
         return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved))
 
     def _renewal(self, resolved: Resolved) -> Renewal | None:
-        """What keeps a stored login fresh; nothing else can be."""
+        """What keeps a stored login fresh, or looks a key up again that somebody else keeps."""
         credential = resolved.credential
+        kept_elsewhere = ("command", "file") if resolved.provider.cloud else ("command",)
+        if credential is not None and credential.method == "apikey" and credential.source in kept_elsewhere:
+            return self._looked_up(resolved.provider)
         if credential is None or not credential.account or credential.method != "oauth":
             return None
         if not resolved.provider.oauth_row:
@@ -118,6 +122,13 @@ class Resources:
         from zot.provider.auth.oauth.signing import StoredLogin
 
         return StoredLogin(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
+
+    def _looked_up(self, provider: Provider) -> Renewal:
+        from zot.provider.auth.looked_up import LookedUpKey  # few have such a key
+        from zot.provider.auth.lookup import find_credential
+
+        commands = self.settings.values.api_key_command
+        return LookedUpKey(lambda: find_credential(provider, self.auth, self.environ, commands=commands))
 
     def _retries(self, resolved: Resolved) -> int:
         """How often a call is tried again; few times where another model waits."""

@@ -182,7 +182,7 @@ class HttpClient:
         try:
             return await self._open(self._dialect.request(request, self._endpoint))
         except AuthFailed as refusal:
-            if self._renewal is None or refusal.status != 401:
+            if self._renewal is None or not _was_about_time(refusal):
                 raise
             again = await self._renewal.renewed(self._endpoint, refusal)
             if again is None:
@@ -293,6 +293,11 @@ def _may_stream(response: HttpResponse) -> bool:
     kind = response.headers.get("content-type", "").lower()
     plain = response.headers.get("content-encoding", "identity") == "identity"
     return plain and not kind.startswith(("text/html", "application/json"))
+
+
+def _was_about_time(refusal: AuthFailed) -> bool:
+    """Whether a key that was good may have ended; Amazon says so with a 403."""
+    return refusal.status == 401 or refusal.code.startswith("ExpiredToken")
 
 
 def _refused(error: ProviderError) -> bool:
