@@ -39,6 +39,11 @@ class ModelRefresh:
         if models is not None:
             resources.catalog.learn(models)
             self._conversation.learn_window()
+        if url := resources.settings.values.catalog_url:
+            from zot.provider.catalog_file import fetch_catalog
+
+            if await fetch_catalog(resources.pool, url, resources.home):
+                resources.catalog.reload()
 
     async def aclose(self) -> None:
         if self._task is not None:

@@ -146,6 +146,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 512
     extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    catalog_url: Annotated[
+        str,
+        Meta(
+            description="An https address of a list of models with windows and prices, asked beside a prompt when what "
+            "is kept of it in `$ZOT_HOME/catalog.json` is six hours old. Without it, that file is yours to write."
+        ),
+    ] = ""
     model_names: Annotated[
         dict[str, str],
         Meta(

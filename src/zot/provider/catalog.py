@@ -1,4 +1,5 @@
-"""Which models and providers there are: the built-in rows, then what discovery learned, then the user's own.
+"""Which models and providers there are: the built-in rows, then those of ``catalog.json``, then what discovery learned,
+then the user's own.
 
 Read on first use, never at import. The built-in rows are never changed; a refresh makes new lists, and the user's
 rows are applied last each time, so they always win. A model nobody gave numbers for gets those of its family, or
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 CACHE_FILE = "models-cache.json"
 MODELS_FILE = "models.json"
+CATALOG_FILE = "catalog.json"
 
 # The reference writes Go's field names into its cache.
 _FIELDS = {
@@ -52,7 +54,7 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog:
-    """The active models. ``problems`` are one-line diagnostics about ``models.json``."""
+    """The active models. ``problems`` are one-line diagnostics about ``models.json`` and ``catalog.json``."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -60,11 +62,13 @@ class Catalog:
         self._file: ModelsFile | None = None
         self._looked = False
         self._rows: list[Model] | None = None
+        self._more_problems: list[str] = []
 
     @property
     def problems(self) -> list[str]:
         user = self._user()
-        return user.problems if user else []
+        self.rows()
+        return [*self._more_problems, *(user.problems if user else [])]
 
     def providers(self) -> dict[str, Provider]:
         """All providers by id: the table, changed and extended by ``models.json``."""
@@ -96,6 +100,16 @@ class Catalog:
         self._file = self._rows = None
         self._looked = False
 
+    def _with_more(self, rows: list[Model]) -> list[Model]:
+        """With the rows of ``catalog.json``, which few people have."""
+        self._more_problems = []
+        if not (self._home / CATALOG_FILE).exists():
+            return rows
+        from zot.provider.catalog_file import merge_catalog, read_catalog_file
+
+        more, self._more_problems = read_catalog_file(self._home / CATALOG_FILE)
+        return merge_catalog(rows, more)
+
     def _user(self) -> ModelsFile | None:
         """What ``models.json`` says; most people have none, and then the module that reads it is not needed."""
         if not self._looked and (self._home / MODELS_FILE).exists():
@@ -106,7 +120,7 @@ class Catalog:
         return self._file
 
     def _merge(self) -> list[Model]:
-        rows = builtin_rows()
+        rows = self._with_more(builtin_rows())
         if self._live is not None:
             rows = merge_live(rows, self._live, "live")
         else:

@@ -113,9 +113,16 @@ async def _refresh(context: Context, picker: ModelPicker) -> None:
     asked = targets(providers, conversation.auth, os.environ, in_use=conversation.present.provider)
     if launch.base_url:  # an address typed by hand is not the provider's: not asked
         asked = [target for target in asked if target.provider.id != launch.provider]
+    url, fetched = conversation.settings.values.catalog_url, False
+    if url:
+        from zot.provider.catalog_file import fetch_catalog
+
+        if fetched := await fetch_catalog(conversation.pool, url, conversation.home):
+            conversation.catalog.reload()
     models = await refresh(conversation.pool, asked, conversation.home)
     if models is not None:
         conversation.catalog.learn(models)
+    if models is not None or fetched:
         picker.update()
         await asyncio.sleep(0)
         context.desk.redraw()
