@@ -18,7 +18,19 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import changes, command_line, embedding, extensions, jail, peers, rpc, sessions, size, terminal  # noqa: E402
+from benchmarks import (  # noqa: E402
+    changes,
+    command_line,
+    embedding,
+    extensions,
+    jail,
+    peers,
+    resolving,
+    rpc,
+    sessions,
+    size,
+    terminal,
+)
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
 from benchmarks.row import Row  # noqa: E402
 from benchmarks.tables import comparison, markdown  # noqa: E402
@@ -27,6 +39,7 @@ ATTEMPTS = 3
 
 GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "command-line": command_line.rows,
+    "resolving": lambda p, s: resolving.rows(),
     "sessions": lambda p, s: sessions.rows(),
     "changes": lambda p, s: changes.rows(),
     "jail": lambda p, s: jail.rows(),
