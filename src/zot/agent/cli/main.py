@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 VERBS = {
     "auth": "zot.agent.cli.auth",
     "completions": "zot.agent.cli.completions",
+    "cost": "zot.agent.cli.cost",
     "docs": "zot.agent.cli.docs",
     "doctor": "zot.agent.cli.doctor",
     "ext": "zot.agent.cli.ext.door",
@@ -31,7 +32,7 @@ VERBS = {
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
 RESERVED = (
     *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
-    *("cost", "local", "replay", "report"),
+    *("local", "replay", "report"),
     *("run", "pack", "inspect", "verify"),
 )
 

@@ -368,6 +368,21 @@ VERBS: tuple[Verb, ...] = (
         "fish: zot completions fish > ~/.config/fish/completions/zot.fish",
     ),
     Verb(
+        "cost",
+        "[SESSION]",
+        "what was spent, by model, day and project",
+        (
+            Switch("--since", "7d, 2w, 6mo, a date such as 2026-11-01, or all (default: 30d)", "WHEN"),
+            Switch("--by", "only one table: model, day or project", "WHAT", ("model", "day", "project")),
+            Switch("--explain", "of one session, turn by turn: sent, cached, and the price without a cache"),
+            Switch("--json", "the same for a program"),
+        ),
+        (SESSION,),
+        "It adds up what sessions recorded and, from the ledgers of the days, what was spent without a session or in "
+        "one that is deleted; a branch counts what is its own. SESSION goes with --explain: a number from `zot "
+        "sessions`, the beginning of an id, or a path (default: the newest here). `zot docs spend-less` says more.",
+    ),
+    Verb(
         "doctor",
         "",
         "check this installation and say what is wrong",

@@ -119,7 +119,8 @@ def import_session(store: SessionStore, source: Path | str) -> Path:
     """A new session of the store's directory with the rows of ``source``; model and title are kept."""
     origin = source_of(typed_path(source, "import needs a .zotsession file"))
     fresh = store.new_meta(origin.meta.provider, origin.meta.model)
-    meta = msgspec.structs.replace(fresh, title=origin.meta.title)
+    messages = sum(row_type(line) == "message" for line in _lines(origin.path))  # what they cost was paid elsewhere
+    meta = msgspec.structs.replace(fresh, title=origin.meta.title, fork_point=messages)
     path = store.path_for(meta)
     try:
         write_new(path, chain((encode_row(MetaRow(meta)),), rows_of(origin.path)))

@@ -92,7 +92,7 @@ def cost_of(path: Path) -> CostReport:
             match line.row:
                 case MetaRow(meta=meta):
                     model = f"{meta.provider}/{meta.model}"
-                case MessageRow(message=message) if message.role == "user" and not _is_marked(message):
+                case MessageRow(message=message) if message.role == "user" and not is_marked(message):
                     text = next((block.text for block in message.content or () if block.text), "")
                     turns.append(Spent(" ".join(text[:200].split()) or "(no text)", Usage()))
                 case UsageRow(usage=usage):
@@ -104,7 +104,7 @@ def cost_of(path: Path) -> CostReport:
     return CostReport(tuple(sorted(models.values(), key=lambda spent: -spent.usage.cost_usd)), tuple(turns))
 
 
-def _is_marked(message: DiskMessage) -> bool:
+def is_marked(message: DiskMessage) -> bool:
     """Whether zot or an extension put it there, not the user."""
     return bool((message.meta or {}).keys() - {REPLACES})
 

@@ -19,7 +19,7 @@ from zot.core.session.summary import Summary, summarise
 from zot.system.files import make_private_dir
 from zot.system.opening import open_to_append
 
-_TABLE = "summaries_1"  # a new shape gets a new name
+_TABLE = "summaries_2"  # a new shape gets a new name
 _SCHEMA = (
     f"CREATE TABLE IF NOT EXISTS {_TABLE} "
     "(path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, summary BLOB) WITHOUT ROWID"

@@ -112,6 +112,7 @@ class UsageRow(msgspec.Struct, frozen=True, tag="usage"):
 
     usage: Usage = Usage()
     cumulative: Usage = Usage()
+    time: str = ""
 
 
 class RenameRow(msgspec.Struct, frozen=True, tag="rename"):

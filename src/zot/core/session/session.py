@@ -49,7 +49,7 @@ from zot.core.session.row_file import (
 )
 from zot.core.tool import ToolResult
 from zot.errors import SessionCorrupt, SessionError, UsageError
-from zot.provider.messages import Message, ToolCallBlock, Usage
+from zot.provider.messages import Message, ToolCallBlock, Usage, utc_now
 
 if TYPE_CHECKING:
     from zot.core.session.resume import Replay
@@ -122,7 +122,7 @@ class Session:
 
     def used(self, usage: Usage, cumulative: Usage) -> None:
         self.cumulative = cumulative
-        self._write(UsageRow(usage, cumulative))
+        self._write(UsageRow(usage, cumulative, utc_now()))
 
     def tool_intent(self, call: ToolCallBlock) -> None:
         self._write(intent_row(call))

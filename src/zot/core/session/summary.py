@@ -19,8 +19,18 @@ from zot.system.opening import reading
 _FIRST_TEXT_MAX = 200
 
 
+class DayCost(msgspec.Struct, frozen=True):
+    """What a session used of one model (``provider/model``) on one local day."""
+
+    day: str
+    model: str
+    usage: Usage
+    calls: int = 1
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """``title`` is the last one given, ``first_text`` how the first prompt begins, ``modified`` in seconds."""
+    """``title`` is the last one given, ``first_text`` how the first prompt begins, ``modified`` in seconds. ``costs``
+    leaves out what a branch has from the session it was forked from; ``cost_usd`` counts it."""
 
     path: str
     id: str
@@ -34,6 +44,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     first_text: str
     cost_usd: float
     title: str
+    costs: tuple[DayCost, ...] = ()
 
     @property
     def label(self) -> str:
@@ -45,6 +56,7 @@ class _Message(msgspec.Struct):
     role: str = ""
     content: msgspec.Raw = msgspec.Raw()
     meta: dict[str, object] | None = None
+    time: str = ""
 
 
 class _Row(msgspec.Struct):
@@ -53,7 +65,9 @@ class _Row(msgspec.Struct):
     type: str = ""
     meta: Meta | None = None
     message: _Message | None = None
+    usage: Usage | None = None
     cumulative: Usage | None = None
+    time: str = ""
     title: str = ""
 
 
@@ -69,15 +83,19 @@ def summarise(path: Path) -> Summary | None:
         if first is None or first.type != "meta" or first.meta is None:
             return None
         meta, title, messages, first_text, cost_usd = first.meta, "", 0, "", 0.0
+        copied, said, costs = first.meta.fork_point, first.meta.started, _Costs()
         for line in lines:
             if (row := _row(line)) is None:
                 continue
             if row.type == "message" and row.message is not None:
                 messages += 1
+                said = row.message.time or said
                 if not first_text and row.message.role == "user" and PERMISSION_MODE not in (row.message.meta or ()):
                     first_text = _text_of(row.message.content)
             elif row.type == "usage" and row.cumulative is not None:
                 cost_usd = row.cumulative.cost_usd
+                if row.usage is not None and (messages > copied or not copied):
+                    costs.add(row.time or said, f"{meta.provider}/{meta.model}", row.usage)
             elif row.type == "rename":
                 title = row.title or title
             elif row.type == "meta" and row.meta is not None:
@@ -96,7 +114,38 @@ def summarise(path: Path) -> Summary | None:
         first_text=first_text[:_FIRST_TEXT_MAX],
         cost_usd=cost_usd,
         title=title or meta.title,
+        costs=costs.all(),
     )
+
+
+class _Costs:
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, str], DayCost] = {}
+        self._days: dict[str, str] = {}
+
+    def add(self, time: str, model: str, usage: Usage) -> None:
+        minute = time[:16]
+        day = self._days.get(minute)
+        if day is None:
+            day = self._days[minute] = local_day(time)
+        known = self._sums.get((day, model))
+        self._sums[day, model] = DayCost(
+            day, model, known.usage + usage if known else usage, known.calls + 1 if known else 1
+        )
+
+    def all(self) -> tuple[DayCost, ...]:
+        return tuple(self._sums.values())
+
+
+def local_day(time: str) -> str:
+    """The day an RFC 3339 time in UTC was on by the clock of this machine; its own day when it cannot be read."""
+    from calendar import timegm
+    from time import localtime, strftime, strptime
+
+    try:
+        return strftime("%Y-%m-%d", localtime(timegm(strptime(time[:19], "%Y-%m-%dT%H:%M:%S"))))
+    except (ValueError, OverflowError):
+        return time[:10]
 
 
 def _row(line: bytes) -> _Row | None:
