@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -19,6 +20,8 @@ from zot.system.jail.policy import GIT_PROTECTED, Policy
 from zot.system.opening import check_regular
 
 _MOST_LINKS = 40
+_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has no such thing
+_F_GETPATH = 50
 _LED_OUT = (errno.EXDEV, errno.ELOOP)
 
 
@@ -49,7 +52,7 @@ class Beneath:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._held = {root: os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for root in policy.readable}
+        self._held = {root: os.open(root, _PATH | os.O_DIRECTORY | os.O_CLOEXEC) for root in policy.readable}
 
     def close(self) -> None:
         while self._held:
@@ -81,7 +84,7 @@ class Beneath:
         name = os.path.normpath(path)
         root = self._root_of(name, self._policy.readable)
         with suppress(FileNotFoundError):
-            os.close(self._opened(root, name, os.O_PATH, self._policy.readable))
+            os.close(self._opened(root, name, _PATH, self._policy.readable))
 
     @contextmanager
     def place(self, path: str | os.PathLike[str], *, make: bool = False) -> Generator[Path]:
@@ -92,11 +95,11 @@ class Beneath:
             root = self._root_of(name, writable)
             directory = self._directory(root, os.path.dirname(name), make=make)
             try:
-                real = os.readlink(f"/proc/self/fd/{directory}")
+                real = _path_of(directory)
                 self._check_protected(os.path.join(real, os.path.basename(name)))
                 link = _link_at(directory, os.path.basename(name))
                 if link is None:
-                    yield Path(f"/proc/self/fd/{directory}/{os.path.basename(name)}")
+                    yield Path(_name_of(directory), os.path.basename(name))
                     return
             finally:
                 os.close(directory)
@@ -121,7 +124,7 @@ class Beneath:
             raise OSError(error.errno, error.strerror, name) from error
 
     def _directory(self, root: str, name: str, *, make: bool) -> int:
-        flags = os.O_PATH | os.O_DIRECTORY
+        flags = _PATH | os.O_DIRECTORY
         try:
             return self._opened(root, name, flags, self._policy.writable)
         except FileNotFoundError:
@@ -129,7 +132,7 @@ class Beneath:
                 raise
         above = self._directory(root, os.path.dirname(name), make=True)
         try:
-            self._check_protected(os.path.join(os.readlink(f"/proc/self/fd/{above}"), os.path.basename(name)))
+            self._check_protected(os.path.join(_path_of(above), os.path.basename(name)))
             with suppress(FileExistsError):
                 os.mkdir(os.path.basename(name), 0o755, dir_fd=above)
         finally:
@@ -144,6 +147,20 @@ class Beneath:
             raise Protected(real, parts[0])
         if parts[0] == ".git" and (len(parts) == 1 or parts[1] in GIT_PROTECTED):
             raise Protected(real, "/".join(parts[:2]))
+
+
+def _path_of(fd: int) -> str:
+    """Where a directory that we hold lies now."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        return os.fsdecode(fcntl.fcntl(fd, _F_GETPATH, bytes(1024)).split(b"\0")[0])
+    return os.readlink(f"/proc/self/fd/{fd}")
+
+
+def _name_of(fd: int) -> str:
+    """A name by which it is reached whatever it is called meanwhile; macOS has none, and there the race stays open."""
+    return _path_of(fd) if sys.platform == "darwin" else f"/proc/self/fd/{fd}"
 
 
 def _lies_beneath(name: str, root: str) -> bool:
@@ -166,7 +183,7 @@ def _step_by_step(root: int, relative: bytes, flags: int) -> int:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
     try:
         for part in parts[:-1]:
-            below = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            below = os.open(part, _PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
             os.close(at)
             at = below
         last = parts[-1] if parts else b"."

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
+import sys
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437  # the same on every architecture
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 38, 22, 2
@@ -72,6 +74,8 @@ def filter_thread(program: bytes) -> None:
 
 
 def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0) -> int:
-    """``openat`` that never leaves the directory, whatever links are on the way."""
+    """``openat`` that never leaves the directory, whatever links are on the way; ENOSYS where there is no such call."""
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
     return _call(_OPENAT2, ctypes.c_int(directory), path, how, ctypes.c_size_t(len(how)))

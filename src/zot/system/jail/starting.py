@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -37,8 +38,7 @@ class Starter:
         self.repositories = Repositories(policy.writable)
         self._stack = ExitStack()
         self._private = Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
-        families = seccomp.families(full=bool(bubblewrap), network=policy.network)
-        self._filter = seccomp.program(sockets=families, connections=bool(bubblewrap) or policy.network)
+        self._filter = _filter(policy, full=bool(bubblewrap)) if sys.platform == "linux" else b""
         self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
 
     def close(self) -> None:
@@ -47,6 +47,8 @@ class Starter:
 
     def _bind_thread(self) -> None:
         """Once, in the thread. What follows is started with these restrictions."""
+        if sys.platform != "linux":
+            return
         kernel.no_new_privileges()
         if not self._bubblewrap:
             system = (*SYSTEM, *etc_files(), *etc_directories(), *landlock.MACHINE)
@@ -62,6 +64,7 @@ class Starter:
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
     ) -> tuple[subprocess.Popen[bytes], Cell]:
         begin = self._start_full if self._bubblewrap else self._start_reduced
+        begin = self._start_on_mac if sys.platform == "darwin" else begin
         return self._thread.submit(begin, argv, cwd, env, streams).result()
 
     def _start_reduced(
@@ -73,6 +76,18 @@ class Starter:
             child = _popen(argv, cwd, own, streams)
             limit(child.pid)
         return child, Cell(self.repositories.end)
+
+    def _start_on_mac(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
+    ) -> tuple[subprocess.Popen[bytes], Cell]:
+        from zot.system.jail import seatbelt
+
+        self.repositories.begin()
+        own = {**env, "HOME": self._private.home, "TMPDIR": self._private.tmp}
+        readable = toolchains(env.get("PATH", ""), self._home)
+        text = seatbelt.profile(self._policy, readable, (self._private.home, self._private.tmp))
+        words = [*seatbelt.command(text), *_limited(self._policy.limits), *argv]
+        return _popen(words, cwd, own, streams), Cell(self.repositories.end)
 
     def _start_full(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
@@ -121,6 +136,11 @@ class Cell:
         if self._end is not None:
             end, self._end = self._end, None
             self.remarks = end()
+
+
+def _filter(policy: Policy, *, full: bool) -> bytes:
+    families = seccomp.families(full=full, network=policy.network)
+    return seccomp.program(sockets=families, connections=full or policy.network)
 
 
 def _popen(

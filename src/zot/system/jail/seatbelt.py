@@ -1,0 +1,115 @@
+"""The policy as a profile of macOS's own sandbox: everything is denied, and what the policy names is allowed.
+
+Written from Apple's and other projects' profiles and tested on its text alone: nobody has tried it on a Mac yet, so a
+machine must first prove in ``trouble`` that it refuses what it should. Later rules win over earlier ones.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+from zot.errors import ConfigError
+from zot.system.jail.policy import GIT_PROTECTED, Policy
+
+PROGRAM = "/usr/bin/sandbox-exec"
+UNTESTED = "macOS's sandbox, with a profile that nobody has tried to break out of yet"
+_PROBE_S = 10.0
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer", "/Library/Frameworks"),
+    *("/private/var/db/timezone", "/private/var/db/dyld", "/private/etc/ssl", "/nix/store"),
+    *("/Applications/Xcode.app/Contents/Developer", "/private/var/select"),
+)
+_FILES = (
+    *("passwd", "group", "hosts", "localtime", "protocols", "services", "shells", "profile", "bashrc", "zshrc"),
+    *("paths", "resolv.conf", "gitconfig"),
+)
+_DEVICES = ("null", "zero", "random", "urandom", "dtracehelper")
+# Who a user is, and with a network names, proxies and certificates.
+_SERVICES = ("com.apple.system.opendirectoryd.libinfo", "com.apple.system.opendirectoryd.membership")
+_OF_NETWORK = (
+    *("com.apple.SystemConfiguration.configd", "com.apple.SystemConfiguration.DNSConfiguration"),
+    *("com.apple.trustd", "com.apple.trustd.agent", "com.apple.networkd", "com.apple.dnssd.service"),
+)
+
+
+def profile(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> str:
+    """``readable`` are the toolchains, ``private`` what this jail has for itself."""
+    read = [*_SYSTEM, *readable, *policy.read]
+    write = [*policy.writable, *private]
+    rules = ["(version 1)", "(deny default)", "(allow process-fork)", "(allow sysctl-read)", "(allow ipc-posix-sem)"]
+    rules += ["(allow signal (target same-sandbox))", "(allow process-info* (target same-sandbox))"]
+    rules.append(_rule("allow mach-lookup", _named("global-name", _SERVICES)))
+    rules.append(_rule("allow file-read-metadata", _named("literal", _above([*read, *write]))))
+    rules.append(_rule("allow file-read*", _named("literal", ("/", *(f"/private/etc/{name}" for name in _FILES)))))
+    rules.append(_rule("allow file-read* file-write-data", _named("literal", (f"/dev/{name}" for name in _DEVICES))))
+    rules.append(_rule("allow file-read* process-exec file-map-executable", _named("subpath", [*read, *write])))
+    rules.append(_rule("allow file-write*", _named("subpath", write)))
+    rules.append(
+        _rule("allow network-bind network-inbound network-outbound", _named("subpath", write))
+    )  # their sockets
+    if policy.network:
+        rules += ["(allow network*)", "(allow system-socket)"]
+        rules.append(_rule("allow mach-lookup", _named("global-name", _OF_NETWORK)))
+    rules.append(_rule("deny file-write*", _named("literal", policy.writable)))  # what the roots are called
+    rules.append(_rule("deny file-write*", _named("subpath", _protected(policy))))
+    rules.append(_rule("deny file-write*", _named("literal", (f"{root}/.git" for root in _repositories(policy)))))
+    return "".join(f"{rule}\n" for rule in rules if rule)
+
+
+def command(text: str) -> list[str]:
+    return [PROGRAM, "-p", text]
+
+
+def _protected(policy: Policy) -> list[str]:
+    names = [f"{root}/{name}" for root in policy.writable for name in policy.protected]
+    return names + [f"{root}/.git/{name}" for root in _repositories(policy) for name in GIT_PROTECTED]
+
+
+def _repositories(policy: Policy) -> list[str]:
+    """Where there is one; where there is none, a command may make one."""
+    return [root for root in policy.writable if os.path.lexists(f"{root}/.git")]
+
+
+def _above(paths: Iterable[str]) -> list[str]:
+    """Every directory on the way to them, to be passed through."""
+    return sorted({str(above) for path in paths for above in PurePosixPath(path).parents} | {"/"})
+
+
+def _named(filter: str, values: Iterable[str]) -> list[str]:
+    return [f"({filter} {_quoted(value)})" for value in dict.fromkeys(values)]
+
+
+def _quoted(text: str) -> str:
+    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+        raise ConfigError(f"jail: {text!r} cannot be named in a profile of macOS's sandbox")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _rule(what: str, filters: list[str]) -> str:
+    return f"({what} {' '.join(filters)})" if filters else ""
+
+
+def trouble(environment: Mapping[str, str]) -> str:
+    """Why it cannot be relied on here; empty when it held: outside nothing was read and nothing made, inside it was."""
+    with tempfile.TemporaryDirectory(prefix="zot-probe-") as made:
+        base = os.path.realpath(made)
+        for name in ("in", "out"):
+            os.mkdir(f"{base}/{name}")
+        with suppress(FileExistsError):
+            os.symlink("x", f"{base}/out/secret")
+        script = f"ls {base}/out && exit 3; : >{base}/out/made && exit 4; : >{base}/in/made || exit 5; exit 0"
+        words = [*command(profile(Policy(root=f"{base}/in"), (), ())), "/bin/sh", "-c", script]
+        try:
+            done = subprocess.run(
+                words, capture_output=True, timeout=_PROBE_S, stdin=subprocess.DEVNULL, env=environment
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{PROGRAM} does not run: {error}"
+        reasons = {3: "it does not keep a command from reading outside", 4: "it lets a command write outside"}
+        reason = reasons.get(done.returncode, f"a command cannot work in it (exit code {done.returncode})")
+        return "" if done.returncode == 0 else f"{PROGRAM} does not hold here: {reason}"
