@@ -66,6 +66,11 @@ READING = _sh(
     ("a file in /dev/shm", 'cat "$SHARED_SHM"'),
     ("the passwords", "cat /etc/shadow && echo GOT"),
     ("a host key", "cat /etc/ssh/ssh_host_* && echo GOT"),
+    (
+        "a key of the machine",
+        "for f in /etc/ssl/private/* /etc/pki/tls/private/* /etc/letsencrypt/live/*/*; do head -c 9 $f && echo GOT; done",
+    ),
+    ("settings of the machine's git", "test -s /etc/gitconfig && cat /etc/gitconfig && echo GOT"),
     ("environments of other processes", "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -a s3cr3t"),
     (
         "memory of another process",
@@ -187,6 +192,12 @@ PROTECTED = _sh(
     ("skills, not there yet", "mkdir -p .agents/skills/x && echo GOT", OPEN),
     ("an editor's tasks", "mkdir -p .vscode && echo x >.vscode/tasks.json && echo GOT", OPEN),
     ("an editor's settings that are there", "echo x >.idea/workspace.xml && echo GOT", OPEN),
+    ("a debugger's start-up file", "echo x >.gdbinit && echo GOT", OPEN),
+    (
+        "another agent's programs",
+        "mkdir -p .opencode; touch .opencode/x && echo GOT; mkdir .zed; touch .zed/x && echo GOT",
+        OPEN,
+    ),
     ("an editor's start-up file", "echo x >.vimrc && echo GOT; echo x >.exrc && echo GOT", OPEN),
     (
         "a shell's start-up file",
@@ -355,7 +366,13 @@ KERNEL = _py(
     ("swap", "got(sc(167, b'/nowhere', 0) == 0 or E() not in (1,))"),
     ("accounting", "got(sc(163, b'/nowhere') == 0 or E() not in (1,))"),
     ("watching every file", "got(sc(300, 4, 0) >= 0)"),
-    ("the old calls of 32 bits", "got(False)"),
+    (
+        "the old calls of 32 bits",
+        "import mmap; m = mmap.mmap(-1, 4096, prot=7); m.write(bytes.fromhex('b814000000cd80c3')); "
+        "f = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m))); p = os.fork()\n"
+        "if p == 0: os._exit(7 if f() > 0 else 0)\n"
+        "got(os.waitstatus_to_exitcode(os.waitpid(p, 0)[1]) == 7)",
+    ),
     ("more rights than before", "got(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0) != 1)"),
     (
         "a program that runs as root",

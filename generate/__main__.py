@@ -17,6 +17,7 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/slash-commands.md": user_pages.slash_commands,
     "docs/reference/rules.md": rules.page,
     "docs/concepts/jail.md": jail.page,
+    "docs/concepts/safety.md": jail.safety,
     "docs/schema/extension-child.json": extension.shapes.child_schema,
     "docs/schema/extension-host.json": extension.shapes.host_schema,
     "docs/schema/golden-frames.jsonl": extension.golden_frames.lines,

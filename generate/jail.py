@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from pathlib import Path
 
 from attack.jail_rows import ATTEMPTS
 from zot.system.jail.policy import GIT_PROTECTED, PROTECTED
@@ -42,6 +43,16 @@ What git, editors, shells and agents would run later is read-only inside, also w
 `.git` {git}. A name that is missing is held by an empty directory while a command runs, which git does not see and which is
 gone afterwards.
 
+Repositories further down are protected too when they are there, those of submodules included. One that a command makes
+cannot be held in advance, and git runs what a repository's configuration names, as soon as your shell asks it for a prompt.
+So zot looks through the project after each command: a new repository whose configuration or hooks name a program is renamed
+(`.git-from-the-jail`) and you are told. In a project with more directories than can be looked at in 0.3 seconds this is not
+done.
+
+What zot opens itself for the model, in its own process, goes through the same roots, opened so that no link can lead out:
+the tools `read`, `write`, `edit`, `glob`, `grep` and `skill`, context files, what you attach with `!@`, pictures you drop.
+They say `jailed: …` when they refuse.
+
 ## Two levels
 
 `zot doctor` and `zot jail --check` say what this machine can hold and what is missing for more. `--jail-level full` refuses
@@ -50,8 +61,14 @@ to start with less.
 - **full**: bubblewrap (the package `bubblewrap` on most systems). A machine of its own: user, files, processes, network and
   messages, system calls filtered, everything gone when the command ends.
 - **reduced**: Landlock and a filter of system calls, in every Linux kernel since 6.2. What is outside stays out of reach of
-  reading and changing, but it is there, and what is listed below stays open.
-- Otherwise there is no jail: on other kernels, on macOS and on Windows `--jail` refuses.
+  reading and changing, but it is there, and what is listed below stays open. No program can be connected to, on the network or
+  by a socket, and there are no new terminals (`script`, `tmux`) and no process list (`ps`). Before Linux 6.12 signals to your
+  other processes are open as well.
+- **macOS**: the policy is written as a profile for the system's own sandbox (`sandbox-exec`) that denies everything it does
+  not name. **It is untested**: only its text is, and nobody has tried to break out of it on a Mac. zot tries before each first
+  use whether reading and writing outside are refused, calls it *reduced*, and refuses to start when they are not. The tools
+  that open files in zot's own process check every path, but a link that is swapped in at the right moment is not caught there.
+- Otherwise there is no jail: on other kernels and on Windows (use WSL 2) `--jail` refuses.
 
 ## What was tried
 
@@ -66,11 +83,15 @@ Open at *reduced*, and only there:
 
 {opened}
 
+Beside them `make race` lets a jailed command swap directories and files for links that lead out, 100,000 times against
+`read`, `write` and `edit` at both levels; nothing outside is read or changed.
+
 ## What no level stops
 
 - Whatever the agent may do inside: delete or break the project itself. `/rewind` and version control are for that.
 - What you run later: a `Makefile`, a test, a script of the project that was changed inside runs with your rights when you
   run it outside. Look at `/diff` first.
+- A half-done rebase, or a `Makefile`, made for you to go on with: git and make do what it says.
 - A hole in the kernel. The filter makes it smaller, not zero.
 - With `--jail=net`: sending what is in the project to anybody.
 - Using up the disk, and the processor.
@@ -78,7 +99,32 @@ Open at *reduced*, and only there:
 """
 
 
+_HEADING = "| attempts | how many | full | reduced |\n|---|--:|---|---|\n"
+_BEGIN, _END = "<!-- made from the attempts of the tests -->\n", "<!-- as far as here -->\n"
+
+
+def safety() -> str:
+    """``docs/concepts/safety.md`` with the table of the jail as it is now."""
+    text = (Path(__file__).parent.parent / "docs" / "concepts" / "safety.md").read_text("utf-8")
+    before, _, rest = text.partition(_BEGIN)
+    rows, _ = _rows()
+    table = "\n".join(rows)
+    return f"{before}{_BEGIN}{_HEADING}{table}\n{_END}{rest.partition(_END)[2]}"
+
+
 def page() -> str:
+    rows, opened = _rows()
+    return _HEAD.format(
+        protected=", ".join(f"`{name}`" for name in PROTECTED),
+        git=", ".join(f"`{name}`" for name in GIT_PROTECTED),
+        count=len(ATTEMPTS),
+        table="\n".join(rows),
+        opened="\n".join(opened),
+    )
+
+
+def _rows() -> tuple[list[str], list[str]]:
+    """A row for each kind of attempt, and for each what is open at the reduced level."""
     rows: list[str] = []
     opened: list[str] = []
     for room, group in groupby(ATTEMPTS, key=lambda attempt: attempt.room):
@@ -88,10 +134,4 @@ def page() -> str:
         rows.append(f"| {_ROOMS[room]} | {len(attempts)} | refused | {reduced} |")
         if open_ones:
             opened.append(f"- {_ROOMS[room]}: {'; '.join(open_ones)}")
-    return _HEAD.format(
-        protected=", ".join(f"`{name}`" for name in PROTECTED),
-        git=", ".join(f"`{name}`" for name in GIT_PROTECTED),
-        count=len(ATTEMPTS),
-        table="\n".join(rows),
-        opened="\n".join(opened),
-    )
+    return rows, opened

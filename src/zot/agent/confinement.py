@@ -62,7 +62,8 @@ def confine(root: Path, home: Path, asked: Wanted) -> Jail:
 def _own_program() -> list[str]:
     """Python and zot, for the search that runs as a program of its own."""
     places = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
-    return [path for path in places if not beneath_any(path, SYSTEM)]
+    home = os.path.realpath(os.path.expanduser("~"))  # a Python that was installed right into it is not worth it
+    return [path for path in places if not beneath_any(path, SYSTEM) and not beneath_any(home, (path.rstrip("/"),))]
 
 
 def machine_at(home: Path) -> Machine:

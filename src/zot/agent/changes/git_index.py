@@ -79,7 +79,12 @@ class Index:
         if git is None:
             return {}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+        environment |= {
+            "GIT_ALLOW_PROTOCOL": "none",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
         try:
             done = subprocess.run(
                 [git, *_RUN_NOTHING, "-C", self.top, "cat-file", "--batch"],

@@ -19,7 +19,7 @@ PROTECTED = (
     *(".zot", ".claude", ".agents", ".mcp.json", ".cursor", ".codex", ".gemini"),
     *(".vscode", ".idea", ".devcontainer", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el"),
     *(".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile"),
-    ".husky",
+    *(".husky", ".opencode", ".windsurf", ".zed", ".gdbinit"),
 )
 GIT_PROTECTED = ("hooks", "config", "config.worktree")  # below a .git directory
 

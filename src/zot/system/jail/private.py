@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from zot.system.jail.system_paths import ETC_DIRECTORIES, etc_files
+from zot.system.jail.system_paths import etc_directories, etc_files
 from zot.system.opening import create, read_whole
 
 _LARGEST = 1 << 20  # of a file in /etc
@@ -26,11 +26,13 @@ class Private:
         self.empty = os.path.join(directory, "empty")
         for path in (self.home, self.tmp, self.etc, self.empty):
             os.mkdir(path, 0o700)
-        for name in ETC_DIRECTORIES:
-            os.mkdir(os.path.join(self.etc, name))
+        for path in etc_directories():
+            os.makedirs(f"{self.etc}{path.removeprefix('/etc')}")
         for path in etc_files():
             with suppress(OSError):  # what cannot be read is not there
-                _write(os.path.join(self.etc, os.path.basename(path)), read_whole(path, _LARGEST))
+                copy = f"{self.etc}{path.removeprefix('/etc')}"
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                _write(copy, read_whole(path, _LARGEST))
         _write(os.path.join(self.home, ".gitconfig"), git_identity(home).encode())
         os.chmod(self.empty, 0o555)
 

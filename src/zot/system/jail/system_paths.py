@@ -12,9 +12,10 @@ ETC_FILES = (
     *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "protocols", "services", "networks", "gai.conf"),
     *("localtime", "timezone", "ld.so.cache", "ld.so.conf", "ca-certificates.conf", "mime.types", "magic"),
     *("magic.mime", "inputrc", "bash.bashrc", "profile", "locale.conf", "debian_version"),
-    *("os-release", "lsb-release", "login.defs", "gitconfig", "resolv.conf"),
+    *("os-release", "lsb-release", "login.defs", "resolv.conf", "ssl/openssl.cnf", "pki/tls/openssl.cnf"),
 )
-ETC_DIRECTORIES = ("ssl", "pki", "alternatives", "fonts")
+# Certificates and not what stands beside them: root would find the machine's private keys there.
+ETC_DIRECTORIES = ("ssl/certs", "pki/tls/certs", "pki/ca-trust", "alternatives", "fonts")
 
 
 def etc_directories() -> list[str]:
