@@ -50,6 +50,7 @@ from zot.provider.repair import repaired
 
 _ACCEPT = "application/vnd.amazon.eventstream"
 _CACHE_POINT = {"cachePoint": {"type": "default"}}
+_LAST = 3  # messages at the end: the newest question, the answer before it, and what that answered
 _REGION = re.compile(r"[a-z]{2,3}(?:-[a-z]+){1,3}-\d{1,2}")
 _NO_ID = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_ID = 64
@@ -171,7 +172,8 @@ def _tools(request: Request) -> list[dict[str, Any]]:
 
 
 def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
-    """The newest user content carries the mark up to which all of it is cached."""
+    """The newest user content carries the mark up to which all of it is cached, and the user content before it keeps
+    the mark of the last request, so that what was written there is found again."""
     messages, model = _turns(request, provider), request.model
 
     def wire(message: Message) -> list[dict[str, Any]]:
@@ -180,9 +182,11 @@ def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any
 
     if not messages or messages[-1].role == "assistant" or not _caches(model.id):
         return list(sent.items(messages, (provider, model), wire))
-    newest = wire(messages[-1])
-    newest[0]["content"].append(_CACHE_POINT)
-    return [*sent.items(messages[:-1], (provider, model), wire), *newest]
+    before, last = messages[:-_LAST], [item for message in messages[-_LAST:] for item in wire(message)]
+    for item in last:
+        if item["role"] == "user":
+            item["content"].append(_CACHE_POINT)
+    return [*sent.items(before, (provider, model), wire), *last]
 
 
 def _turns(request: Request, provider: str) -> list[Message]:

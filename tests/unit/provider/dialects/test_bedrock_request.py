@@ -85,7 +85,7 @@ def test_the_whole_body() -> None:
     assert body_of(BedrockDialect(), request) == {
         "system": [{"text": "Be brief."}, POINT],
         "messages": [
-            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "user", "content": [{"text": "hi"}, POINT]},
             {
                 "role": "assistant",
                 "content": [{"toolUse": {"toolUseId": "c1", "name": "bash", "input": {"command": "ls"}}}],
@@ -119,6 +119,13 @@ def test_only_models_that_cache_get_cache_points(model: Model, marked: bool) -> 
     body = body_of(BedrockDialect(), Request(model=model, system="s", messages=tool_round(), tools=TOOLS))
     assert (POINT in body["system"], POINT in body["messages"][-1]["content"]) == (marked, marked)
     assert (POINT in body["toolConfig"]["tools"]) == (marked and "nova" not in model.id)
+
+
+def test_marks_stand_at_the_newest_content_and_where_the_last_request_had_its_newest() -> None:
+    """With those of the system prompt and of the tools these are the four a request may have."""
+    turns = [*tool_round(), *tool_round()[1:], *tool_round()[1:]]
+    marked = [POINT in message["content"] for message in messages(*turns, model=CLAUDE)]
+    assert marked == [False, False, False, False, True, False, True]
 
 
 def test_what_was_sent_is_sent_again_unchanged() -> None:
