@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from tests.fakes.plain_user import plain_user
-from zot.provider.catalog import CachedModel, Catalog, builtin_rows, read_cache
+from zot.provider.catalog import CachedModel, Catalog, builtin_rows, read_cache, with_limits
 from zot.provider.messages import Usage
 from zot.provider.model import Model
+from zot.provider.providers import builtin_providers
 
 FIRST_33 = [
     "claude-sonnet-4-5",
@@ -199,12 +200,14 @@ def test_an_unknown_provider_with_an_address_becomes_a_provider(tmp_path: Path) 
             "baseUrl": "https://llm.example/v1",
             "api": "anthropic",
             "headers": {"x-team": "a"},
+            "keyHeader": "X-Key",
             "models": [{"id": "m", "reasoning": True, "reasoningLevelMap": {"low": "a bit"}, "input": ["text"]}],
         },
     )
     provider = catalog.providers()["my-co"]
     assert (provider.name, provider.api, provider.env) == ("My Co", "anthropic", ("MY_CO_API_KEY",))
     assert (provider.headers, provider.needs_key, provider.any_model) == ({"x-team": "a"}, True, True)
+    assert provider.key_header == "x-key"
     row = found(catalog, "m", "my-co")
     assert (row.reasoning_levels, row.input) == ({"low": "a bit"}, ("text",))
 
@@ -331,3 +334,19 @@ def test_an_unreadable_models_json_is_a_problem(tmp_path: Path) -> None:
     with plain_user(tmp_path):
         (problem,) = Catalog(tmp_path).problems
     assert "cannot be read" in problem
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "limits"),
+    [
+        ("bedrock", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", (200_000, 32_000, True)),
+        ("bedrock", "openai.gpt-oss-20b-1:0", (131_072, 32_768, True)),
+        ("google", "gemini-9-flash", (1_048_576, 65_536, True)),
+        ("google", "gemini-2.0-flash", (1_048_576, 8_192, False)),
+    ],
+)
+def test_models_of_a_cloud_nobody_listed_have_the_limits_of_their_family(
+    provider: str, model: str, limits: tuple[int, int, bool]
+) -> None:
+    row = with_limits(Model(id=model, provider=provider), builtin_providers()[provider])
+    assert (row.context_window, row.max_output, row.reasoning) == limits

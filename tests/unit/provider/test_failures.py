@@ -168,3 +168,24 @@ def test_a_redirect_names_where_it_leads() -> None:
 )
 def test_rescue_goes_by_structure_first_and_by_words_second(error: Exception, category: str) -> None:
     assert rescue_category(error) == category
+
+
+def test_google_says_in_the_body_how_long_to_wait() -> None:
+    body = b'{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay": "34.4s"}]}}'
+    error = failure("google", 429, {}, body)
+    assert (type(error), error.code, error.retry_after) == (RateLimited, "RESOURCE_EXHAUSTED", 34.4)
+    assert failure("google", 429, {"retry-after": "7"}, body).retry_after == 7
+
+
+def test_google_calls_a_bad_key_a_bad_request() -> None:
+    body = b'{"error":{"code":400,"message":"API key not valid. Please pass one.","status":"INVALID_ARGUMENT"}}'
+    assert isinstance(failure("google", 400, {}, body), AuthFailed)
+
+
+def test_amazon_names_a_failure_in_a_header_and_spells_its_message_in_two_ways() -> None:
+    headers = {"x-amzn-errortype": "ThrottlingException:http://internal.amazon.com/"}
+    for body in (b'{"message":"Too many"}', b'{"Message":"Too many"}'):
+        error = failure("bedrock", 429, headers, body)
+        assert (str(error), error.code) == ("bedrock: http 429: Too many", "ThrottlingException")
+    long = failure("bedrock", 400, {}, b'{"message":"Input is too long for requested model."}')
+    assert isinstance(long, ContextTooLong)
