@@ -61,7 +61,7 @@ class Callback:
 
     async def listen(self, *, any_port: bool = False) -> None:
         """LoginFailed when the port is taken, unless another one will do."""
-        wanted = self._parts.port if self._parts.port is not None else 80
+        wanted = self._parts.port or 0
         for port in (wanted, *((0,) * _PORTS_TRIED if any_port or not wanted else ())):
             if await self._listens_on(port):
                 return
@@ -72,14 +72,14 @@ class Callback:
         )
 
     async def _listens_on(self, port: int) -> bool:
-        """Whether the port could be had on both families, as far as the machine has them."""
+        """Whether the port could be had on both families, as far as the machine has them and the browser may come."""
         found: list[socket.socket] = []
         for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
             try:
                 found.append(_bound(family, host, port))
                 port = found[0].getsockname()[1]
             except OSError as error:
-                if error.errno in _NO_SUCH_FAMILY:
+                if error.errno in _NO_SUCH_FAMILY or self._parts.hostname not in ("localhost", host):
                     continue
                 for sock in found:
                     sock.close()

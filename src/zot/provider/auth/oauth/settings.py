@@ -117,7 +117,7 @@ def _is_here(redirect: str) -> bool:
     place = redirect.removeprefix("http://").partition("/")[0]
     host, _, port = place.rpartition(":") if place.rpartition(":")[2].isdecimal() else (place, "", "")
     known = host in ("localhost", "127.0.0.1", "[::1]")
-    return redirect.startswith("http://") and known and int(port or 80) <= 65535 and "#" not in redirect
+    return redirect.startswith("http://") and known and int(port or 0) <= 65535 and "#" not in redirect
 
 
 def _readable(error: msgspec.ValidationError) -> str:

@@ -215,6 +215,17 @@ async def test_a_taken_port_is_told_in_a_sentence_or_another_is_used(server: OAu
         assert used not in (0, port)
 
 
+@pytest.mark.parametrize("redirect", ["http://127.0.0.1/callback", "http://[::1]:0/callback", "http://localhost"])
+async def test_any_port_will_do_where_none_is_named(server: OAuthServer, redirect: str) -> None:
+    if "::1" in redirect and not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    login = Login(server.settings(redirect=redirect), returning(server))
+    assert (await login.task).access_token
+    used = urlsplit(query(login.steps[0].url)["redirect_uri"])
+    assert used.hostname == urlsplit(redirect).hostname
+    assert used.port
+
+
 async def test_a_second_login_ends_the_first_and_gets_its_port(server: OAuthServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
