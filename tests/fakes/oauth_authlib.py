@@ -36,7 +36,7 @@ KNOBS: dict[str, Any] = {
     "claims": {},  # of id tokens, changed
     "id_token": "",  # instead of a JWT
     "token": {},  # fields of token answers, changed; None drops one
-    "hold": False,  # a refresh is done, but its answer waits
+    "hold": False,  # the token endpoint has done its work, but its answer waits: of one grant, or of all
     "delay_s": 0.0,
     "metadata": {},  # fields of the metadata, changed; None drops one
     "secret": "",  # what a client must prove
@@ -328,8 +328,8 @@ class Handler(BaseHTTPRequestHandler):
             row = {"path": path, "fields": self.fields, "kind": kind, "agent": self.headers.get("user-agent")}
             seen["requests"].append({**row, "basic": "authorization" in self.headers})
             answer = self._routed(path)
-        if path == "/token" and self.fields.get("grant_type") == "refresh_token":
-            if knobs["hold"]:
+        if path == "/token":
+            if knobs["hold"] in (True, self.fields.get("grant_type")):
                 released.wait(60)
             time.sleep(knobs["delay_s"])
         self._send(*answer)

@@ -7,6 +7,7 @@ import socket
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -141,17 +142,22 @@ async def test_a_callback_with_a_wrong_state_is_400_and_changes_nothing(server: 
 
 async def test_a_callback_is_taken_once(server: OAuthServer) -> None:
     def visit(step: LoginStep) -> list[int]:
-        from concurrent.futures import ThreadPoolExecutor
-
         good = server.agree(step.url)
-        with ThreadPoolExecutor(4) as threads:
-            return sorted(answer[0] for answer in threads.map(fetch, [good] * 4))
+        with ThreadPoolExecutor(1) as threads:
+            first = threads.submit(fetch, good)
+            deadline = time.monotonic() + 60
+            while not server.requests("/token"):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            repeated = [fetch(good)[0] for _ in range(3)]
+            server.knobs(hold=False)
+            return [*repeated, first.result()[0]]
 
-    server.knobs(delay_s=0)
+    server.knobs(hold=True)
     login = Login(server.settings(), visit)
     await login.task
     assert login.visited is not None
-    assert (await login.visited).count(200) == 1
+    assert await login.visited == [400, 400, 400, 200]
     assert len(server.requests("/token")) == 1
 
 
