@@ -55,6 +55,14 @@ def test_a_write_over_a_file_is_asked_about_as_a_diff(serve: Any, open_zot: Open
     assert (project / "f.txt").read_text() == NEW
 
 
+def test_a_call_that_is_asked_about_is_shown_by_the_question_alone(serve: Any, open_zot: OpenZot) -> None:
+    serve([CallTools([("write", {"path": "new.txt", "content": "the only line\n"})]), Say("all done")])
+    terminal = open_zot("--no-yolo", rows=40)
+    terminal.submit("go")
+    terminal.wait_for("○ Write new.txt · asking")
+    terminal.wait_until(lambda: terminal.screen.count("the only line") == 1, "it once")
+
+
 def test_a_new_file_shows_its_beginning_and_its_size(serve: Any, open_zot: OpenZot, project: Path) -> None:
     content = "".join(f"row {i}\n" for i in range(1, 31))
     serve([CallTools([("write", {"path": "new.txt", "content": content})]), Say("all done")])

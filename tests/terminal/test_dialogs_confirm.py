@@ -131,7 +131,7 @@ def test_what_is_asked_cannot_drive_the_terminal(serve: Any, open_zot: OpenZot) 
 def test_a_confirmation_stands_above_an_open_dialog(serve: Any, open_zot: OpenZot, project: Path) -> None:
     """iface-200: a question that arrives while a dialog is open is drawn above it and has the focus."""
     serve([Slow(CallTools([touch("one")]), 0.2), Say("finished")])
-    terminal = open_zot("--no-yolo")
+    terminal = open_zot("--no-yolo", rows=40)
     terminal.submit("go")
     terminal.submit("/settings")
     terminal.wait_for("colour theme")

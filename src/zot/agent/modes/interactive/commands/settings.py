@@ -70,7 +70,7 @@ ROWS: tuple[Row, ...] = (
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again),
     Row(
         "permission_mode",
-        "what runs without a question",
+        "permission mode, now and at the start",
         ("everything", "ask", "accept-edits", "plan"),
         _permission_mode,
     ),

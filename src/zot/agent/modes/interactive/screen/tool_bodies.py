@@ -49,7 +49,7 @@ def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Pai
 
 def _growing(content: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
     """The end of a file being written, with its line numbers."""
-    lines = content.split("\n")
+    lines = content.removesuffix("\n").split("\n")  # a line that has not begun has no number yet
     first = max(len(lines) - 10, 0)
     shown = "\n".join(line[-4 * width :] for line in lines[first:])
     return code_rows(shown, str(arguments.get("path", "")), first + 1, painter, width, moving=True)

@@ -131,6 +131,8 @@ class ToolView:
         return tool_bodies.composing_rows(self.name, self._text, arguments, painter, inner)
 
     def _running_rows(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
+        if self._asked:
+            return []  # the question shows all of it
         if self._output:
             tail = self._output[-LIVE_ROWS * inner * 2 :].rstrip("\n").split("\n")[-LIVE_ROWS:]
             return tool_bodies.output_rows("\n".join(tail), painter.theme, inner)[-LIVE_ROWS:]
