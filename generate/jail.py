@@ -95,7 +95,8 @@ Beside them `make race` lets a jailed command swap directories and files for lin
 - A hole in the kernel. The filter makes it smaller, not zero.
 - With `--jail=net`: sending what is in the project to anybody.
 - Using up the disk, and the processor.
-- Extensions. They run as you, outside, until they get permissions of their own; their tools are theirs.
+- Extensions of your own without [permissions](../extensions.md#permissions): they run as you, outside. Those with
+  permissions, and a project's, run in jails of their own; their tools follow these, not the session's.
 """
 
 

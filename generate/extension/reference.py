@@ -40,12 +40,39 @@ extension  ready
 You may send everything up to `ready` without waiting for `hello_ack`. Registrations that come later count too.
 """
 
+_MANIFEST = """\
+## The manifest
+
+`extension.json` is one JSON object. Unknown keys are ignored, `null` means absent, a key of the wrong type is an error
+that names it. [Extensions](../extensions.md) explains them.
+"""
+MANIFEST_KEYS = (
+    ("name", "string", "required; its name everywhere"),
+    ("exec", "string", "the program; required unless there is a theme file or `skills`"),
+    ("args", "list of string", "its arguments"),
+    ("version", "string", "shown in lists"),
+    ("language", "string", "shown in lists"),
+    ("description", "string", "shown in lists"),
+    ("skills", "list of string", "directories with skills, or `SKILL.md` files, inside its directory"),
+    ("enabled", "boolean", "`false`: installed but skipped"),
+    ("guard", "boolean", "`true`: while it cannot answer, what it guards does not happen"),
+    ("permissions", "object", "what it may do; without it one of the user's own may do everything"),
+    ("permissions.fs.read", "list of string", "paths it may read: `$PROJECT…`, `$DATA…`, `~/…`, absolute, or its own"),
+    ("permissions.fs.write", "list of string", "paths it may change; missing directories are made"),
+    ("permissions.net", "boolean", "`true`: the whole network"),
+    ("permissions.exec", "boolean or list of string", "programs beside its own command; `true`: any"),
+    ("permissions.env", "list of string", "variables it gets beside the harmless ones"),
+    ("permissions.intercept", "boolean or list of string", "what it may intercept; `true`: all. A guard needs it"),
+)
+
 _PRESENCE = {"always": "always", "unless empty": "when not empty", "unless absent": "when there is one"}
 
 
 def page() -> str:
     parts = [
         _INTRODUCTION,
+        _MANIFEST,
+        _table(("key", "type", "meaning"), [(f"`{key}`", kind, meaning) for key, kind, meaning in MANIFEST_KEYS]),
         "## From the extension to zot\n",
         *(_section(shape) for shape in child_frames()),
         "## From zot to the extension\n",

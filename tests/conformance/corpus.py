@@ -150,6 +150,16 @@ CASES: dict[str, Case] = {
         python("from good import *\nGood().run()\n", homepage="https://example.com"),
         warns=True,
     ),
+    "manifest-permissions-paths": Case(
+        "manifest-permissions",
+        "\"permissions.fs.read\" '$HOME/x': only $PROJECT and $DATA stand for a directory",
+        python("from good import *\nGood().run()\n", permissions={"fs": {"read": ["$HOME/x"]}}),
+    ),
+    "manifest-permissions-misspelt": Case(
+        "manifest-permissions",
+        '"nets" is not a key of permissions; did you mean "net"?',
+        python("from good import *\nGood().run()\n", permissions={"nets": True}),
+    ),
     "manifest-disabled": Case(
         "manifest-disabled",
         '"enabled" is false: zot does not load it',

@@ -55,7 +55,10 @@ def test_a_new_extension_is_compiled_and_what_its_author_changes_is_not_taken_fr
 
 
 def test_a_trusted_project_extension_is_compiled_where_its_copy_runs(zot: Zot, serve) -> None:
-    starter(zot, "--dir", str(zot.project / ".zot" / "extensions" / "words"))
+    directory = starter(zot, "--dir", str(zot.project / ".zot" / "extensions" / "words"))
+    manifest = json.loads((directory / "extension.json").read_text())
+    granted = {"permissions": {"env": ["PYTHONVERBOSE"]}}
+    (directory / "extension.json").write_text(json.dumps({**manifest, **granted}))
     assert zot("ext", "trust", model=False).code == 0
     assert {"server", "extension"} <= loaded(zot, serve)
     assert zot("ext", "untrust", model=False).code == 0

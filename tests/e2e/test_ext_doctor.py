@@ -19,9 +19,10 @@ def test_doctor_tells_what_loaded_what_is_hidden_and_why_something_is_missing(zo
     assert ran.code == 1
     first, second = section(ran, "first"), section(ran, "second")
     assert "ready" in first[0]
-    assert "commands    /shared" in first[2]
-    assert "/shared (hidden by another)" in second[2]
-    assert "bash (hidden by another)" in first[3]
+    assert "permissions unconfined: it runs with all your rights" in first[2]
+    assert "commands    /shared" in first[3]
+    assert "/shared (hidden by another)" in second[3]
+    assert "bash (hidden by another)" in first[4]
     assert any("log" in line and "ext-first.log" in line for line in first)
     dead = section(ran, "dies")
     assert "not running" in dead[0]

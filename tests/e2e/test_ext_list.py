@@ -49,11 +49,23 @@ def test_the_list_has_all_columns_project_first_and_starts_nothing(zot: Zot) -> 
     installed(zot, "broken", name=None)
     ran = zot("ext", "list")
     header, *rows = [line.split() for line in ran.out.splitlines()]
-    assert header == ["SCOPE", "NAME", "VERSION", "ENABLED", "LANGUAGE", "DESCRIPTION", "KIND", "TRUST", "DIR"]
+    assert header == [
+        "SCOPE",
+        "NAME",
+        "VERSION",
+        "ENABLED",
+        "LANGUAGE",
+        "DESCRIPTION",
+        "KIND",
+        "TRUST",
+        "PERMISSIONS",
+        "DIR",
+    ]
     assert [row[:2] for row in rows] == [["project", "z"], ["global", "a"], ["global", "b"]]
     assert rows[0][2:7] == ["-", "yes", "-", "-", "process"]
     assert rows[1][3] == "no"
-    assert rows[2][2:] == ["1.2", "yes", "python", "does", "b", "process", "-", str(directory)]
+    assert rows[2][2:] == ["1.2", "yes", "python", "does", "b", "process", "-", "unconfined", str(directory)]
+    assert rows[0][7:9] == ["untrusted", "confined"]
     assert not (directory / "started").exists()
 
 
@@ -104,6 +116,8 @@ def test_the_list_as_json_has_everything_also_what_is_broken(zot: Zot) -> None:
         "kind": "process",
         "guard": True,
         "trust": None,
+        "confined": False,
+        "permissions": ["unconfined: it runs with all your rights"],
         "data_directory": str(zot.home / "zot" / "data" / "global" / "x"),
         "source": {"kind": "path", "place": str(zot.project / "source"), "ref": "", "subdir": ""},
         "commit": "",

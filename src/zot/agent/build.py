@@ -309,6 +309,7 @@ def extension_host(
         present=present,
         on_fault=lambda text: emit(Diagnostic(text, of_extension=True)),
         environment=workspace.child_environment,
+        granted=workspace.granted,
         removed_credentials=workspace.removed_credentials(),
         explicit=[_extension_path(path) for path in config.ext],
         scan=scan,

@@ -51,7 +51,7 @@ def confine(root: Path, home: Path, asked: Wanted) -> Jail:
         raise ZotError(f"no jail: {machine.why}")
     if LEVELS.index(machine.level) < LEVELS.index(asked.level):
         raise ZotError(f"no jail of level {asked.level}: {machine.why}; --jail-level reduced would do with less")
-    read = (*asked.read, *_own_program())
+    read = (*asked.read, *own_program())
     policy = policy_for(root, read=read, write=asked.write, network=asked.network)
     own = os.path.realpath(home)
     if any(own == path or own.startswith(f"{path}/") for path in policy.writable):
@@ -59,7 +59,7 @@ def confine(root: Path, home: Path, asked: Wanted) -> Jail:
     return Jail(policy, machine)
 
 
-def _own_program() -> list[str]:
+def own_program() -> list[str]:
     """Python and zot, for the search that runs as a program of its own."""
     places = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
     home = os.path.realpath(os.path.expanduser("~"))  # a Python that was installed right into it is not worth it

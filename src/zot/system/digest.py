@@ -9,13 +9,22 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, BinaryIO
 
+_CHUNK = 1 << 20
 _SHA256 = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
 
 
 def sha256(data: bytes) -> str:
     return str(_own(_SHA256, "sha256")(data).hexdigest())
+
+
+def sha256_of(file: BinaryIO) -> str:
+    """Of all that can be read there, a piece at a time."""
+    digest = _own(_SHA256, "sha256")()
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return str(digest.hexdigest())
 
 
 def blake2b(data: bytes, size: int) -> str:

@@ -18,6 +18,7 @@ DROPPING = ("zot.tui.sanitize", "zot.agent.modes.interactive.screen.tool_bodies"
 DECIDING = {
     "agent/cli/ext/remove.py",
     "agent/cli/ext/trust.py",
+    "agent/cli/ext/update.py",
     "agent/cli/ext/installed.py",
     "agent/cli/rewind.py",
     "agent/cli/sessions.py",

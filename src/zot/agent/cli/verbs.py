@@ -270,10 +270,12 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         "ext trust",
-        "[DIR]",
+        "[DIR|NAME]",
         "allow a project's extensions to run, as they are now (default: here)",
+        (Switch("--unconfined", "with all your rights, whatever permissions they ask for"),),
         kinds=(DIR,),
-        more="Nothing is started. Each one is named with what it would run; a change of its files asks again.",
+        more="Nothing is started. Each one is named with what it would run and what it may do; a change of its files "
+        "asks again. The NAME of one of your own accepts its files and permissions as they are now.",
     ),
     Verb("ext untrust", "[DIR]", "forbid a project's extensions to run (default: here)", kinds=(DIR,)),
     Verb(

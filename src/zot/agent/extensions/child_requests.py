@@ -96,6 +96,12 @@ def _subscribe(child: Child, frame: frames.Subscribe) -> None:
     if unknown:
         names = ", ".join(name[:40] for name in unknown[:5])
         child.fault("unknown intercept", f"cannot intercept {names}; possible are {', '.join(frames.INTERCEPTS)}")
+    if child.permissions is not None:
+        refused = sorted(name for name in known if not child.permissions.may_intercept(name))
+        known.difference_update(refused)
+        if refused:
+            why = 'its permissions do not name it under "intercept", and it is not asked'
+            child.fault("permissions", f"wants to intercept {', '.join(refused)}; {why}")
     child.events.update(_EVENTS.intersection(frame.events))
     if strange := set(frame.events) - _EVENTS:
         child.log.write(f"subscribed to events this host never sends: {', '.join(sorted(strange))[:500]}")

@@ -19,7 +19,7 @@ from zot.agent.extensions.child_requests import ChildRequests, Panels
 from zot.agent.extensions.commands import CommandAnswer, Commands
 from zot.agent.extensions.fanout import OBSERVED, Fanout
 from zot.agent.extensions.interception import Interception
-from zot.agent.extensions.loading.data_place import make_data_dir
+from zot.agent.extensions.loading.data_place import LOCK, is_own, make_data_dir
 from zot.agent.extensions.loading.discover import Discovery, Entry, LoadProblem, discover
 from zot.agent.extensions.loading.guards_file import path_key, remember
 from zot.agent.extensions.loading.trust import TrustStore
@@ -37,10 +37,13 @@ from zot.agent.extensions.registry import (
 from zot.agent.extensions.surface import Surface
 from zot.agent.extensions.tools import ExtensionTool
 from zot.core.tool import Tool
-from zot.errors import ConfigError, in_words
+from zot.errors import ConfigError, ExtensionError, in_words
 from zot.wire import frames, limits
 
 if TYPE_CHECKING:
+    from zot.agent.extensions.loading.manifest import Manifest
+    from zot.agent.extensions.loading.permissions import Permissions
+    from zot.agent.extensions.process.walls import Confined
     from zot.agent.present import Present
     from zot.agent.recording.frame_trace import Direction, FrameTap
 
@@ -59,7 +62,9 @@ class ExtensionHost:
     """``present()`` is what children are told of model, session and directory; ``on_fault`` hears of each fault once.
 
     ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
-    ``remember_guards``: keep in mind which global extensions guard, so that a damaged one is missed next time.
+    ``granted`` gives variables that a person granted by name, secrets among them.
+    ``remember_guards``: keep in mind which global extensions guard, so that a damaged one is missed next time, and
+    what the others were granted.
     ``explicit_grace_s`` is how long ``start`` waits for what was named by hand, where that is longer than for others.
     """
 
@@ -73,6 +78,7 @@ class ExtensionHost:
         present: Callable[[], Present],
         on_fault: Callable[[str], None],
         environment: Callable[[], dict[str, str]],
+        granted: Callable[[Collection[str]], dict[str, str]] | None = None,
         removed_credentials: Sequence[str],
         explicit: Sequence[Path],
         scan: bool,
@@ -95,6 +101,7 @@ class ExtensionHost:
         self._surface = surface
         self._zot_version = zot_version
         self._environment = environment
+        self._granted = granted
         self._removed = tuple(removed_credentials)
         self._explicit = tuple(explicit)
         self._scan = scan
@@ -235,6 +242,8 @@ class ExtensionHost:
         directory = entry.manifest.directory
         in_place = entry.scope != "project" or self._trust_project
         place = directory if in_place else self._trust.place(directory)
+        if entry.scope != "project":
+            self._check_lock(entry)
         try:
             if told := make_data_dir(entry.manifest, entry.scope, entry.data_dir):
                 self.diagnostics.note(told)
@@ -260,6 +269,32 @@ class ExtensionHost:
             names, place_of = ", ".join(self._removed), self.home / "config.json"
             remarks.append(f"not passed on: {names} (name one in env_passthrough of {place_of} to let it through)")
         return environment, remarks
+
+    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+        """What it says; for a project's that says nothing the least that is useful, unless a person granted all."""
+        if entry.scope != "project":
+            return manifest.permissions
+        if self._trust.is_unconfined(entry.manifest.directory):
+            return None
+        from zot.agent.extensions.loading.permissions import OF_PROJECTS
+
+        return manifest.permissions or OF_PROJECTS
+
+    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+        from zot.agent.extensions.process.walls import Setting, confine, kept_in
+
+        entry, permissions = child.entry, child.permissions
+        assert permissions is not None
+        if permissions.env and self._granted is not None:
+            environment |= self._granted(permissions.env)
+        if not entry.data_dir.is_dir():
+            raise ExtensionError(f"has no data directory: {entry.data_dir} cannot be made")
+        otherwise = ""
+        if entry.scope == "project":
+            otherwise = f"; `zot ext trust --unconfined {entry.manifest.directory}` lets it run with all your rights"
+        kept = kept_in(child.manifest, child.place, self._came_with(entry)) if permissions.write else ()
+        setting = Setting(child.place, entry.data_dir, self.cwd, self.home, kept)
+        return confine(permissions, setting, argv, environment, otherwise)
 
     def acknowledge(self, entry: Entry, place: Path) -> frames.HelloAck:
         return frames.HelloAck(
@@ -316,6 +351,38 @@ class ExtensionHost:
             self._tools_changed()
 
     # --- inside
+
+    def _check_lock(self, entry: Entry) -> None:
+        """The user's own, before every start: as they were installed, and with no more than was granted."""
+        manifest = entry.manifest
+        if not is_own(manifest.directory, self.home):
+            return
+        if manifest.permissions is None and not (self.home / LOCK).exists():
+            return
+        from zot.agent.extensions.loading.lock_file import LockFile
+
+        lock = LockFile(self.home)
+        try:
+            if lock.check(manifest) is None and manifest.permissions is not None and self._remember_guards:
+                lock.grant_first(manifest)
+        except ConfigError as error:
+            raise ExtensionError(str(error)) from error
+        except OSError as error:
+            self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {in_words(error)}")
+
+    def _came_with(self, entry: Entry) -> Collection[str] | None:
+        """The files that are known to be what it came with."""
+        if entry.scope == "project":
+            record = None if self._trust_project else self._trust.record(entry.manifest.directory)
+            return record.files if record else None
+        from zot.agent.extensions.loading.lock_file import LockFile
+
+        known = (
+            LockFile(self.home).of(entry.manifest.directory.name)
+            if is_own(entry.manifest.directory, self.home)
+            else None
+        )
+        return known.pins[-1] if known and known.pins else None
 
     def _keep_guards_known(self, found: Discovery) -> None:
         if found.new_guards or found.former_guards:

@@ -14,6 +14,7 @@ import msgspec
 
 from zot.agent.extensions import schema_check
 from zot.agent.extensions.loading.discover import Scope
+from zot.agent.extensions.loading.permissions import words
 from zot.agent.extensions.process.child import Child, ReadyHow, State
 from zot.wire import frames
 
@@ -59,6 +60,8 @@ class ExtensionStatus(msgspec.Struct, frozen=True):
     faults: tuple[str, ...] = ()
     log_path: Path | None = None
     slow_calls: int = 0
+    permissions: tuple[str, ...] = ()
+    """What it may do, in words."""
 
 
 class Registry:
@@ -176,6 +179,7 @@ class Registry:
             faults=tuple(child.log.faults),
             log_path=child.log.path,
             slow_calls=child.slow_calls,
+            permissions=tuple(words(child.permissions)),
         )
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -35,6 +36,9 @@ from zot.wire.codec import encode
 from zot.wire.frames import PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
 from zot.wire.limits import EXIT_AFTER_EOF, IDLE_READY, MAX_LINE, SHUTDOWN_TOTAL, TERMINATE_GRACE
 from zot.wire.lines import Lines
+
+if TYPE_CHECKING:
+    from zot.system.jail.jail import Jail
 
 MOST_LINES = 20_000  # of one run
 
@@ -76,7 +80,9 @@ class ScriptHost:
         place: Place,
         label: str,
         stderr: StderrPipe,
+        jail: Jail | None = None,
     ) -> None:
+        self.jail = jail
         self.manifest = manifest
         self.place = place
         self.transcript = Transcript(label)
@@ -359,11 +365,14 @@ async def started(manifest: Manifest, place: Place, label: str = "") -> AsyncGen
             running.cancel()
             host.stderr.drain()
             host.stderr.close()
+    if host.jail is not None:
+        host.jail.close()
 
 
 def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
     environment = child_environment(manifest.directory)
     argv = manifest.argv(environment.get("PATH", ""))
+    jail, environment = _confined(manifest, place, argv, environment)
     stdin_read, stdin_write = stream(manifest.guard)
     stdout_read, stdout_write = stream(manifest.guard)
     stderr = _stderr(place.log)
@@ -375,8 +384,11 @@ def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
             stdin=stdin_read,
             stdout=stdout_write,
             stderr=stderr.for_child,
+            jail=jail,
         )
     except OSError as error:
+        if jail is not None:
+            jail.close()
         os.close(stdin_write)
         os.close(stdout_read)
         stderr.close()
@@ -386,7 +398,21 @@ def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
             os.close(fd)
     os.set_blocking(stdin_write, False)
     os.set_blocking(stdout_read, False)
-    return ScriptHost(tree, stdin_write, stdout_read, manifest, place, label, stderr)
+    return ScriptHost(tree, stdin_write, stdout_read, manifest, place, label, stderr, jail)
+
+
+def _confined(
+    manifest: Manifest, place: Place, argv: list[str], environment: dict[str, str]
+) -> tuple[Jail | None, dict[str, str]]:
+    """With what its permissions give it, and nothing else: what is missing there shows while it is written."""
+    if manifest.permissions is None:
+        return None, environment
+    from zot.agent.extensions.process.walls import Setting, confine
+
+    granted = {name: os.environ[name] for name in manifest.permissions.env if name in os.environ}
+    setting = Setting(manifest.directory, place.data, place.cwd, zot_home())
+    confined = confine(manifest.permissions, setting, argv, environment | granted, "")
+    return confined.jail, confined.environment
 
 
 def _stderr(log: Path) -> StderrPipe:

@@ -139,6 +139,12 @@ class Workspace:
         environment.update(AI_AGENT="zot", ZOT_AGENT="1", ZOT_CHILD_SESSION="1", PWD=str(self.cwd))
         return environment
 
+    def granted(self, names: Collection[str]) -> dict[str, str]:
+        """Variables that a person granted an extension by name: other services' secrets too, but not the credentials
+        zot knows, which only the user's own settings let through."""
+        kept = self._credentials - self._passthrough
+        return {name: os.environ[name] for name in names if name in os.environ and name not in kept}
+
     def _session_variables(self) -> dict[str, str]:
         if self.present is None:
             return {}

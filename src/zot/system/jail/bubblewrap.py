@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from zot.system.jail.places import Covers
 from zot.system.jail.policy import Policy
 from zot.system.jail.private import Private
+from zot.system.jail.programs import chosen_programs, program_folders
 from zot.system.jail.system_paths import SYSTEM, etc_directories, outermost, toolchains
 
 _ALWAYS = (
@@ -41,7 +42,8 @@ def arguments(
         made += ["--ro-bind", path, path] if os.path.exists(path) else []
     made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--symlink", "/tmp", "/var/tmp"]
     made += ["--dir", "/run", "--bind", private.home, home]
-    for path in outermost((*toolchains(environment.get("PATH", ""), home), *policy.read)):
+    programs = _programs(policy, environment.get("PATH", ""), home, made)
+    for path in outermost((*programs, *policy.read)):
         made += ["--ro-bind", path, path]
     for path in policy.writable:
         made += ["--bind", path, path]
@@ -52,3 +54,20 @@ def arguments(
     for path in covers.empty:
         made += ["--ro-bind", private.empty, path]
     return [*made, "--remount-ro", "/", "--chdir", cwd]
+
+
+def _programs(policy: Policy, path: str, home: str, made: list[str]) -> list[str]:
+    """Installations to show; when only some programs are allowed, the system's own directories hold these alone."""
+    if policy.programs is None:
+        return toolchains(path, home)
+    chosen = chosen_programs(policy.programs, home)
+    folders = program_folders()
+    for folder in folders:
+        made += ["--tmpfs", folder]
+    for file in chosen.files:
+        made += ["--ro-bind", file, file]
+    for link, target in chosen.links:
+        made += ["--symlink", target, link]
+    for folder in folders:
+        made += ["--remount-ro", folder]
+    return list(chosen.places)

@@ -134,9 +134,9 @@ class Jail:
 
     def left_behind(self) -> str:
         """Sweep the projects for the empty directories that held missing names."""
-        if self.level != "full":
+        if self.level != "full" or not self.policy.guarded:
             return ""
         import shlex
 
-        words = [sys.executable, "-I", "-m", "zot.system.jail.sweeping", *self.policy.writable]
+        words = [sys.executable, "-I", "-m", "zot.system.jail.sweeping", *self.policy.guarded]
         return shlex.join(words) if not any("\n" in word for word in words) else ""

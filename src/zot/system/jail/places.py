@@ -37,21 +37,21 @@ class Covers(msgspec.Struct, frozen=True):
 @contextmanager
 def held(policy: Policy, nested: Iterable[str] = ()) -> Generator[Covers]:
     """For the time of the block every protected name exists; ``nested`` are directories of git further down."""
-    locks = [_shared(root) for root in policy.writable]
+    locks = [_shared(root) for root in policy.guarded]
     nested = list(nested)
     try:
         yield cover(policy, nested)
     finally:
-        for root, lock in zip(policy.writable, locks, strict=True):
+        for root, lock in zip(policy.guarded, locks, strict=True):
             own = [git for git in nested if git.startswith(f"{root}/")]
             release(root, lock, names_of(root, policy.protected, own))
 
 
 def cover(policy: Policy, nested: Iterable[str] = ()) -> Covers:
-    kept: list[str] = []
+    kept: list[str] = list(policy.kept)
     empty: list[str] = []
     pinned: list[str] = list(nested)
-    for root in policy.writable:
+    for root in policy.guarded:
         git = repository(root)
         pinned += [path for path in git if os.path.isdir(path)]
         kept += [path for path in git if not os.path.isdir(path)]

@@ -48,12 +48,20 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """``root`` is the project, the first of the writable roots. All paths are absolute, without links in them."""
+    """``root`` is the project, the first of the writable roots. All paths are absolute, without links in them.
+
+    ``plain`` are writable roots of which nobody else runs anything: there no names are protected. ``kept`` lies in
+    writable roots and is read-only all the same, which only the full level can hold. ``programs`` are absolute paths;
+    None means all of the system and of ``PATH``.
+    """
 
     root: str
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     protected: tuple[str, ...] = PROTECTED
+    plain: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    programs: tuple[str, ...] | None = None
     network: bool = False
     limits: Limits = Limits()
 
@@ -64,6 +72,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def readable(self) -> tuple[str, ...]:
         return (*self.writable, *self.read)
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """The writable roots with protected names."""
+        return tuple(path for path in self.writable if path not in self.plain)
 
 
 def policy_for(

@@ -20,6 +20,7 @@ from zot.system.jail.bubblewrap import arguments
 from zot.system.jail.places import held
 from zot.system.jail.policy import Limits, Policy
 from zot.system.jail.private import Private
+from zot.system.jail.programs import chosen_programs, system_without_programs
 from zot.system.jail.repositories import Repositories
 from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, toolchains
 from zot.system.temporary import scratch_directory
@@ -35,7 +36,7 @@ class Starter:
         self._bubblewrap = bubblewrap
         self._home = home
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # for good, and of zot itself: what is inside has no way back
-        self.repositories = Repositories(policy.writable)
+        self.repositories = Repositories(policy.guarded)
         self._stack = ExitStack()
         self._private = Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
         self._filter = _filter(policy, full=bool(bubblewrap)) if sys.platform == "linux" else b""
@@ -51,14 +52,20 @@ class Starter:
             return
         kernel.no_new_privileges()
         if not self._bubblewrap:
-            system = (*SYSTEM, *etc_files(), *etc_directories(), *landlock.MACHINE)
-            readable = (*system, *toolchains(os.environ.get("PATH", ""), self._home))
+            readable = (*self._system(), *etc_files(), *etc_directories(), *landlock.MACHINE)
             private = (self._private.home, self._private.tmp)
             _restrict(landlock.ruleset(self._policy, readable, private))
             kernel.drop_capabilities()
             kernel.filter_thread(self._filter)
         elif (ruleset := landlock.scopes_only()) is not None:
             _restrict(ruleset)
+
+    def _system(self) -> list[str]:
+        """The system and the programs, as much of them as the policy allows."""
+        if self._policy.programs is None:
+            return [*SYSTEM, *toolchains(os.environ.get("PATH", ""), self._home)]
+        chosen = chosen_programs(self._policy.programs, self._home)
+        return [*system_without_programs(), *chosen.files, *chosen.places]
 
     def start(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams

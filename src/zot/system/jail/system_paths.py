@@ -46,11 +46,11 @@ def toolchains(path: str, home: str) -> list[str]:
         if os.path.isabs(entry) and os.path.isdir(entry):
             for directory in (os.path.abspath(entry), os.path.realpath(entry)):
                 if not beneath_any(directory, SYSTEM) and not beneath_any(home, (directory.rstrip("/"),)):
-                    found.update(dict.fromkeys(_installation(directory, home)))
+                    found.update(dict.fromkeys(installation(directory, home)))
     return sorted(found)
 
 
-def _installation(directory: str, home: str) -> Iterator[str]:
+def installation(directory: str, home: str) -> Iterator[str]:
     """A ``bin`` and what stands beside it, unless that is somebody's home; ``shims`` lead to all versions."""
     yield directory
     prefix, name = os.path.split(directory)

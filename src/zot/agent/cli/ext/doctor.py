@@ -118,6 +118,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         present=lambda: Present(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
         on_fault=lambda text: None,
         environment=workspace.child_environment,
+        granted=workspace.granted,
         removed_credentials=workspace.removed_credentials(),
         explicit=explicit,
         scan=True,
@@ -169,6 +170,7 @@ def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str
     yield "directory", str(entry.manifest.directory)
     if status is None:
         return
+    yield "permissions", "; ".join(status.permissions)
     yield "commands", _names(status.commands, status.shadowed_commands, "/")
     yield "tools", _names(status.tools, status.shadowed_tools, "")
     if status.intercepts:
@@ -194,8 +196,9 @@ def _names(active: tuple[str, ...], shadowed: tuple[str, ...], mark: str) -> str
 
 def _untrusted_line(entry: Untrusted) -> str:
     command = shlex.join((entry.exec, *entry.args))
+    may = "; ".join(entry.permissions)
     why = f"changed: {', '.join(entry.changes)}" if entry.changes else "new"
-    return f"{entry.name} ({why}) runs `{command}`; `zot ext trust {entry.directory}` allows it"
+    return f"{entry.name} ({why}) runs `{command}`, {may}; `zot ext trust {entry.directory}` allows it"
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from zot.agent.cli.ext.installed import find
 from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.extensions.loading.guards_file import forget
+from zot.agent.extensions.loading.lock_file import LockFile
 from zot.agent.extensions.loading.manifest import FILE, read_manifest
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.errors import ZotError
@@ -32,11 +33,15 @@ def _switch(argv: list[str], enabled: bool) -> int:
     record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
     if record is not None and (item.directory / FILE).is_symlink():
         raise ZotError(f"{item.directory / FILE} is a link; edit what it leads to, then run `zot ext trust`")
+    lock = LockFile(zot_home()) if item.scope == "global" else None
+    intact = lock is not None and lock.is_intact(item.directory)
     written = set_enabled((item.directory / FILE).resolve(), enabled)
     if item.scope == "global" and not enabled:
         forget(zot_home(), item.directory.name)
+    if lock is not None and intact:  # so was this one
+        lock.repin(item.directory, FILE)
     if record is not None:  # the edit was ours: with it, what the user trusted is still what is there
-        trust.trust(item.directory, record.files | {FILE: sha256(written)})
+        trust.trust(item.directory, record.files | {FILE: sha256(written)}, unconfined=None)
     tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
     return 0
 

@@ -16,6 +16,7 @@ from zot.agent.cli.lines import tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.manifest import Manifest
+from zot.agent.extensions.loading.permissions import words
 from zot.errors import ExtensionError
 
 
@@ -37,10 +38,17 @@ def _report(manifest: Manifest) -> None:
     others = [item for item in all_installed() if item.name == manifest.name and item.directory != directory]
     for other in others:
         tell(f"note: {other.directory} has the same name; the one that loads first wins (`zot ext doctor`)")
+    if manifest.has_process:
+        tell_permissions(manifest)
     if not manifest.enabled:
         tell(f"note: it is disabled; `zot ext enable {manifest.name}` switches it on")
     elif manifest.has_process:
         report_exec(manifest)
+
+
+def tell_permissions(manifest: Manifest) -> None:
+    for line in words(manifest.permissions):
+        tell(f"  {line}")
 
 
 def report_exec(manifest: Manifest) -> None:

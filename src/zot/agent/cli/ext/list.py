@@ -17,6 +17,7 @@ from zot.agent.cli.ext.installed import Installed, all_installed
 from zot.agent.cli.lines import show_spelled, tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
+from zot.agent.extensions.loading.permissions import OF_PROJECTS, Permissions, words
 from zot.agent.extensions.loading.trust import TrustStore
 from zot.system.files import zot_home
 from zot.system.spelled import spelled
@@ -32,6 +33,7 @@ COLUMNS = (
     ("DESCRIPTION", 30),
     ("KIND", 13),
     ("TRUST", 9),
+    ("PERMISSIONS", 11),
     ("DIR", 0),
 )
 _DESCRIPTION, _CUT = 5, 30  # on a screen
@@ -67,7 +69,23 @@ def _cells(item: Installed, trust: TrustStore) -> list[str]:
         return []
     enabled = "yes" if manifest.enabled else "no"
     columns = (item.scope, manifest.name, manifest.version, enabled, manifest.language, manifest.description)
-    return [spelled(cell) or "-" for cell in (*columns, manifest.kind, _trust(item, trust), str(item.directory))]
+    rest = (manifest.kind, _trust(item, trust), _confined(item, trust), str(item.directory))
+    return [spelled(cell) or "-" for cell in (*columns, *rest)]
+
+
+def _permissions(item: Installed, trust: TrustStore) -> Permissions | None:
+    """None for one that runs with all rights."""
+    if item.manifest is None:
+        return None
+    if item.scope != "project":
+        return item.manifest.permissions
+    return None if trust.is_unconfined(item.directory) else item.manifest.permissions or OF_PROJECTS
+
+
+def _confined(item: Installed, trust: TrustStore) -> str:
+    if item.manifest is None or not item.manifest.has_process:
+        return ""
+    return "confined" if _permissions(item, trust) else "unconfined"
 
 
 def _trust(item: Installed, trust: TrustStore) -> str:
@@ -97,6 +115,8 @@ def _described(item: Installed, trust: TrustStore) -> dict[str, Any]:
         "kind": manifest.kind,
         "guard": manifest.guard,
         "trust": _trust(item, trust) or None,
+        "confined": _confined(item, trust) == "confined",
+        "permissions": words(_permissions(item, trust)) if manifest.has_process else [],
         "data_directory": str(data_dir(manifest, item.scope, Path.cwd(), zot_home())),
         "source": msgspec.to_builtins(record.source) if record else None,
         "commit": record.commit if record else "",

@@ -1,7 +1,7 @@
 """A fetched extension takes its place among the user's own in one step: it is there as a whole, or nothing changed.
 
 What it replaces loses nothing but its program: its data directory is its own, files that were written beside the old
-program lie beside the new one, and what was disabled stays disabled.
+program lie beside the new one, and what was disabled stays disabled. The files that came are pinned.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from zot.agent.cli.lines import tell
 from zot.agent.extensions.bytecode import compile_ahead
 from zot.agent.extensions.loading.data_place import data_dir, make_data_dir
 from zot.agent.extensions.loading.discover import STAGING, global_dir
+from zot.agent.extensions.loading.lock_file import LockFile, pins_of
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
 from zot.agent.extensions.loading.old_data import copy_file, looks_like_data, old_data
 from zot.errors import ExtensionError, ZotError
@@ -44,19 +45,25 @@ def staging(name: str) -> Generator[Path]:
 def put(built: Path, source: Source, fetched: Fetched) -> Manifest:
     """The staged directory becomes the installed one, also where there is one already."""
     destination = global_dir(zot_home()) / built.name
-    write_record(built, source, fetched.commit)
-    old = _manifest(destination)
+    names = write_record(built, source, fetched.commit)
+    old, lock = _manifest(destination), LockFile(zot_home())
     if not os.path.lexists(destination):
+        pins = pins_of(built, names)
+        lock.accept(built.name, fetched.manifest.permissions, pins)
         built.rename(destination)
     elif destination.is_symlink():  # the link goes, not what it leads to
         destination.unlink()
+        pins = pins_of(built, names)
         built.rename(destination)
     else:
         if old:
             _carry_over(old, built)
+        pins = pins_of(built, names)
+        lock.announce(built.name, pins)
         swap(built, destination)
     sync_dir(destination.parent)
     manifest = read_manifest(destination)
+    lock.accept(destination.name, manifest.permissions, pins)
     if old and old.name != manifest.name:
         _rename_data(old, manifest)
     compile_ahead(manifest, zot_home())

@@ -26,11 +26,12 @@ class Record(msgspec.Struct, frozen=True):
     """Each with its size and time of change."""
 
 
-def write_record(directory: Path, source: Source, commit: str) -> None:
-    """Of the files as they lie there now."""
+def write_record(directory: Path, source: Source, commit: str) -> list[str]:
+    """Of the files as they lie there now; their names."""
     files = {str(path.relative_to(directory)): _mark(path) for path in files_below(directory) if path.name != RECORD}
     encoded = msgspec.json.encode(Record(source, commit, files))
     write_atomic(directory / RECORD, msgspec.json.format(encoded, indent=1) + b"\n")
+    return list(files)
 
 
 def read_record(directory: Path) -> Record | None:

@@ -17,6 +17,7 @@ from zot.agent.extensions.bytecode import forget_bytecode
 from zot.agent.extensions.loading.data_place import data_dir
 from zot.agent.extensions.loading.discover import STAGING, global_dir
 from zot.agent.extensions.loading.guards_file import forget, known_guards
+from zot.agent.extensions.loading.lock_file import LockFile
 from zot.agent.extensions.loading.manifest import Manifest
 from zot.agent.extensions.loading.old_data import copy_files, old_data
 from zot.agent.extensions.loading.trust import TrustStore
@@ -55,6 +56,7 @@ def run(argv: list[str]) -> int:
     forget_bytecode(item.directory, zot_home())
     if item.scope == "global":
         forget(zot_home(), item.directory.name)
+        LockFile(zot_home()).forget(item.directory.name)
     tell(f"removed {item.name} ({item.directory})")
     if data:
         kept = f"kept its data in {data}; `zot ext remove {item.name} --delete-data` deletes it"

@@ -1,13 +1,15 @@
 """``zot ext update``: fetch an installed extension anew from where it came, and put it in its place in one step.
 
 When something goes wrong, the old one is there as it was. What was edited here, and a guard whose new version says no
-longer that it is one, are only replaced with ``--force``: nobody loses work or protection by an update.
+longer that it is one, are only replaced with ``--force``: nobody loses work or protection by an update. A version that
+asks for more than was granted asks a person first.
 """
 
 from __future__ import annotations
 
 import filecmp
 import os
+import sys
 from pathlib import Path
 
 import msgspec
@@ -17,13 +19,16 @@ from zot.agent.cli.ext.installed import Installed, all_installed, find
 from zot.agent.cli.ext.placing import put, staging
 from zot.agent.cli.ext.record import Record, changed_here, read_record
 from zot.agent.cli.ext.sources import Fetched, fetch
-from zot.agent.cli.lines import tell
+from zot.agent.cli.lines import ask, tell
 from zot.agent.cli.verb_arguments import parse
 from zot.agent.cli.verbs import options
 from zot.agent.extensions.loading.data_place import RECORD
+from zot.agent.extensions.loading.lock_file import LockFile, pins_of
 from zot.agent.extensions.loading.manifest import FILE, Manifest
 from zot.agent.extensions.loading.old_data import files_below, looks_like_data
+from zot.agent.extensions.loading.permissions import wider
 from zot.errors import UsageError, ZotError, in_words
+from zot.system.files import zot_home
 from zot.system.opening import read_whole
 
 
@@ -75,18 +80,50 @@ def _update(item: Installed, record: Record | None, wishes: _Wishes) -> None:
     with staging(item.directory.name) as place:
         fetched = fetch(record.source, place)
         if item.manifest and _is_same(item.directory, place, record):
+            _pin_first(item.manifest, record)
             tell(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
             return
+        more = _more_asked(item, fetched.manifest)
         if not wishes.force:
             _refuse_losses(item, fetched.manifest, record)
         change = _change(item, record, fetched)
         if wishes.dry_run:
             tell(f"{item.name} would be updated: {change}")
+            for line in more:
+                tell(f"  it would get more than you granted it: it {line}")
             return
+        if more and not wishes.force:
+            _ask_for(item, more)
         manifest = put(place, record.source, fetched)
     tell(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
         report_exec(manifest)
+
+
+def _pin_first(manifest: Manifest, record: Record) -> None:
+    """One that was installed before files were pinned, and is as it came."""
+    lock = LockFile(zot_home())
+    if lock.of(manifest.directory.name) is None:
+        lock.accept(manifest.directory.name, manifest.permissions, pins_of(manifest.directory, record.files))
+
+
+def _more_asked(item: Installed, new: Manifest) -> list[str]:
+    """What it would get that nobody granted it."""
+    known = LockFile(zot_home()).of(item.directory.name)
+    if known is not None:
+        granted = known.granted if known.confined else None
+    else:
+        granted = item.manifest.permissions if item.manifest else None
+    return wider(granted, new.permissions)
+
+
+def _ask_for(item: Installed, more: list[str]) -> None:
+    """A person is asked; where there is none, the answer is no."""
+    for line in more:
+        tell(f"  {item.name} asks for more than you granted it: it {line}")
+    asked = sys.stdin.isatty() and sys.stderr.isatty()
+    if not asked or ask(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
+        raise ZotError("it asks for more than you granted it, told above; --force takes it")
 
 
 def _refuse_losses(item: Installed, new: Manifest, record: Record) -> None:

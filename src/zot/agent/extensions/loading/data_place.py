@@ -18,12 +18,13 @@ from zot.system.files import make_private_dir
 Scope = Literal["explicit", "project", "global"]
 
 RECORD = ".zot-install.json"  # beside what `zot ext install` put there: where it came from, and its files
+LOCK = "ext-lock.json"  # in zot's home: what those files were, and what was granted
 MOST_FILES, MOST_BYTES = 1000, 256 << 20
 
 
 def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
     """By the name of the user's own; by project and name, or by directory and name, for the others."""
-    if scope == "global" or (scope == "explicit" and _is_own(manifest.directory, home)):
+    if scope == "global" or (scope == "explicit" and is_own(manifest.directory, home)):
         return home / "data" / "global" / manifest.name
     place = os.path.realpath(cwd if scope == "project" else manifest.directory)
     return home / "data" / sha256(os.fsencode(place))[:16] / manifest.name
@@ -59,5 +60,6 @@ def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
     return f"the data directory of {manifest.name} is {place} now; copied there from {manifest.directory}: {named}"
 
 
-def _is_own(directory: Path, home: Path) -> bool:
+def is_own(directory: Path, home: Path) -> bool:
+    """Whether it lies among the user's own."""
     return os.path.realpath(directory.parent) == os.path.realpath(home / "extensions")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,9 @@ from zot.errors import ConfigError, ExtensionError, nearest
 from zot.system import strict_json
 from zot.system.files import decode_object
 from zot.system.opening import TooLarge, read_whole
+
+if TYPE_CHECKING:
+    from zot.agent.extensions.loading.permissions import Permissions
 
 FILE = "extension.json"
 MAX_BYTES = 1024 * 1024
@@ -37,6 +40,7 @@ class _Fields(msgspec.Struct, frozen=True):
     skills: list[str] | None = None
     enabled: bool | None = None
     guard: bool | None = None
+    permissions: Any = None
 
 
 KEYS = _Fields.__struct_fields__
@@ -55,6 +59,8 @@ class Manifest(msgspec.Struct, frozen=True):
     guard: bool = False
     denies_guard: bool = False
     """It says that it is no guard, which is more than saying nothing."""
+    permissions: Permissions | None = None
+    """What it asks for; None when it does not say."""
     themes: tuple[Path, ...] = ()
     slips: tuple[str, ...] = ()
     """Keys nobody knows that are nearly known ones: a misspelt "guard" guards nothing."""
@@ -81,6 +87,10 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
     """The manifest in ``directory``, or the one that was read there; ExtensionError says why it cannot be used."""
     directory = Path(os.path.abspath(directory))
     fields, slips = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
+    permissions = None
+    if fields.permissions is not None:
+        permissions, more = _permissions(fields)
+        slips = (*slips, *more)
     themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
     manifest = Manifest(
         name=check_name(fields.name or ""),
@@ -93,6 +103,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
         skills=tuple(fields.skills or ()),
         enabled=fields.enabled is not False,
         guard=bool(fields.guard),
+        permissions=permissions,
         denies_guard=fields.guard is False,
         themes=themes,
         slips=slips,
@@ -102,6 +113,15 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
     if "\0" in "".join((manifest.exec, *manifest.args)):
         raise ExtensionError(f'{FILE}: "exec" and "args" cannot hold NUL characters')
     return manifest
+
+
+def _permissions(fields: _Fields) -> tuple[Permissions, tuple[str, ...]]:
+    from zot.agent.extensions.loading.permissions import read_permissions  # most extensions have none
+
+    permissions, slips = read_permissions(fields.permissions)
+    if fields.guard and not permissions.intercepts:
+        raise ExtensionError(f'{FILE}: "permissions.intercept" is missing: a guard can do nothing without it')
+    return permissions, slips
 
 
 def looks_like_guard(directory: Path) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.extensions.loading.manifest import FILE, MAX_BYTES, Manifest, read_manifest
+from zot.agent.extensions.loading.permissions import OF_PROJECTS, Permissions, wider, words
 from zot.errors import ConfigError, ExtensionError
 from zot.system.files import locked, read_bytes, write_atomic
 from zot.system.temporary import remove_tree
@@ -38,6 +39,10 @@ class TrustRecord(msgspec.Struct, frozen=True):
     args: tuple[str, ...] = ()
     guard: bool = False
     files: dict[str, str] = {}
+    permissions: Permissions | None = None
+    """What it asked for; None when it did not say."""
+    unconfined: bool = False
+    """A person let it run with all rights."""
 
 
 class _TrustFile(msgspec.Struct):
@@ -53,7 +58,7 @@ class TrustStore:
     def __init__(self, home: Path) -> None:
         self.path = home / "trust.json"
         self._home = home
-        self._editing: set[str] = set()
+        self._editing: dict[str, Permissions] = {}
 
     # --- looking
 
@@ -80,6 +85,11 @@ class TrustStore:
         except ExtensionError as error:
             return [str(error)]
 
+    def is_unconfined(self, directory: Path) -> bool:
+        """Whether a person let exactly this content run with all rights."""
+        record = self.record(directory)
+        return record is not None and record.unconfined and not self.changed(directory)
+
     def of_project(self, cwd: Path) -> dict[str, TrustRecord]:
         """The records of a project by ``key_of``, including those of extensions that are gone by now."""
         parent = os.path.join(_text(os.path.realpath(cwd)), ".zot", "extensions")
@@ -90,12 +100,14 @@ class TrustStore:
         """Where to run it: the copy of what was trusted, made again if it is damaged. ExtensionError: it may not run.
 
         A directory that is trusted while somebody edits it runs where it is."""
-        if key_of(directory) in self._editing:
+        if (granted := self._editing.get(key_of(directory))) is not None:
+            if more := wider(granted, read_manifest(directory).permissions or OF_PROJECTS):
+                raise ExtensionError(f"asks for more than you granted it: {'; '.join(more)}; run `zot ext trust`")
             return directory
         record = self.record(directory)
         if record is None or self.changed(directory):
             raise ExtensionError(NOT_AS_TRUSTED)
-        from zot.agent.extensions.loading.trusted_copy import copy_path, is_intact
+        from zot.agent.extensions.loading.trusted_copy import copy_path, is_intact, remove_strangers
 
         copy = copy_path(self._home, key_of(directory), directory.name, record.files)
         if not is_intact(copy, record.files):
@@ -103,6 +115,7 @@ class TrustStore:
                 if files != record.files:
                     raise ExtensionError(NOT_AS_TRUSTED)
                 self._put(making, copy, files)
+        remove_strangers(copy, record.files)
         return copy
 
     def question(self, directory: Path) -> Untrusted | None:
@@ -126,14 +139,27 @@ class TrustStore:
         check_command(manifest, directory, directory, self._home)
         record = self.record(directory)
         changes = differences(files, record.files) if record else []
+        asked, granted = manifest.permissions or OF_PROJECTS, record and (record.permissions or OF_PROJECTS)
         return Untrusted(
-            manifest.directory, manifest.name, manifest.exec, manifest.args, manifest.guard, changes, files
+            manifest.directory,
+            manifest.name,
+            manifest.exec,
+            manifest.args,
+            manifest.guard,
+            changes,
+            files,
+            words(asked),
+            wider(granted, asked) if granted else [],
         )
 
     # --- deciding
 
-    def trust(self, directory: Path, seen: dict[str, str] | None = None) -> TrustRecord:
-        """Store the content as it is now; ExtensionError when that is not what was ``seen``, a fingerprint."""
+    def trust(
+        self, directory: Path, seen: dict[str, str] | None = None, *, unconfined: bool | None = False
+    ) -> TrustRecord:
+        """Store the content as it is now; ExtensionError when that is not what was ``seen``, a fingerprint.
+
+        ``unconfined``: with all rights; None leaves that as it was."""
         from zot.agent.extensions.loading.fingerprint import differences
         from zot.agent.extensions.loading.trusted_copy import copy_path, remove_copies
 
@@ -147,7 +173,9 @@ class TrustStore:
             old = content.extensions.get(key)
             was_guard = old is not None and old.guard and not manifest.denies_guard
             guard = manifest.enabled and (manifest.guard or was_guard)
-            record = TrustRecord(manifest.name, manifest.exec, manifest.args, guard, files)
+            free = (old is not None and old.unconfined) if unconfined is None else unconfined
+            name, exec, args = manifest.name, manifest.exec, manifest.args
+            record = TrustRecord(name, exec, args, guard, files, manifest.permissions, free)
             content.extensions[key] = record
         remove_copies(self._home, key, but=copy)
         return record
@@ -162,8 +190,8 @@ class TrustStore:
         return known
 
     def while_editing(self, directory: Path) -> None:
-        """Accept whatever the directory holds until this process ends; nothing is stored."""
-        self._editing.add(key_of(directory))
+        """Accept whatever the directory holds until this process ends, and what it asks for now; nothing is stored."""
+        self._editing[key_of(directory)] = read_manifest(directory).permissions or OF_PROJECTS
 
     def note_guard(self, directory: Path, guard: bool) -> bool:
         """What the hello of a trusted extension said of that, for the next time; False when it is not a trusted one."""
@@ -246,6 +274,10 @@ class Untrusted(msgspec.Struct, frozen=True):
     """Empty for one that was never trusted."""
     fingerprint: dict[str, str]
     """Hand it back with the answer: that is what was decided about."""
+    permissions: list[str] = []
+    """What it may do, in words."""
+    wider: list[str] = []
+    """What of that is more than was granted before."""
 
     @property
     def files(self) -> list[str]:

@@ -83,6 +83,18 @@ def is_intact(copy: Path, files: Mapping[str, str]) -> bool:
         return False
 
 
+def remove_strangers(copy: Path, files: Mapping[str, str]) -> None:
+    """What the program wrote beside itself stays if it is data; code that nobody trusted does not run the next time."""
+    from zot.agent.extensions.loading.old_data import looks_like_data
+
+    manifest = read_manifest(copy)
+    for folder, folders, names in os.walk(copy):
+        linked = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for path in (Path(folder, name) for name in (*names, *linked)):
+            if str(path.relative_to(copy)) not in files and not looks_like_data(path, manifest):
+                path.unlink(missing_ok=True)
+
+
 def _same(path: Path, expected: str) -> bool:
     if expected.startswith("link to "):
         return path.is_symlink() and expected.startswith(f"link to {os.readlink(path)} ")

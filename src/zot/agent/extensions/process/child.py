@@ -21,12 +21,16 @@ from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.extensions.process.log import ChildLog, Diagnostics
 from zot.agent.extensions.process.pipes import ExtensionProcess, start_process
 from zot.agent.extensions.process.spoiled import Kind, meant_for
-from zot.errors import BadFrame, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
+from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
 from zot.wire import frames, limits
 from zot.wire.codec import UnknownFrame, decode_child, encode
 
 if TYPE_CHECKING:
+    from zot.agent.extensions.loading.manifest import Manifest
+    from zot.agent.extensions.loading.permissions import Permissions
+    from zot.agent.extensions.process.walls import Confined
     from zot.agent.recording.frame_trace import Direction
+    from zot.system.jail.jail import Jail
 
 State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
 _REMEMBERED = 1000
@@ -61,6 +65,14 @@ class Owner(Protocol):
 
     def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
         """The child's variables, and what to say in its log about them and the place."""
+        ...
+
+    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+        """What it may do; None for everything."""
+        ...
+
+    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+        """Where it is started when it has permissions; ExtensionError says why that cannot be."""
         ...
 
     def acknowledge(self, entry: Entry, place: Path) -> frames.HelloAck: ...
@@ -126,8 +138,10 @@ class Child:
         self._asked: deque[str] = deque(maxlen=_REMEMBERED)  # ids of questions, open or not
         self._restarts = Restarts()
         self._stop_asked = asyncio.Event()
-        self._manifest = entry.manifest
-        self._place = entry.manifest.directory
+        self.manifest = entry.manifest
+        self.place = entry.manifest.directory
+        self.permissions = owner.permissions(entry, entry.manifest)
+        self._jail: Jail | None = None
         self._private = False
         self._begin()
 
@@ -209,33 +223,53 @@ class Child:
         try:
             process = self._process = self._start()
         except (ExtensionError, OSError) as error:
+            self._leave_jail()
             self._load_error(str(error) if isinstance(error, ExtensionError) else f"cannot start: {in_words(error)}")
             return False
         try:
             return await self._serve(process)
         finally:
             await process.reap()
+            self._leave_jail()
 
     def _start(self) -> ExtensionProcess:
-        self._place = self._owner.place(self.entry)
-        if self._place != self.entry.manifest.directory:
-            self._manifest = read_manifest(self._place)  # what runs there is what is said there
-            self.guard |= self._manifest.guard
-        manifest = self._manifest
-        environment, remarks = self._owner.environment(self.entry, self._place)
+        self.place = self._owner.place(self.entry)
+        if self.place != self.entry.manifest.directory:
+            self.manifest = read_manifest(self.place)  # what runs there is what is said there
+            self.guard |= self.manifest.guard
+        manifest = self.manifest
+        self.permissions = self._owner.permissions(self.entry, manifest)
+        environment, remarks = self._owner.environment(self.entry, self.place)
         argv = manifest.argv(environment.get("PATH", ""))
+        if self.permissions is not None:
+            confined = self._owner.confine(self, argv, environment)
+            self._jail, environment = confined.jail, confined.environment
+            remarks += confined.remarks
         stderr = self.log.open(self._owner.home, manifest.version)
         for remark in remarks:
             self.log.write(remark)
         self._private = self.guard
         try:
             process = start_process(
-                argv, cwd=self._place, env=environment, stderr=stderr, receive=self._received, private=self._private
+                argv,
+                cwd=self.place,
+                env=environment,
+                stderr=stderr,
+                receive=self._received,
+                private=self._private,
+                jail=self._jail,
             )
+        except (ConfigError, RuntimeError) as error:  # a link where a protected name should be; a kernel that refuses
+            raise ExtensionError(f"its jail could not be built: {error}") from error
         finally:
             os.close(stderr)
         self._after(limits.HELLO_DEADLINE, self._hello_overdue)
         return process
+
+    def _leave_jail(self) -> None:
+        if self._jail is not None:
+            jail, self._jail = self._jail, None
+            jail.close()
 
     async def _serve(self, process: ExtensionProcess) -> bool:
         """Until the process is over; whether it crashed and another should follow."""
@@ -334,18 +368,25 @@ class Child:
         if hello.name != self.name:
             self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
-        self._judge_guard("guard" in self.capabilities)
+        self._judge_guard("guard" in self.capabilities and self._may_guard())
         if self.guard and not self._private:
             self._start_once_more()
             return
         self._greeted = True
         self.state = "greeting"
-        self._write(encode(self._owner.acknowledge(self.entry, self._place)))
+        self._write(encode(self._owner.acknowledge(self.entry, self.place)))
         self._watch_for_silence()
+
+    def _may_guard(self) -> bool:
+        """Who may not intercept cannot hold up what others do either."""
+        allowed = self.permissions is None or self.permissions.intercepts
+        if not allowed:
+            self.fault("permissions", "says that it is a guard, and its permissions do not allow it to intercept")
+        return allowed
 
     def _judge_guard(self, declared: bool) -> None:
         """What a hello says binds from now on; what was only presumed ends with a hello that does not say so."""
-        if self._manifest.guard:
+        if self.manifest.guard:
             pass
         elif declared:
             self.guard = True

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from zot.system.processes import ProcessTree, spawn
+from zot.system.processes import Jailer, ProcessTree, spawn
 from zot.wire import limits
 from zot.wire.lines import Lines
 
@@ -151,7 +151,14 @@ class ExtensionProcess:
 
 
 def start_process(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stderr: int, receive: Receive, private: bool
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stderr: int,
+    receive: Receive,
+    private: bool,
+    jail: Jailer | None = None,
 ) -> ExtensionProcess:
     """Start ``argv`` with a stream each for stdin and stdout; OSError when it cannot run."""
     if private:  # bash takes a socket as its stdin for a network login, and reads .bashrc, unless a shell is around it
@@ -159,7 +166,7 @@ def start_process(
     stdin_read, stdin_write = stream(private)
     stdout_read, stdout_write = stream(private)
     try:
-        tree = spawn(argv, cwd=cwd, env=env, stdin=stdin_read, stdout=stdout_write, stderr=stderr)
+        tree = spawn(argv, cwd=cwd, env=env, stdin=stdin_read, stdout=stdout_write, stderr=stderr, jail=jail)
     except BaseException:
         os.close(stdin_write)
         os.close(stdout_read)

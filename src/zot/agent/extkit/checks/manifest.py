@@ -69,6 +69,14 @@ CHECKS = (
         "correct the spelling: zot ignores a key it does not know, and a guard that is spelled wrong guards nothing",
     ),
     Check(
+        "manifest-permissions",
+        "3",
+        (13,),
+        "permissions name what zot can grant",
+        'write "permissions": {"fs": {"read": ["$PROJECT"], "write": []}, "net": false, "exec": ["git"], "env": [], '
+        '"intercept": ["tool_call"]}; what is left out is not granted',
+    ),
+    Check(
         "manifest-disabled",
         "3",
         (14,),
@@ -93,6 +101,10 @@ def check_manifest(directory: Path, verdicts: Verdicts) -> Manifest | None:
         return None
     verdicts.passed("manifest-encoding", "manifest-json", "manifest-key-types", "manifest-name", "manifest-no-exec")
     _unknown_keys(data, verdicts)
+    for slip in manifest.slips:
+        if "key of extension.json" not in slip:
+            verdicts.failed("manifest-permissions", slip)
+    verdicts.passed("manifest-permissions")
     if manifest.enabled:
         verdicts.passed("manifest-disabled")
     else:
@@ -139,6 +151,8 @@ def _explain(reason: str, data: bytes, verdicts: Verdicts) -> None:
         verdicts.failed("manifest-json", f"{FILE} is empty")
     elif text.startswith("Expected `"):
         verdicts.failed("manifest-key-types", in_words(text), data)
+    elif text.startswith('"permissions'):
+        verdicts.failed("manifest-permissions", text, data)
     elif '"name"' in text or "the name " in text:
         verdicts.failed("manifest-name", text, data)
     elif '"exec"' in text:

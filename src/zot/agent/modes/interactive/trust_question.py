@@ -88,7 +88,7 @@ class TrustDialog(Dialog[str]):
 
 
 def _rows(told: Sequence[str], theme: Theme, width: int) -> list[str]:
-    warning = "They are programs that run as you. Look at the files before you trust them."
+    warning = "They are programs, held to what is said below. Look at the files before you trust them."
     rows = [*painted(folded(warning, width), "fg", theme), ""]
     return rows + [row for line in told for row in painted(folded(spelled(line), width, 4), "fg", theme, "    ")]
 
@@ -98,4 +98,6 @@ def _described(extension: Untrusted) -> list[str]:
     guard = " (a guard)" if extension.guard else ""
     command = shlex.join([extension.exec, *extension.args])
     lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]
+    lines += [f"  more than you granted before: it {line}" for line in extension.wider]
+    lines += [f"  it {line}" for line in extension.permissions]
     return lines + [f"  {note}" for note in extension.changes or extension.files]
