@@ -66,12 +66,12 @@ async def refresh_login(
 ) -> OAuthToken:
     """As ``refreshed``, for a login that is stored under ``name``, whatever it opens."""
     account = account or store.active(name)
-    token = stored_login(store, name, account)
+    token = await _looked_up(store, name, account)
     if not _due(token, force=force, refused=refused):
         return token
     before = token.access_token
     async with _lock(store, f"{name}/{account}") as lock:
-        token = stored_login(store, name, account)
+        token = await _looked_up(store, name, account)
         if token.access_token != before and not token.expired(time.time()):
             return token  # another process was quicker
         if not token.refresh_token:
@@ -80,7 +80,7 @@ async def refresh_login(
         outcome = await _exchange(store, task, lock)
     if outcome.error:
         raise LoginFailed(outcome.error, code=outcome.code, transient=outcome.transient)
-    return stored_login(store, name, account)
+    return await _looked_up(store, name, account)
 
 
 def stored_login(store: AuthStore, name: str, account: str = "") -> OAuthToken:
@@ -88,6 +88,13 @@ def stored_login(store: AuthStore, name: str, account: str = "") -> OAuthToken:
     if token is None or not token.access_token:
         raise NotLoggedIn(f"nobody is logged in to {name} any more; {LOG_IN_AGAIN}")
     return token
+
+
+async def _looked_up(store: AuthStore, name: str, account: str) -> OAuthToken:
+    """In a thread where a keyring may ask its user first."""
+    if store.shape(name, account).keyring:
+        return await asyncio.to_thread(stored_login, store, name, account)
+    return stored_login(store, name, account)
 
 
 def _due(token: OAuthToken, *, force: bool, refused: str) -> bool:

@@ -27,22 +27,26 @@ class StoredLogin:
         self._store, self._provider, self._account, self._proxy = store, provider, credential.account, proxy
         self._expiry = OAuthToken(access_token="", expiry=credential.expiry)
         self._problem: Exception | None = None
-        self._failed_at = -_TRY_AGAIN_S
+        self._failed_at = float("-inf")
 
     async def fresh(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint for the next request; as it was while its token lives on, or cannot be refreshed."""
-        if not self._expiry.expired(time.time()) or time.monotonic() - self._failed_at < _TRY_AGAIN_S:
+        if not self._expiry.expired(time.time()) or self._just_failed:
             return endpoint
         return await self._refreshed(endpoint) or endpoint
 
     async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
         """Another try after ``refusal``; None when there is none, and the refusal says why."""
-        again = None if self._problem else await self._refreshed(endpoint, refused=endpoint.api_key)
+        again = None if self._just_failed else await self._refreshed(endpoint, refused=endpoint.api_key)
         if again is None or again.api_key == endpoint.api_key:
             reason = f"; {self._problem}" if self._problem else "; log in again with /login"
             refusal.args = (f"{refusal}{reason}",)
             return None
         return again
+
+    @property
+    def _just_failed(self) -> bool:
+        return time.monotonic() - self._failed_at < _TRY_AGAIN_S
 
     async def _refreshed(self, endpoint: Endpoint, refused: str = "") -> Endpoint | None:
         try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -127,9 +129,9 @@ print(asyncio.run(refreshed(AuthStore(Path(sys.argv[1])), provider)).access_toke
 """
 
 
-def racer(home: Path, row: Provider) -> subprocess.Popen[str]:
+def racer(home: Path, row: Provider, **options: Any) -> subprocess.Popen[str]:
     argv = [sys.executable, "-c", REFRESH, str(home), msgspec.json.encode(row).decode()]
-    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
 
 
 def go(racers: list[subprocess.Popen[str]]) -> None:
@@ -211,6 +213,25 @@ def test_twenty_processes_half_of_them_killed(server: OAuthServer, tmp_path: Pat
     assert answers == {stored(store).access_token}
     assert (server.state["rotations"], server.state["reuses"]) == (1, 0)
     assert asyncio.run(refreshed(store, provider(server), force=True)).access_token not in answers
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(1800)])])
+def test_kills_at_any_moment(server: OAuthServer, tmp_path: Path, kills: int) -> None:
+    """The whole process group, too, as when a terminal is closed: the login lives on, and no token is used twice."""
+    chance = random.Random(kills)
+    store = log_in(server, tmp_path)
+    server.knobs(expires_in=1)  # whoever comes must refresh
+    for _ in range(kills):
+        child = racer(tmp_path, provider(server), start_new_session=True)
+        go([child])
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(chance.uniform(0, 1.5))
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate(timeout=30)
+    last = asyncio.run(refreshed(store, provider(server), force=True))
+    assert last == stored(store)
+    assert server.state["reuses"] == 0
 
 
 def holders() -> set[int]:
