@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Cut, FakeModelServer, Refuse, Say, StreamError
+from tests.fakes.rpc_client import FakeRpcClient
 from tests.terminal.scripts import configure, rows, two_providers
 
 WRONG_KEY = Refuse(401, {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}})
@@ -37,6 +38,17 @@ def test_programs_see_one_prompt_and_one_done(zot: Zot, serve: Any) -> None:
         *("user_message", "turn_start", "turn_end", "turn_start", "turn_end", "done")
     ]
     assert ran.events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
+
+
+def test_a_program_over_rpc_is_told_who_answers_now(zot: Zot, serve: Any) -> None:
+    server = serve([WRONG_KEY, Say("hello")])
+    argv = zot.argv(["rpc", "--fallback-model", "claude-haiku-4-5", *zot.endpoint(True)])
+    client = FakeRpcClient(argv, zot.env(), zot.project)
+    client.prompt("hi")
+    assert models(server) == ["claude-sonnet-4-5", "claude-haiku-4-5"]
+    client.wait_until_stderr_says("going on with anthropic/claude-haiku-4-5")
+    assert client.ask("get_state")["data"]["model"] == "claude-haiku-4-5"
+    assert client.close() == 0
 
 
 def test_the_session_remembers_who_answered(zot: Zot, serve: Any) -> None:

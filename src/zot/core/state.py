@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zot.core.interceptors import Gate, Interceptor
 
 NOTHING_SPENT = Usage()
+_WORTH_TELLING = 4096  # tokens
 
 System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
@@ -78,6 +79,7 @@ class AgentState:
         self.revision = 0
         self._edited_system: tuple[str, str] | None = None
         self._system_rebuilds = 0
+        self._before_messages: tuple[str, str, tuple[ToolSpec, ...]] | None = None
         self._transcript = list(messages)
         self.set_tools(tools)
 
@@ -135,6 +137,19 @@ class AgentState:
     def call(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """A model call; every one is made here."""
         return self.client.stream(request) if self.guard is None else self.guard(self.client, request)
+
+    def lost_from_cache(self, request: Request) -> str:
+        """What stands before the messages has changed since the last request, so that nothing of this conversation is
+        in the provider's cache any more: a sentence about it; empty while all is well."""
+        before = self._before_messages
+        self._before_messages = now = (request.model.id, request.system, request.tools)
+        tokens = self.last_context_tokens
+        if before is None or now[0] != before[0] or tokens < _WORTH_TELLING or not request.model.price_cache_read:
+            return ""
+        parts = zip(("the system prompt", "the tools"), before[1:], now[1:], strict=True)
+        if not (changed := [what for what, old, new in parts if old != new]):
+            return ""
+        return f"{' and '.join(changed)} changed: {tokens:,} tokens are sent anew instead of from the provider's cache"
 
     def seed_cost(self, cumulative: Usage) -> None:
         """Set the baseline that later usage is added to (resume, model switch)."""

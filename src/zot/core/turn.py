@@ -100,7 +100,10 @@ class Turn:
     async def _listen(self) -> _Answer:
         answer = None
         self._usage_emitted = False
-        async with aclosing(self._state.call(self._state.request())) as heard:
+        request = self._state.request()
+        if lost := self._state.lost_from_cache(request):
+            self._run.emit(events.Notice(lost))
+        async with aclosing(self._state.call(request)) as heard:
             async for event in heard:
                 if isinstance(event, stream.Finished):
                     answer = _Answer(event.stop, event.message, event.error)

@@ -12,7 +12,7 @@ from tests.fakes.caching_provider import Counted, FakeCachingProvider
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 from zot.agent.build import build
 from zot.agent.config import RunConfig
-from zot.core.events import ToolCall
+from zot.core.events import Notice, ToolCall
 from zot.sdk import Runtime
 
 Serve = Callable[..., FakeModelServer]
@@ -92,3 +92,22 @@ async def test_what_was_not_read_for_five_minutes_is_paid_again(serve: Serve, em
         provider.clock += 301
         await zot.ask("z")
     assert not provider.counted[-1].read
+
+
+async def test_tools_that_change_in_mid_conversation_are_not_a_silent_loss(serve: Serve, tmp_path: Path) -> None:
+    provider = FakeCachingProvider()
+    turns = [CallTools([("bash", {"command": "seq 1 8000"})]), Say("done"), Say("well"), Say("well")]
+    server = serve(*provider.answering(turns))
+    config = RunConfig(provider="anthropic", api_key="k", base_url=server.url, home=tmp_path, cwd=str(tmp_path))
+    said: list[str] = []
+    async with build(config) as conversation:
+        conversation.read(lambda event: said.append(getattr(event, "text", "")), Notice)
+        await conversation.say("work " * 8000)
+        conversation.resources.own_tools.pop()
+        conversation.refresh_tools()
+        await conversation.say("and now?")
+        await conversation.say("and now?")
+    before, after, again = provider.counted[1:]
+    assert not after.read and again.read  # it is lost once, and then it is there again
+    (told,) = said
+    assert told.startswith("the system prompt and the tools changed: ") and f"{before.all:,} tokens" in told
