@@ -28,6 +28,8 @@ _FILES = (
     *("passwd", "group", "hosts", "localtime", "protocols", "services", "shells", "profile", "bashrc", "zshrc"),
     *("paths", "resolv.conf", "gitconfig"),
 )
+_PROGRAMS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin")
+_SHELLS = ("/bin/sh", "/bin/bash", "/bin/dash", "/bin/zsh")  # the first is one of the others
 _DEVICES = ("null", "zero", "random", "urandom", "dtracehelper")
 # Who a user is, and with a network names, proxies and certificates.
 _SERVICES = ("com.apple.system.opendirectoryd.libinfo", "com.apple.system.opendirectoryd.membership")
@@ -56,7 +58,11 @@ def profile(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> 
         rules += ["(allow network*)", "(allow system-socket)"]
         rules.append(_rule("allow mach-lookup", _named("global-name", _OF_NETWORK)))
     rules.append(_rule("deny file-write*", _named("literal", policy.writable)))  # what the roots are called
-    rules.append(_rule("deny file-write*", _named("subpath", _protected(policy))))
+    rules.append(_rule("deny file-write*", _named("subpath", (*_protected(policy), *policy.kept))))
+    if policy.programs is not None:
+        allowed = [path for program in (*_SHELLS, *policy.programs) for path in (program, os.path.realpath(program))]
+        rules.append(_rule("deny process-exec", _named("subpath", _PROGRAMS)))
+        rules.append(_rule("allow process-exec", _named("literal", allowed)))
     rules.append(_rule("deny file-write*", _named("literal", (f"{root}/.git" for root in _repositories(policy)))))
     return "".join(f"{rule}\n" for rule in rules if rule)
 
@@ -66,13 +72,13 @@ def command(text: str) -> list[str]:
 
 
 def _protected(policy: Policy) -> list[str]:
-    names = [f"{root}/{name}" for root in policy.writable for name in policy.protected]
+    names = [f"{root}/{name}" for root in policy.guarded for name in policy.protected]
     return names + [f"{root}/.git/{name}" for root in _repositories(policy) for name in GIT_PROTECTED]
 
 
 def _repositories(policy: Policy) -> list[str]:
     """Where there is one; where there is none, a command may make one."""
-    return [root for root in policy.writable if os.path.lexists(f"{root}/.git")]
+    return [root for root in policy.guarded if os.path.lexists(f"{root}/.git")]
 
 
 def _above(paths: Iterable[str]) -> list[str]:

@@ -92,6 +92,8 @@ class Starter:
         self.repositories.begin()
         own = {**env, "HOME": self._private.home, "TMPDIR": self._private.tmp}
         readable = toolchains(env.get("PATH", ""), self._home)
+        if self._policy.programs is not None:
+            readable = chosen_programs(self._policy.programs, self._home).places
         text = seatbelt.profile(self._policy, readable, (self._private.home, self._private.tmp))
         words = [*seatbelt.command(text), *_limited(self._policy.limits), *argv]
         return _popen(words, cwd, own, streams), Cell(self.repositories.end)

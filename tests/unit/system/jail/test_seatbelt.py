@@ -153,3 +153,16 @@ def test_windows_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "platform", "win32")
     machine = look(lambda name: None)
     assert machine.level == "" and "WSL 2" in machine.why
+
+
+def test_some_programs_and_what_is_kept_are_said_too() -> None:
+    own = Policy(
+        root="/data", write=("/own",), plain=("/data", "/own"), kept=("/own/main.py",), programs=("/usr/bin/git",)
+    )
+    found = rules(seatbelt.profile(own, (), ()))
+    assert verdict(found, "process-exec", "/usr/bin/git") == "allow"
+    assert verdict(found, "process-exec", "/bin/sh") == "allow"
+    assert verdict(found, "process-exec", "/usr/bin/curl") == "deny"
+    assert verdict(found, "file-write-data", "/own/main.py") == "deny"
+    assert verdict(found, "file-write-data", "/own/notes.txt") == "allow"
+    assert verdict(found, "file-write-data", "/data/.zot/x") == "allow"  # nobody else runs anything of it
