@@ -8,7 +8,7 @@ from typing import Any
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Refuse, Say, Silent, Slow
 from tests.terminal.conftest import OpenZot
-from tests.terminal.scripts import rows, said
+from tests.terminal.scripts import configure, rows, said
 from zot import __version__
 
 
@@ -292,6 +292,22 @@ def test_cost_is_told_by_model_and_by_turn(serve: Any, open_zot: OpenZot) -> Non
     assert "#1 first question" in screen and "$0.0300" in screen
     assert "#2 second question" in screen and "$0.0600" in screen
     assert "$0.0900" in screen
+
+
+def test_a_limit_ends_a_turn_in_the_terminal_and_cost_tells_of_it(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Say("one", usage=(100_000, 10_000)), Say("never")])  # $0.45
+    configure(zot, max_cost_day=0.4)
+    terminal = open_zot("--max-cost", "3", columns=100)
+    terminal.submit("first question")
+    terminal.wait_for("  one")
+    terminal.submit("second question")
+    terminal.wait_for("cost limit for today of $0.4 reached ($0.4500 spent)")
+    assert len([request for request in server.requests if request.method == "POST"]) == 1
+    terminal.wait_for("▌ second question")  # it is back in the editor
+    terminal.press("esc")
+    terminal.wait_gone("▌ second question")
+    terminal.submit("/cost")
+    terminal.wait_for("this session may cost $3; $0.4500 of $0.4 are spent today")
 
 
 def test_doctor_says_what_the_program_says(serve: Any, open_zot: OpenZot) -> None:

@@ -18,14 +18,30 @@ async def run(context: Context, arguments: str) -> None:
 
     path, total = context.session_file(), context.conversation.cost
     report = await asyncio.to_thread(cost_of, path) if path is not None else CostReport((), ())
-    await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width)))
+    limits = _limits(context)
+    await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width, limits)))
 
 
-def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int) -> list[str]:
+def _limits(context: Context) -> str:
+    """What may be spent, where that is limited."""
+    from zot.agent.spending.budget import limits
+
+    session, day = limits(context.conversation)
+    told = [f"this session may cost ${session:g}"] if session > 0 else []
+    if day > 0:
+        try:
+            told.append(f"${context.conversation.resources.ledger.spent_today():.4f} of ${day:g} are spent today")
+        except OSError:
+            told.append(f"all runs of a day may cost ${day:g}")
+    return "; ".join(told)
+
+
+def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int, limits: str = "") -> list[str]:
     rows = _section("by model", report.models, theme, width)
     turns = tuple(Spent(f"#{i} {turn.label}", turn.usage, turn.calls) for i, turn in enumerate(report.turns, 1))
     rows += _section("by turn", turns, theme, width)
-    return [*rows, _row(theme, Spent("all of it", total), width, role="assistant")]
+    rows.append(_row(theme, Spent("all of it", total), width, role="assistant"))
+    return [*rows, "", theme.paint("muted", cut(f"  {limits}", width))] if limits else rows
 
 
 def _section(title: str, spent: tuple[Spent, ...], theme: Theme, width: int) -> list[str]:
