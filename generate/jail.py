@@ -53,6 +53,26 @@ What zot opens itself for the model, in its own process, goes through the same r
 the tools `read`, `write`, `edit`, `glob`, `grep` and `skill`, context files, what you attach with `!@`, pictures you drop.
 They say `jailed: …` when they refuse.
 
+The model is told that it is jailed, where it may write and whether there is a network, and to say so when a task needs more.
+`get_state` of `zot rpc` and the first line of `--json` tell it, too.
+
+## Asking about what is outside
+
+With `--approve outside` (which starts the jail) or the setting `approve` nothing inside needs a question, whatever the
+permission mode but `plan`, and a call that failed because of the jail is put to you, with the exact path or host it wanted:
+
+- **once** runs that one call again, from its beginning, with this added; **for this session** keeps it; **never** refuses it
+  and everything like it without asking again; **no**, which is selected, refuses this call.
+- What is shown is what is allowed: one file or one directory, to read or to change; a file that is to be made is that file and
+  nothing beside it. The network is all or nothing. A command may lie about what it wanted, so a path is offered only if it is
+  there, you could open it yourself, and the jail has not got it.
+- Never offered: zot's own directory, your home or anything that holds it or the project, sockets and devices; and for changing,
+  what other programs run or obey (`.git`, the names above, what begins with a dot in your home but `~/.cache`, the system).
+- Where nobody can be asked (`-p`, `--json`) it stays refused, and that is told. A program that drives `zot rpc` is asked only
+  if zot was started with the flag; one that embeds zot decides with `approve_outside=`.
+
+Removing or renaming what is outside, and programs that make a file of another name first, need the directory: `--jail-write`.
+
 ## Two levels
 
 `zot doctor` and `zot jail --check` say what this machine can hold and what is missing for more. `--jail-level full` refuses

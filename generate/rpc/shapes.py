@@ -55,6 +55,7 @@ def objects() -> list[Shape]:
     """The plain objects inside the others."""
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
     plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
+    plain += (rpc_frames.JailState, rpc_frames.Outside)
     return [shape_of(struct) for struct in plain]
 
 
@@ -146,7 +147,8 @@ MEANINGS: dict[str, str] = {
     "ModelInfo.reasoning": "Whether it can think before it answers.",
     "request_id": "Ties the answer to the question.",
     "decision": "once: this call; prefix: commands that begin like this one from now on; tool: this tool from now on; "
-    "all: everything from now on; deny: no.",
+    "all: everything from now on; deny: no. About what is outside a jail: once; session: from now on; never: no, and "
+    "do not ask again; deny.",
     "permission_mode": "plan, ask, accept-edits or everything.",
     "PermissionModeSet.permission_mode": "The mode now.",
     "prefix": "The beginning of commands that the decision prefix allows; absent when there is none.",
@@ -234,6 +236,18 @@ MEANINGS: dict[str, str] = {
     "footer": "The line below it.",
     "tool_id": "The id of the tool call.",
     "preview": "One line that says what the call is about.",
+    "outside": "What it wanted outside its jail, where it failed; absent for a call that has not run yet.",
+    "jail": "What commands and file tools are confined to; null when they are not.",
+    "JailState.level": "What this machine can hold.",
+    "network": "Whether there is one inside.",
+    "read": "What may be read beside the system.",
+    "write": "What may be changed; the project comes first.",
+    "approve": "outside when somebody may be asked about what is outside.",
+    "access": "What it wanted.",
+    "Outside.path": "Exactly what a yes allows; empty for the network.",
+    "Outside.kind": "What the path is.",
+    "missing": "True when it is to be made.",
+    "host": "Whom it wanted to reach; a yes opens the whole network.",
 }
 
 

@@ -76,6 +76,7 @@ VERBS: dict[str, Verb] = {
     "file_changes": Verb("get_changes", "changes", "/diff"),
     "rewind": Verb("rewind", "rewind", "/rewind"),
     "jailed": Verb(Not("its launcher knows"), Not("whoever makes it knows"), SHOWN),
+    "jail_state": inside(),
     "jail": Verb(Not("`--jail`, by the launcher"), Not("`jail=` of Options"), "/jail"),
     "unjail": Verb(Not("a person's word"), Not("a person's word"), "/unjail"),
     "missing": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),

@@ -36,7 +36,7 @@ type Options struct {
 	CWD          string
 	Extensions   []string
 	Token        string                                     // a shared secret: zot serves nobody else
-	Approve      func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, prefix, tool, all or deny
+	Approve      func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, prefix, tool, all or deny; with Outside: once, session, never or deny
 	Capabilities []string                                   // what else you can show: commands, panels
 	OnEvent      func(Event)                                // hears events that belong to no prompt
 	OnStderr     func(line string)                          // hears zot's stderr, line by line

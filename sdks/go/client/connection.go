@@ -447,7 +447,7 @@ func (c *connection) approve(asked ApprovalRequestEvent) {
 	answer.Decision = decision
 	if err != nil {
 		answer.Decision, answer.Reason = "deny", "refused: asking for approval failed: "+err.Error()
-	} else if !strings.Contains(" once prefix tool all deny ", " "+decision+" ") || decision == "" {
+	} else if !strings.Contains(" once prefix tool all deny session never ", " "+decision+" ") || decision == "" {
 		answer.Decision, answer.Reason = "deny", fmt.Sprintf("refused: unknown decision %q", decision)
 	}
 	c.send(answer, "")

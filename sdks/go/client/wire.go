@@ -83,6 +83,24 @@ type RewoundFile struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// JailState: What commands and file tools are confined to. `read` and `write` are what may be read and changed beside the system, the project among the latter; `approve` says whether somebody may be asked about what is outside.
+type JailState struct {
+	Level   string   `json:"level"`
+	Network bool     `json:"network"`
+	Read    []string `json:"read"`
+	Write   []string `json:"write"`
+	Approve string   `json:"approve"`
+}
+
+// Outside: What a jailed call wanted that is not in its jail. A yes allows exactly `path`, or all of the network whatever `host` was named; `missing` is what is to be made there.
+type Outside struct {
+	Access  string `json:"access"`
+	Path    string `json:"path"`
+	Kind    string `json:"kind"`
+	Missing bool   `json:"missing"`
+	Host    string `json:"host"`
+}
+
 // HelloData: Data of `hello`. `capabilities` are the accepted ones, present when the client announced some.
 type HelloData struct {
 	ProtocolVersion int      `json:"protocol_version"`
@@ -106,6 +124,7 @@ type State struct {
 	Busy           bool        `json:"busy"`
 	Usage          UsageTotals `json:"usage"`
 	PermissionMode string      `json:"permission_mode"`
+	Jail           *JailState  `json:"jail"`
 }
 
 // Messages: Data of `get_messages`.
@@ -422,7 +441,7 @@ type ExtPanelCloseEvent struct {
 // EventType is "ext_panel_close".
 func (ExtPanelCloseEvent) EventType() string { return "ext_panel_close" }
 
-// ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on.
+// ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--approve outside`) the call failed in its jail, and a yes runs it again with these.
 type ApprovalRequestEvent struct {
 	Type      string          `json:"type"`
 	RequestID string          `json:"request_id"`
@@ -431,6 +450,7 @@ type ApprovalRequestEvent struct {
 	Args      json.RawMessage `json:"args"`
 	Preview   string          `json:"preview"`
 	Prefix    string          `json:"prefix,omitempty"`
+	Outside   []Outside       `json:"outside,omitempty"`
 }
 
 // EventType is "approval_request".
@@ -533,7 +553,7 @@ type pingCommand struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// approveCommand: The answer to `approval_request`. Needs the capability `approvals`.
+// approveCommand: The answer to `approval_request`. Needs the capability `approvals`. `session` and `never` answer one with `outside`, as `once` and `deny` do, and no other.
 type approveCommand struct {
 	Type      string `json:"type"`
 	ID        string `json:"id,omitempty"`

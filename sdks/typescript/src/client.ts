@@ -10,7 +10,7 @@ import type * as rpc from "./rpc.js";
 export { ClientError } from "./client-error.js";
 export type * from "./rpc.js";
 
-export type Decision = "once" | "prefix" | "tool" | "all" | "deny" | boolean;
+export type Decision = "once" | "prefix" | "tool" | "all" | "deny" | "session" | "never" | boolean;
 
 export interface ClientOptions {
   /** How zot is started; `["zot"]` when left out. */
@@ -246,7 +246,7 @@ export class Client {
     try {
       decision = (await this.#options.approve?.(request)) ?? "deny";
       if (typeof decision === "boolean") decision = decision ? "once" : "deny";
-      if (!["once", "prefix", "tool", "all", "deny"].includes(decision)) throw new Error(`unknown decision ${decision}`);
+      if (!["once", "prefix", "tool", "all", "deny", "session", "never"].includes(decision)) throw new Error(`unknown decision ${decision}`);
     } catch (error) {
       decision = "deny";
       reason = `refused: asking for approval failed: ${error instanceof Error ? error.message : error}`;

@@ -94,6 +94,24 @@ export interface RewoundFile {
   reason?: string;
 }
 
+/** What commands and file tools are confined to. `read` and `write` are what may be read and changed beside the system, the project among the latter; `approve` says whether somebody may be asked about what is outside. */
+export interface JailState {
+  level: "full" | "reduced";
+  network: boolean;
+  read: readonly string[];
+  write: readonly string[];
+  approve: "" | "outside";
+}
+
+/** What a jailed call wanted that is not in its jail. A yes allows exactly `path`, or all of the network whatever `host` was named; `missing` is what is to be made there. */
+export interface Outside {
+  access: "read" | "write" | "network";
+  path: string;
+  kind: "file" | "directory";
+  missing: boolean;
+  host: string;
+}
+
 /** Data of `hello`. `capabilities` are the accepted ones, present when the client announced some. */
 export interface HelloData {
   protocol_version: number;
@@ -117,6 +135,7 @@ export interface State {
   busy: boolean;
   usage: UsageTotals;
   permission_mode: string;
+  jail: JailState | null;
 }
 
 /** Data of `get_messages`. */
@@ -278,12 +297,12 @@ export interface PingCommand {
   id?: string;
 }
 
-/** The answer to `approval_request`. Needs the capability `approvals`. */
+/** The answer to `approval_request`. Needs the capability `approvals`. `session` and `never` answer one with `outside`, as `once` and `deny` do, and no other. */
 export interface ApproveCommand {
   type: "approve";
   id?: string;
   request_id: string;
-  decision: "once" | "prefix" | "tool" | "all" | "deny";
+  decision: "once" | "prefix" | "tool" | "all" | "deny" | "session" | "never";
   reason?: string;
 }
 
@@ -523,7 +542,7 @@ export interface ExtPanelCloseEvent {
   panel_id: string;
 }
 
-/** May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. */
+/** May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--approve outside`) the call failed in its jail, and a yes runs it again with these. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
   request_id: string;
@@ -532,6 +551,7 @@ export interface ApprovalRequestEvent {
   args: unknown;
   preview: string;
   prefix?: string;
+  outside?: readonly Outside[];
 }
 
 export type Event =

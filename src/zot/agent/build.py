@@ -19,7 +19,7 @@ from zot.agent.resources import Resources
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import Skills, discover
 from zot.agent.skills.tool import SkillTool, manifest
-from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
+from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom, told_of
 from zot.agent.tools.registry import (
     ALL_TOOLS,
     DEFAULT_TOOLS,
@@ -45,6 +45,7 @@ from zot.system.files import is_missing, user_home, zot_home
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.permission.outside import Outside
     from zot.core.confirm import ConfirmGate
 
 
@@ -94,7 +95,8 @@ def _resources(config: RunConfig, front_end: FrontEnd) -> Resources:
         credentials=credential_variables(catalog.providers().values()),
         passthrough=settings.values.env_passthrough,
     )
-    if config.jail or config.jail_read or config.jail_write or config.jail_level or settings.values.jail_by_default:
+    flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
+    if any(flags) or settings.values.jail_by_default:
         from zot.agent.confinement import confine, wanted  # most runs are free
 
         asked = wanted(config.jail, config.jail_read, config.jail_write, config.jail_level, settings.values)
@@ -172,6 +174,7 @@ def _converse(
     problems: list[str] = []
     resources.skills = _skills(resources, problems) if config.skills else Skills()
     problems += resources.skills.problems
+    resources.outside = _outside(resources, late)
     built_in = _builtin(config, resources.settings, resources)
     _check_names(built_in, front_end.tools)
     resources.own_tools = [*built_in, *front_end.tools]
@@ -216,6 +219,17 @@ def _gate(resources: Resources, late: list[Conversation]) -> ConfirmGate | None:
     )
 
 
+def _outside(resources: Resources, late: list[Conversation]) -> Outside | None:
+    """Who asks about what is outside a jail, when that was asked for."""
+    if not (resources.config.approve or resources.settings.values.approve):
+        return None
+    from zot.agent.permission.outside import Outside  # most runs have no jail
+
+    made = Outside(resources.workspace, resources.home, lambda text: late[0].emit(Diagnostic(text)))
+    made.asker = resources.front_end.outside
+    return made
+
+
 def _check_names(built_in: Sequence[Tool], yours: Sequence[Tool]) -> None:
     """UsageError when one of the front end's tools would take the place of another, or stand in its shadow."""
     taken = {tool.name: "a built-in tool" for tool in built_in}
@@ -231,7 +245,11 @@ def _builtin(config: RunConfig, settings: Settings, resources: Resources) -> lis
         return []
     names = (*DEFAULT_TOOLS, *settings.values.tools) if config.tools is None else config.tools
     limits = Limits(int(settings.values.bash_timeout_s), int(settings.values.bash_timeout_max_s))
-    tools = builtin_tools(resources.workspace, names=names, limits=limits)
+    tools: list[Tool] = builtin_tools(resources.workspace, names=names, limits=limits)
+    if resources.outside is not None:
+        from zot.agent.permission.outside import OfferingTool
+
+        tools[:] = [OfferingTool(tool.name, resources.workspace, limits, resources.outside) for tool in tools]
     wanted = config.tools is None or "skill" in config.tools
     return (
         [*tools, SkillTool(resources.skills, lambda: resources.workspace.beneath)]
@@ -269,6 +287,7 @@ def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
         appends=config.append_system_prompt,
         context=context.parts,
         skills=manifest(resources.skills),
+        jail=lambda: told_of(resources.workspace.jail, asks=resources.outside is not None),
     )
 
 

@@ -18,6 +18,7 @@ from zot.core.tool import Tool
 
 if TYPE_CHECKING:
     from zot.agent.extensions.surface import Surface
+    from zot.agent.permission.outside import Asker
     from zot.core.confirm import Confirmer
     from zot.core.interceptors import Interceptor
 
@@ -56,6 +57,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     jail_read: tuple[str, ...] = ()
     jail_write: tuple[str, ...] = ()
     jail_level: str = ""  # the least that will do: "full", else "reduced"
+    approve: str = ""  # "outside": what a jailed call wanted outside is put to a person
     # what it loads and keeps
     ext: tuple[str, ...] = ()
     installed_extensions: bool = True
@@ -76,7 +78,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 class FrontEnd(msgspec.Struct, frozen=True):
     """``reader`` hears events of these ``kinds``, from the first diagnostic on. ``tools`` are offered whatever the
     configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
-    the permission mode asks and may be attached to the gate later; ``switches`` says that the mode may change while it
+    the permission mode asks and may be attached to the gate later; ``outside``, in a run with ``approve``, answers what
+    a jailed call wanted outside, and may be attached later, too; ``switches`` says that the mode may change while it
     runs. ``surface`` is where extensions may show things; without one their notes are lines on stderr. With
     ``may_log_in`` a missing credential is not an error: the conversation opens and refuses to talk until there is one.
     With ``offers_to_go_on`` an answer that broke off is left to it, and to the person in front of it; else the model is
@@ -88,6 +91,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     tools: tuple[Tool, ...] = ()
     interceptors: tuple[Interceptor, ...] = ()
     confirmer: Confirmer | None = None
+    outside: Asker | None = None
     surface: Surface | None = None
     may_log_in: bool = False
     offers_to_go_on: bool = False

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
     from zot.system.jail.jail import Jail
+    from zot.wire.events import JailState
     from zot.wire.rpc_frames import Changes, ModelInfo, Rewound, State
 
 
@@ -72,6 +73,7 @@ class Conversation:
         self._keeping: Keeping | None = None
         self._said = ""  # when the last prompt was
         self._unrecorded = False  # the ledger cannot be written, and that was told
+        self.is_child = False  # beside another, whose jail it has
         if session is not None:
             self._record(session)
 
@@ -198,6 +200,7 @@ class Conversation:
             busy=self.busy if busy is None else busy,
             usage=totals_of(self.cost),
             permission_mode=present.permission_mode,
+            jail=self.jail_state(),
         )
 
     # --- the stream
@@ -603,7 +606,9 @@ class Conversation:
         child.guard = agent.guard
         child.goes_on = True  # whoever made it is not asked either
         child.readers.add(count, UsageCounted)
-        return Conversation(self.resources, child, self.resolved, None)
+        made = Conversation(self.resources, child, self.resolved, None)
+        made.is_child = True
+        return made
 
     # --- the jail
 
@@ -613,10 +618,27 @@ class Conversation:
         jail = self.workspace.jail
         return f"jailed ({jail.level}{', network' * jail.policy.network})" if jail is not None else ""
 
+    def jail_state(self) -> JailState | None:
+        """The jail as programs see it."""
+        jail = self.workspace.jail
+        if jail is None:
+            return None
+        from zot.wire.events import JailState
+
+        policy = jail.policy
+        return JailState(
+            level=jail.level,
+            network=policy.network,
+            read=(*policy.read, *policy.read_files),
+            write=(*policy.writable, *policy.write_files),
+            approve="outside" if self.resources.outside is not None else "",
+        )
+
     def jail(self, *, network: bool = False) -> str:
         """Confine what tools do from now on; ZotError where nothing can hold that. Flags' directories stay."""
         from zot.agent.confinement import confine, wanted
 
+        self._must_own_the_jail()
         config, values = self.resources.config, self.settings.values
         kind = "net" if network else "on"
         asked = wanted(kind, config.jail_read, config.jail_write, config.jail_level, values)
@@ -625,9 +647,14 @@ class Conversation:
 
     def unjail(self) -> bool:
         """A person's word, and nobody else's: whether there was a jail."""
+        self._must_own_the_jail()
         was = self.workspace.jail is not None
         self._use_jail(None)
         return was
+
+    def _must_own_the_jail(self) -> None:
+        if self.is_child:
+            raise UsageError("a conversation beside another has its jail, and cannot change it")
 
     def _use_jail(self, jail: Jail | None) -> None:
         old, self.workspace.jail = self.workspace.jail, jail

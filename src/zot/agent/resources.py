@@ -30,6 +30,7 @@ from zot.provider.model_call import Client
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.permission.kept_rules import KeptRules
+    from zot.agent.permission.outside import Outside
     from zot.agent.spending.ledger import Ledger
     from zot.provider.providers import Provider
 
@@ -81,6 +82,7 @@ class Resources:
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
         self._ledger: Ledger | None = None
+        self.outside: Outside | None = None  # there with ``approve``
 
     @property
     def environ(self) -> Mapping[str, str]:

@@ -81,6 +81,13 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     jail_roots: Annotated[
         tuple[str, ...], Meta(description="Directories that jailed commands may change beside the project's own.")
     ] = ()
+    approve: Annotated[
+        Literal["", "outside"],
+        Meta(
+            description="`outside`: in the jail, what a call wanted outside is put to you at the keyboard; as "
+            "`--approve outside` does, which also starts the jail."
+        ),
+    ] = ""
     api_key_command: Annotated[
         dict[str, KeyCommand],
         Meta(

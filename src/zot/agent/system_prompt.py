@@ -1,15 +1,17 @@
 """The system prompt of a session, built once and byte-identical while the tool set stays the same; a deferred tool that
 is activated joins the tools of a request, not this text.
 
-Order: identity (or the custom text in its place), tool summary, appended texts, context files, skill manifest,
-footer; one blank line between them. The date is that of the session's start, so that providers can cache the text.
+Order: identity (or the custom text in its place), tool summary, appended texts, context files, skill manifest, the
+jail if there is one, footer; one blank line between them. The date is that of the session's start, so that providers
+can cache the text.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +20,9 @@ from zot.agent.context_files import ContextFile
 from zot.agent.skills.tool import one_line
 from zot.agent.text_files import read_text
 from zot.provider.model_call import ToolSpec
+
+if TYPE_CHECKING:
+    from zot.system.jail.jail import Jail
 
 _SYSTEM_BYTES = 256 << 10
 _SUMMARY_CHARACTERS = 120
@@ -62,6 +67,7 @@ class SystemPrompt:
         context: Sequence[ContextFile] = (),
         skills: str = "",
         date: str = "",
+        jail: Callable[[], str] = lambda: "",
     ) -> None:
         self._first = _IDENTITY.format(index=docs_index) if custom is None else custom.strip()
         self._appends = [text.strip() for text in appends]
@@ -69,18 +75,22 @@ class SystemPrompt:
         self._middle = [*self._appends, *(part.section() for part in context)]
         self._skills = skills
         self._footer = f"Current date: {date or time.strftime('%Y-%m-%d')}\nCurrent working directory: {cwd or '.'}\n"
+        self._jail = jail
+        self._jailed = jail()
         self._specs: tuple[ToolSpec, ...] = ()
         self._text = self._build(())
 
     def __call__(self, specs: tuple[ToolSpec, ...]) -> str:
-        if specs is not self._specs and specs != self._specs:
-            self._specs, self._text = specs, self._build(specs)
+        jailed = self._jail()  # it comes and goes by a person's word
+        if (specs is not self._specs and specs != self._specs) or jailed != self._jailed:
+            self._specs, self._jailed = specs, jailed
+            self._text = self._build(specs)
         return self._text
 
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
         """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""
         skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
-        own = [self._first, *self._appends, self._footer]
+        own = filter(None, [self._first, *self._appends, self._jailed, self._footer])
         return [
             ("prompt", "", "\n\n".join(own)),
             ("tools", "", tool_summary(specs)),
@@ -91,8 +101,23 @@ class SystemPrompt:
     def _build(self, specs: tuple[ToolSpec, ...]) -> str:
         # Without the tool that loads them a list of skills would only mislead.
         skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
-        parts = [self._first, tool_summary(specs), *self._middle, skills, self._footer]
+        parts = [self._first, tool_summary(specs), *self._middle, skills, self._jailed, self._footer]
         return "\n\n".join(part for part in parts if part)
+
+
+def told_of(jail: Jail | None, *, asks: bool) -> str:
+    """What the model should know of its jail; empty when there is none."""
+    if jail is None:
+        return ""
+    policy = jail.policy
+    writable = ", ".join((*policy.writable, *policy.write_files))
+    network = "There is a network." if policy.network else "There is no network."
+    person = "the user is asked about it" if asks else "only the user can open it (/unjail)"
+    return (
+        f"Your tools run in a jail held by the operating system: only {writable} can be changed, the system can be "
+        f"read, HOME and /tmp are private. {network} What is outside is refused, and {person}. When a task needs "
+        "something outside, say so plainly; do not try to work round the jail."
+    )
 
 
 def tool_summary(specs: Iterable[ToolSpec]) -> str:

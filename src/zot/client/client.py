@@ -17,7 +17,7 @@ from zot.client.connection import Connection, Inbox
 from zot.client.options import ClientOptions, argv_of, capabilities_of, environment_of
 from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.wire import rpc_frames as rpc
-from zot.wire.caller_values import PromptImage, answer_of, image_block
+from zot.wire.caller_values import Decision, PromptImage, answer_of, image_block, outside_word
 from zot.wire.events import text_of
 from zot.wire.left_loops import OneLoop
 from zot.wire.returned import TRIES, Shape
@@ -170,7 +170,10 @@ class Client:
         assert ask is not None
         try:
             decision = ask(request)
-            answer = answer_of(await decision if isinstance(decision, Awaitable) else decision)
+            decided = await decision if isinstance(decision, Awaitable) else decision
+            if request.outside:
+                return rpc.Approve(request_id=request.request_id, decision=outside_word(decided))
+            answer = answer_of(cast("Decision", decided))
         except Exception as error:
             reason = f"refused: asking for approval failed: {error or type(error).__name__}"
             return rpc.Approve(request_id=request.request_id, decision="deny", reason=reason)

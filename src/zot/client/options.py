@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypedDict
 
-from zot.wire.caller_values import Decision
+from zot.wire.caller_values import Decision, OutsideDecision
 from zot.wire.rpc_frames import ApprovalRequest, Event
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
@@ -27,7 +27,8 @@ class ClientOptions(TypedDict, total=False):
     cwd: PathLike  # where zot works; the process's own directory when left out
     extensions: Sequence[PathLike]  # directories of extensions to load
     token: str  # a shared secret: zot serves nobody else
-    approve: Callable[[ApprovalRequest], Awaitable[Decision] | Decision] | None  # asked before each tool call
+    # Asked before each tool call; and, with ``outside`` in the request, about what a jailed one wanted outside.
+    approve: Callable[[ApprovalRequest], Awaitable[Decision | OutsideDecision] | Decision | OutsideDecision] | None
     capabilities: Sequence[str]  # "commands", "panels"
     on_event: Callable[[Event], None]  # hears events that belong to no prompt
     on_stderr: Callable[[str], None]  # hears zot's stderr, line by line

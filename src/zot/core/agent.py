@@ -83,7 +83,7 @@ class Agent(AgentState):
             permitted = await permit(self, self.toolbox, call, origin)
         except ToolError as refusal:
             return text_result(str(refusal), is_error=True)
-        return await execute(self, permitted, ToolContext(permitted.call, lambda text: None))
+        return await execute(self, permitted, ToolContext(permitted.call, lambda text: None, origin))
 
     async def compact(self, emit: Reader | None = None, keep_tail: int = 0, focus: str = "") -> str:
         """Replace the transcript with a summary, returned as the model wrote it; ``focus`` is to be kept above all.

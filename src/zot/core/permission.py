@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 Mode = Literal["plan", "ask", "accept-edits", "everything"]
-Kind = Literal["look", "look elsewhere", "edit", "act"]
+Kind = Literal["look", "look elsewhere", "edit", "inside", "act"]
 Step = Literal["run", "ask", "refuse"]
 Source = Literal["user", "remembered", "policy", "yolo"]
 
@@ -26,10 +26,10 @@ WORDS: dict[Mode, str] = {
 _OTHER_NAMES = {"yolo": "everything", "edits": "accept-edits", "accept_edits": "accept-edits"}
 
 _STEPS: dict[Mode, dict[Kind, Step]] = {
-    "plan": {"look": "run", "look elsewhere": "ask", "edit": "refuse", "act": "refuse"},
-    "ask": {"look": "run", "look elsewhere": "ask", "edit": "ask", "act": "ask"},
-    "accept-edits": {"look": "run", "look elsewhere": "ask", "edit": "run", "act": "ask"},
-    "everything": {"look": "run", "look elsewhere": "run", "edit": "run", "act": "run"},
+    "plan": {"look": "run", "look elsewhere": "ask", "edit": "refuse", "inside": "refuse", "act": "refuse"},
+    "ask": {"look": "run", "look elsewhere": "ask", "edit": "ask", "inside": "run", "act": "ask"},
+    "accept-edits": {"look": "run", "look elsewhere": "ask", "edit": "run", "inside": "run", "act": "ask"},
+    "everything": {"look": "run", "look elsewhere": "run", "edit": "run", "inside": "run", "act": "run"},
 }
 
 PLANNING = (
@@ -39,8 +39,9 @@ PLANNING = (
 
 
 class Nature(msgspec.Struct, frozen=True):
-    """What a call is. ``extension`` is whose tool it calls; ``words`` are those of a command that does nothing but run
-    one program, and ``prefix`` is the beginning of them that a person may allow for good."""
+    """What a call is; one that is ``inside`` is held by a jail, where only what is outside is asked about.
+    ``extension`` is whose tool it calls; ``words`` are those of a command that does nothing but run one program, and
+    ``prefix`` is the beginning of them that a person may allow for good."""
 
     kind: Kind = "act"
     extension: str = ""

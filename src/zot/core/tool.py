@@ -57,10 +57,12 @@ def refused_of(details: dict[str, Any] | None) -> bool:
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """What a running tool may use: the call as it runs and a sink for live progress text (never sent to the model)."""
+    """What a running tool may use: the call as it runs and a sink for live progress text (never sent to the model).
+    ``origin`` is the extension that asked for it; empty for the model's own."""
 
     call: ToolCallBlock
     progress: Callable[[str], None]
+    origin: str = ""
 
     @property
     def call_id(self) -> str:

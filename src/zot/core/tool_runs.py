@@ -114,7 +114,7 @@ class ToolRuns:
             if self._results[ready.place] is None:  # a straggler after the result is not heard
                 self._run.emit(events.ToolProgress(call_id, text))
 
-        return ToolContext(ready.permitted.call, progress)
+        return ToolContext(ready.permitted.call, progress, self._origin)
 
     # --- after
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zot.core.confirm import Answer
     from zot.core.tool import Tool, ToolContext
     from zot.errors import AgentBusy, AnswerMismatch, RuntimeClosed, ToolError, ZotError
-    from zot.sdk.approvals import Approval
+    from zot.sdk.approvals import Approval, Outside, Wish
     from zot.sdk.interceptors import Refuse, ToolRequest, before_message, before_tool, before_turn
     from zot.sdk.options import Options
     from zot.sdk.runtime import Runtime
@@ -98,6 +98,7 @@ __all__ = [
     "Message",
     "ModelInfo",
     "Options",
+    "Outside",
     "PromptChanges",
     "Refuse",
     "RetryWait",
@@ -128,6 +129,7 @@ __all__ = [
     "Usage",
     "UsageTotals",
     "UserMessage",
+    "Wish",
     "ZotError",
     "before_message",
     "before_tool",
@@ -144,7 +146,7 @@ _ROOMS = (
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.core.confirm", ("Answer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),
-    ("zot.sdk.approvals", ("Approval",)),
+    ("zot.sdk.approvals", ("Approval", "Outside", "Wish")),
     ("zot.sdk.interceptors", ("Refuse", "ToolRequest", "before_message", "before_tool", "before_turn")),
     ("zot.sdk.options", ("Options",)),
     ("zot.sdk.runtime", ("Runtime",)),

@@ -1,15 +1,19 @@
-"""Asking before each tool call: ``approve=`` is a callable, and one that fails has said no."""
+"""Asking before each tool call, and about what is outside a jail: a callable, and one that fails has said no."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from zot.core.confirm import Answer, Confirmer, Question
-from zot.wire.caller_values import Decision, answer_of
+from zot.system.jail.policy import Wish
+from zot.wire.caller_values import Decision, OutsideDecision, OutsideWord, answer_of, outside_word
+
+if TYPE_CHECKING:
+    from zot.agent.permission.outside import Asker, Offer
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -20,6 +24,28 @@ class Approval(msgspec.Struct, frozen=True):
     args: Any
     preview: str
     prefix: str = ""
+
+
+class Outside(msgspec.Struct, frozen=True):
+    """May this jailed call have what is outside? It failed without it, and a yes runs it again from its beginning.
+    ``access`` of what is wanted is ``read`` or ``write`` for a ``path``, and exactly that is allowed; or ``network``:
+    all of it, whatever ``host`` was named. ``missing`` is to be made there."""
+
+    name: str
+    args: Any
+    wanted: tuple[Wish, ...]
+    preview: str
+
+
+def asker(approve: Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision]) -> Asker:
+    """What is asked about what is outside the jail."""
+
+    async def ask(offer: Offer) -> OutsideWord:
+        call = offer.call
+        decision = approve(Outside(call.name, deepcopy(call.args), offer.wishes, " and ".join(map(str, offer.wishes))))
+        return outside_word(await decision if isinstance(decision, Awaitable) else decision)
+
+    return ask
 
 
 def confirmer(approve: Callable[[Approval], Awaitable[Decision] | Decision]) -> Confirmer:

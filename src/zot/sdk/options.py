@@ -21,10 +21,10 @@ from zot.core.readers import Reader
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
-from zot.sdk.approvals import Approval, confirmer
+from zot.sdk.approvals import Approval, Outside, asker, confirmer
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
-from zot.wire.caller_values import Decision
+from zot.wire.caller_values import Decision, OutsideDecision
 
 MAX_STEPS = 50
 
@@ -65,6 +65,9 @@ class Options(TypedDict, total=False):
     jail: Literal["on", "net"]  # confine commands and file tools to cwd, "net" with the network
     jail_read: Sequence[PathLike]  # directories they may read, too
     jail_write: Sequence[PathLike]  # directories they may change, too
+    approve_outside: (
+        Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision] | None
+    )  # asked about what a call wanted outside the jail, which there is then
     max_steps: int  # model calls per prompt; 50 unless said otherwise, 0 means the same
     max_cost_usd: float  # no further model call once this much was spent
     # what it loads and keeps
@@ -124,6 +127,7 @@ def config_of(options: Options) -> RunConfig:
         jail=options.get("jail", ""),
         jail_read=tuple(os.fspath(path) for path in options.get("jail_read", ())),
         jail_write=tuple(os.fspath(path) for path in options.get("jail_write", ())),
+        approve="outside" if options.get("approve_outside") else "",
         ext=tuple(os.fspath(path) for path in options.get("extensions", ())),
         installed_extensions=options.get("installed_extensions", False),
         keep_session=bool(sessions or session),
@@ -142,6 +146,7 @@ def front_end_of(options: Options, reader: Reader, surface: Surface) -> FrontEnd
         tools=tuple(map(as_tool, options.get("tools", ()))),
         interceptors=tuple(map(as_interceptor, options.get("interceptors", ()))),
         confirmer=confirmer(approve) if approve else None,
+        outside=asker(outside) if (outside := options.get("approve_outside")) else None,
         surface=surface,
         switches=True,
     )

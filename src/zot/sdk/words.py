@@ -26,6 +26,7 @@ OPTIONS = {
     "--jail": "jail=",
     "--jail-read": "jail_read=",
     "--jail-write": "jail_write=",
+    "--approve": "approve_outside=",
     "--session": "session=",
     "--continue": "continue_session=True",
     "--system-prompt": "system_prompt=",

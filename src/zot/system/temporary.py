@@ -144,6 +144,15 @@ def remove_tree(path: str | os.PathLike[str]) -> None:
     import shutil  # brings the archive modules, which nobody else needs
 
     shutil.rmtree(path, ignore_errors=True)
+    if os.path.lexists(path):  # a directory in it may not be written to
+        for place, _, _ in os.walk(path):
+            with suppress(OSError):
+                fd = open_directory(place)
+                try:
+                    os.fchmod(fd, 0o700)
+                finally:
+                    os.close(fd)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 # The one directory for what is kept, and for work that needs a directory.

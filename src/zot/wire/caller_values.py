@@ -22,6 +22,9 @@ PromptImage = bytes | str | os.PathLike[str] | ImageBlock
 # ``once``, False ``deny``.
 Word = Literal["once", "prefix", "tool", "all", "deny"]
 Decision = bool | Word | Answer
+# About what is outside a jail: ``session`` allows it from now on, ``never`` stops the asking.
+OutsideWord = Literal["once", "session", "never", "deny"]
+OutsideDecision = bool | OutsideWord
 
 
 def image_block(given: PromptImage) -> ImageBlock:
@@ -48,3 +51,15 @@ def answer_of(decision: Decision) -> Answer:
     if decision not in get_args(Word):
         raise UsageError(f"approve answered {decision!r}: expected a bool or one of {', '.join(get_args(Word))}")
     return Answer(decision)
+
+
+def outside_word(decision: object) -> OutsideWord:
+    """What was answered to a question about what is outside a jail."""
+    if isinstance(decision, bool):
+        return "once" if decision else "deny"
+    if isinstance(decision, Answer) and decision.decision in ("once", "deny"):
+        return decision.decision
+    words: dict[object, OutsideWord] = {word: word for word in get_args(OutsideWord)}
+    if not isinstance(decision, str) or decision not in words:
+        raise UsageError(f"the answer was {decision!r}: expected a bool or one of {', '.join(get_args(OutsideWord))}")
+    return words[decision]

@@ -38,6 +38,17 @@ class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float
 
 
+class JailState(msgspec.Struct, frozen=True, kw_only=True):
+    """What commands and file tools are confined to. ``read`` and ``write`` are what may be read and changed beside the
+    system, the project among the latter; ``approve`` says whether somebody may be asked about what is outside."""
+
+    level: Literal["full", "reduced"]
+    network: bool
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    approve: Literal["", "outside"] = ""
+
+
 class TextContent(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
     """Text."""
 

@@ -19,6 +19,7 @@ from zot.wire.events import Content as Content
 from zot.wire.events import Done as Done
 from zot.wire.events import Error as Error
 from zot.wire.events import ImageContent as ImageContent
+from zot.wire.events import JailState as JailState
 from zot.wire.events import Message as Message
 from zot.wire.events import RetryWait as RetryWait
 from zot.wire.events import SessionFault as SessionFault
@@ -146,10 +147,11 @@ class Ping(Command, frozen=True, kw_only=True, tag="ping"):
 
 
 class Approve(Command, frozen=True, kw_only=True, tag="approve"):
-    """The answer to ``approval_request``. Needs the capability ``approvals``."""
+    """The answer to ``approval_request``. Needs the capability ``approvals``. ``session`` and ``never`` answer one with
+    ``outside``, as ``once`` and ``deny`` do, and no other."""
 
     request_id: str
-    decision: Literal["once", "prefix", "tool", "all", "deny"]
+    decision: Literal["once", "prefix", "tool", "all", "deny", "session", "never"]
     reason: str = ""
 
 
@@ -293,6 +295,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     busy: bool
     usage: UsageTotals
     permission_mode: str = ""
+    jail: JailState | None = None
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
@@ -402,9 +405,21 @@ class ExtPanelClose(msgspec.Struct, frozen=True, kw_only=True, tag="ext_panel_cl
     panel_id: str
 
 
+class Outside(msgspec.Struct, frozen=True, kw_only=True):
+    """What a jailed call wanted that is not in its jail. A yes allows exactly ``path``, or all of the network whatever
+    ``host`` was named; ``missing`` is what is to be made there."""
+
+    access: Literal["read", "write", "network"]
+    path: str = ""
+    kind: Literal["file", "directory"] = "file"
+    missing: bool = False
+    host: str = ""
+
+
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_request"):
     """May this call run? ``args`` are those that will run; the agent waits for ``approve``. ``prefix``, where there is
-    one, is the beginning of commands that the decision ``prefix`` allows from now on."""
+    one, is the beginning of commands that the decision ``prefix`` allows from now on. With ``outside`` (only where zot
+    was started with ``--approve outside``) the call failed in its jail, and a yes runs it again with these."""
 
     request_id: str
     tool_id: str
@@ -412,6 +427,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     args: Any
     preview: str
     prefix: str = ""
+    outside: tuple[Outside, ...] = ()
 
 
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose

@@ -26,6 +26,7 @@ DECIDING = {
     "agent/modes/interactive/dialogs/call_text.py",
     "agent/modes/interactive/dialogs/confirm.py",
     "agent/modes/interactive/dialogs/evidence.py",
+    "agent/modes/interactive/dialogs/outside.py",
     "agent/modes/interactive/trust_question.py",
     "core/confirm.py",
 }

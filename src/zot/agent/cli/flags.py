@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 REASONING_ALIASES = {"minimal": "minimum", "maximum": "max"}
 TOOL_NAMES = ("read", "write", "edit", "bash", "skill", "glob", "grep")
 JAIL_LEVELS = ("full", "reduced")
+APPROVALS = ("outside",)
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 PERMISSION_MODES = ("plan", "ask", "accept-edits", "everything")
 ASK_EACH = "ask each"  # what `--no-yolo` stands for where no person sits in front of it: reading is asked about, too
@@ -66,6 +67,7 @@ class Flags:
     jail_read: tuple[str, ...] = ()
     jail_write: tuple[str, ...] = ()
     jail_level: str = ""
+    approve: str = ""  # "outside"
     script: str = ""
     max_cost: float = 0.0
     theme: str = ""
@@ -111,6 +113,7 @@ class Flags:
             "jail_read": self.jail_read,
             "jail_write": self.jail_write,
             "jail_level": self.jail_level,
+            "approve": self.approve,
             "ext": self.ext,
             "installed_extensions": not self.no_ext,
             "trust_project": self.trust_project,
@@ -176,6 +179,12 @@ def _mode(flag: str, value: str) -> str:
 def _level(flag: str, value: str) -> str:
     if value not in JAIL_LEVELS:
         raise UsageError(f'{flag} "{value}": expected {" or ".join(JAIL_LEVELS)}')
+    return value
+
+
+def _approve(flag: str, value: str) -> str:
+    if value not in APPROVALS:
+        raise UsageError(f'{flag} "{value}": expected {" or ".join(APPROVALS)}')
     return value
 
 
@@ -369,6 +378,15 @@ FLAGS: tuple[Flag, ...] = (
         "LEVEL",
         _level,
         kind=JAIL_LEVELS,
+    ),
+    Flag(
+        ("--approve",),
+        "approve",
+        WORK,
+        "outside: jailed, and ask about what a call wanted outside; refused where nobody can answer",
+        "WHAT",
+        _approve,
+        kind=APPROVALS,
     ),
     Flag(("--max-steps",), "max_steps", WORK, "maximum model calls per prompt (default: no limit)", "N", _positive),
     Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "no skills, no skill tool"),

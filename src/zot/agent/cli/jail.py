@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from zot.agent.cli.lines import show
-from zot.agent.cli.verb_arguments import parse
+from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.agent.cli.verbs import options
 from zot.agent.confinement import Wanted, confine, machine_at
 from zot.agent.console import run_loop, say
@@ -18,8 +18,9 @@ from zot.system.processes import spawn
 
 
 def run(argv: list[str]) -> int:
-    ours = argv[: argv.index("--")] if "--" in argv else argv
-    command = argv[len(ours) + 1 :]
+    ours = _switches(argv)
+    command = argv[len(ours) :]
+    command = command[1:] if command[:1] == ["--"] else command
     typed = parse(ours, options("jail"), most=0)
     if typed.has("--check"):
         return _check()
@@ -28,17 +29,30 @@ def run(argv: list[str]) -> int:
     program = find_program(command[0]) if "/" not in command[0] else os.path.abspath(command[0])
     if program is None:
         raise NotThere(f"zot jail: there is no program {command[0]} on PATH")
-    level = typed.values.get("--level", "reduced")
-    if level not in ("full", "reduced"):
-        raise UsageError(f'--level "{level}": expected full or reduced')
-    read, write = ((typed.values[name],) if name in typed.values else () for name in ("--read", "--write"))
     home = zot_home()
-    workspace = Workspace(Path.cwd(), passthrough=Settings(home).values.env_passthrough)
-    jail = workspace.jail = confine(workspace.cwd, home, Wanted(typed.has("--net"), read, write, level))
+    values = Settings(home).values
+    workspace = Workspace(Path.cwd(), passthrough=values.env_passthrough)
+    jail = workspace.jail = confine(workspace.cwd, home, _wanted(typed, values.jail_roots))
     try:
         return run_loop(_run([program, *command[1:]], workspace))
     finally:
         jail.close()
+
+
+def _switches(argv: list[str]) -> list[str]:
+    """What stands before the command: up to ``--``, or to the first word that belongs to no switch."""
+    known, at = options("jail"), 0
+    while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
+        at += 2 if known.get(argv[at]) else 1
+    return argv[:at]
+
+
+def _wanted(typed: Arguments, roots: tuple[str, ...]) -> Wanted:
+    level = next(reversed(typed.all("--jail-level", "--level")), "reduced")
+    if level not in ("full", "reduced"):
+        raise UsageError(f'--level "{level}": expected full or reduced')
+    write = (*typed.all("--jail-write", "--write"), *roots)
+    return Wanted(typed.has("--net"), typed.all("--jail-read", "--read"), write, level)
 
 
 async def _run(argv: list[str], workspace: Workspace) -> int:

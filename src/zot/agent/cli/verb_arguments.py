@@ -10,8 +10,15 @@ from zot.errors import UsageError
 
 
 class Arguments(msgspec.Struct, frozen=True):
+    """``values`` has the last value of each switch, ``every`` all of them in their order."""
+
     words: tuple[str, ...]
     values: dict[str, str]
+    every: dict[str, list[str]] = {}
+
+    def all(self, *switches: str) -> tuple[str, ...]:
+        """Every value of a switch that may be repeated, and of its other names."""
+        return tuple(value for switch in switches for value in self.every.get(switch, ()))
 
     def word(self, place: int) -> str | None:
         return self.words[place] if place < len(self.words) else None
@@ -36,6 +43,7 @@ def parse(
     """``options`` says of each switch whether it takes a value; ``what`` names the word that may be missing."""
     words: list[str] = []
     values: dict[str, str] = {}
+    every: dict[str, list[str]] = {}
     rest = iter(argv)
     for argument in rest:
         if argument == "--":
@@ -51,10 +59,11 @@ def parse(
             if equals and not options[name]:
                 raise UsageError(f"{name} takes no value")
             values[name] = value
+            every.setdefault(name, []).append(value)
         else:
             words.append(argument)
     if len(words) < least:
         raise UsageError(f"{what} is missing")
     if most is not None and len(words) > most:
         raise UsageError(f'unexpected argument "{words[most]}"')
-    return Arguments(tuple(words), values)
+    return Arguments(tuple(words), values, every)

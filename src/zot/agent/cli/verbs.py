@@ -398,9 +398,9 @@ VERBS: tuple[Verb, ...] = (
         "run a command confined to this directory, held by the operating system",
         (
             Switch("--net", "with the network"),
-            Switch("--read", "a directory that may be read, too", "DIR", DIR),
-            Switch("--write", "a directory that may be changed, too", "DIR", DIR),
-            Switch("--level", "only where the machine can hold at least this", "LEVEL", ("full", "reduced")),
+            Switch("--jail-read --read", "a directory that may be read, too; may be repeated", "DIR", DIR),
+            Switch("--jail-write --write", "a directory that may be changed, too; may be repeated", "DIR", DIR),
+            Switch("--jail-level --level", "only where at least this can be held", "LEVEL", ("full", "reduced")),
             Switch("--check", "say what this machine can hold, and run nothing"),
         ),
         (TEXT,),

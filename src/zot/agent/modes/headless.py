@@ -107,6 +107,8 @@ class _Run:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
         async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
             wake()
+            if self._name == "json":
+                cast("JsonMode", self._mode).begin(conversation.jail_state())
             if self._name == "stream":
                 shown = conversation.settings.values.show_thinking != "off"
                 cast("StreamMode", self._mode).shows_thinking = shown

@@ -9,7 +9,7 @@ import msgspec
 
 from zot.agent.console import Stdout
 from zot.core.events import AgentEvent, Done
-from zot.wire.events import encode
+from zot.wire.events import JailState, encode
 
 
 class DoneLine(msgspec.Struct, frozen=True, tag="done"):
@@ -20,9 +20,18 @@ class DoneLine(msgspec.Struct, frozen=True, tag="done"):
     exit_code: int
 
 
+class JailLine(JailState, frozen=True, kw_only=True, tag="jail"):
+    """The first line of a jailed run."""
+
+
 class JsonMode:
     def __init__(self, stdout: Stdout) -> None:
         self._stdout = stdout
+
+    def begin(self, jail: JailState | None) -> None:
+        """Before the first event."""
+        if jail is not None:
+            self._stdout.write(msgspec.json.encode(JailLine(**msgspec.structs.asdict(jail))) + b"\n")
 
     def emit(self, event: AgentEvent) -> None:
         if isinstance(event, Done):

@@ -28,7 +28,13 @@ def permission_gate(
         front_end.confirmer,
         mode=_mode(wanted or "everything", "permission mode"),
         limit=_mode(config.permission_limit or "everything", "permission limit"),
-        nature=Natures(resources.workspace, resources.home, own, tool_of),
+        nature=Natures(
+            resources.workspace,
+            resources.home,
+            own,
+            tool_of,
+            lambda: resources.outside is not None and resources.workspace.jail is not None,
+        ),
         kept=resources.kept_rules,
         asks_each=config.ask_each,
     )

@@ -12,6 +12,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from zot.core.permission import Nature
 from zot.provider.messages import ToolCallBlock
 from zot.system.files import user_home
@@ -25,21 +27,34 @@ _WILD = frozenset("*?[{\\")
 
 
 class Natures:
-    """Call it with a call. ``own`` are the built-in tools of this run, ``tool_of`` finds any tool by its name."""
+    """Call it with a call. ``own`` are the built-in tools of this run, ``tool_of`` finds any tool by its name. While
+    they are ``jailed`` and what is outside is asked about, what they do inside needs no question."""
 
     def __init__(
-        self, workspace: Workspace, home: Path, own: frozenset[str], tool_of: Callable[[str], Tool | None]
+        self,
+        workspace: Workspace,
+        home: Path,
+        own: frozenset[str],
+        tool_of: Callable[[str], Tool | None],
+        jailed: Callable[[], bool] = lambda: False,
     ) -> None:
         self._workspace = workspace
         self._home = home
         self._own = own
         self._tool_of = tool_of
+        self._jailed = jailed
 
     def __call__(self, call: ToolCallBlock) -> Nature:
         args = call.args
         if call.name not in self._own or args is None:
             return self._of_others(call.name)
-        match call.name:
+        nature = self._of_ours(call.name, args)
+        if nature.kind == "look" or not self._jailed():
+            return nature
+        return msgspec.structs.replace(nature, kind="look" if nature.kind == "look elsewhere" else "inside")
+
+    def _of_ours(self, name: str, args: dict[str, Any]) -> Nature:
+        match name:
             case "read" | "grep":
                 return self._looking(args.get("path") or ".")
             case "glob":

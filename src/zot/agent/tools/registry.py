@@ -1,7 +1,7 @@
 """The built-in tools by name: what a model is told about each is known at once, its code is imported when it is
 called for, or a little earlier, while the model still writes the arguments.
 
-To add one: write its module, describe it here, and add one line to ``_offers``.
+To add one: write its module, describe it here, and add one line to ``offered_tools``.
 """
 
 from __future__ import annotations
@@ -63,11 +63,13 @@ def builtin_tools(
 ) -> list[Tool]:
     """The tools named, in their fixed order; None means the default set. Other names are passed over here."""
     chosen = DEFAULT_TOOLS if names is None else names
-    offers = _offers(workspace, limits or Limits())
+    offers = offered_tools(workspace, limits or Limits())
     return [LazyTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
 
 
-def _offers(workspace: Workspace, limits: Limits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
+def offered_tools(workspace: Workspace, limits: Limits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
+    """Of each tool what a model is told, and how it is made."""
+
     def code(name: str, *more: object) -> Callable[[], Tool]:
         def make() -> Tool:
             return getattr(import_module(f"zot.agent.tools.{name}"), f"{name.capitalize()}Tool")(workspace, *more)

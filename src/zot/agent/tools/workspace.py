@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,6 +33,14 @@ OWN_SECRETS = frozenset({"ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "ZOT_TELEGRA
 SESSION_VARIABLES = frozenset(
     {"ZOT_SESSION_ID", "ZOT_SESSION_FILE", "ZOT_PROVIDER", "ZOT_MODEL", "ZOT_REASONING_LEVEL"}
 )
+
+
+class Jailed(ToolError):
+    """The jail said no. ``path`` is what the tool was to open; empty where nobody is to be asked about it."""
+
+    def __init__(self, text: str, path: str = "") -> None:
+        super().__init__(text)
+        self.path = path
 
 
 class Workspace:
@@ -79,6 +88,12 @@ class Workspace:
     def running_jobs(self) -> int:
         """How many there are, as far as one system call for each can tell; asked with every frame."""
         return self._jobs.running if self._jobs is not None else 0
+
+    def within(self, jail: Jail) -> Workspace:
+        """The same in another jail, for one call; what is left running is known to both."""
+        other = copy(self)
+        other._jobs, other.jail = self.jobs, jail
+        return other
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by what a model wrote: relative to the session's directory, ``~`` expanded."""
@@ -234,12 +249,13 @@ class Workspace:
 
     @contextmanager
     def _jailed(self, path: Path) -> Generator[None]:
-        from zot.system.jail.beneath import Refused
+        from zot.system.jail.beneath import Protected, Refused
 
         try:
             yield
         except Refused as error:
-            raise ToolError(f"jailed: {path} {error.strerror}") from error
+            asked = "" if isinstance(error, Protected) else str(path)
+            raise Jailed(f"jailed: {path} {error.strerror}", asked) from error
 
     # --- what changes
 

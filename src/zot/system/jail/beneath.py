@@ -52,16 +52,19 @@ class Beneath:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._held = {root: os.open(root, _PATH | os.O_DIRECTORY | os.O_CLOEXEC) for root in policy.readable}
+        self._held = {root: _held(root) for root in policy.readable}
+        single = (*policy.read_files, *policy.write_files)
+        self._single = {path: _held(os.path.dirname(path)) for path in single}  # the directories they lie in
 
     def close(self) -> None:
-        while self._held:
-            os.close(self._held.popitem()[1])
+        for held in (self._held, self._single):
+            while held:
+                os.close(held.popitem()[1])
 
     def covers(self, path: str | os.PathLike[str]) -> bool:
         """Whether it lies beneath a root by its name; what the user has elsewhere is not the jail's business."""
         name = os.path.normpath(path)
-        return any(_lies_beneath(name, root) for root in self._policy.readable)
+        return name in self._single or any(_lies_beneath(name, root) for root in self._policy.readable)
 
     def reading(self, path: str | os.PathLike[str]) -> BufferedReader:
         """``open`` as a buffered file."""
@@ -70,8 +73,7 @@ class Beneath:
     def open(self, path: str | os.PathLike[str]) -> int:
         """A descriptor of a regular file for reading; whoever reads the project may read these."""
         name = os.path.normpath(path)
-        root = self._root_of(name, self._policy.readable)
-        fd = self._opened(root, name, os.O_RDONLY | os.O_NONBLOCK, self._policy.readable)
+        fd = self._readable(name, os.O_RDONLY | os.O_NONBLOCK)
         try:
             check_regular(fd, name)
         except BaseException:
@@ -82,9 +84,8 @@ class Beneath:
     def check(self, path: str | os.PathLike[str]) -> None:
         """Refused when a search that begins here would begin outside."""
         name = os.path.normpath(path)
-        root = self._root_of(name, self._policy.readable)
         with suppress(FileNotFoundError):
-            os.close(self._opened(root, name, _PATH, self._policy.readable))
+            os.close(self._readable(name, _PATH))
 
     @contextmanager
     def place(self, path: str | os.PathLike[str], *, make: bool = False) -> Generator[Path]:
@@ -92,6 +93,9 @@ class Beneath:
         writable = self._policy.writable
         name = os.path.normpath(path)
         for _ in range(_MOST_LINKS):
+            if name in self._policy.write_files:
+                yield Path(f"/proc/self/fd/{self._single[name]}/{os.path.basename(name)}")
+                return
             root = self._root_of(name, writable)
             directory = self._directory(root, os.path.dirname(name), make=make)
             try:
@@ -105,6 +109,26 @@ class Beneath:
                 os.close(directory)
             name = os.path.normpath(os.path.join(real, link))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+
+    def _readable(self, name: str, flags: int) -> int:
+        """Where a link leads from one root to another, or to a single file, it is followed here, for the kernel would
+        not; what it leads to is opened beneath that other root."""
+        readable = self._policy.readable
+        if name in self._single:
+            return self._opened_single(name, flags)
+        try:
+            return self._opened(self._root_of(name, readable), name, flags, readable)
+        except Outside:
+            real = os.path.realpath(name)
+            if real in self._single:
+                return self._opened_single(real, flags)
+            if real == name:
+                raise
+            return self._opened(self._root_of(real, readable), real, flags, readable)
+
+    def _opened_single(self, name: str, flags: int) -> int:
+        """What has its name now, if that is no link: whoever allowed it saw where it lies."""
+        return os.open(os.path.basename(name), flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._single[name])
 
     def _root_of(self, name: str, roots: tuple[str, ...]) -> str:
         fitting = [root for root in roots if _lies_beneath(name, root)]
@@ -165,6 +189,10 @@ def _name_of(fd: int) -> str:
 
 def _lies_beneath(name: str, root: str) -> bool:
     return name == root or name.startswith(f"{root.rstrip('/')}/")
+
+
+def _held(directory: str) -> int:
+    return os.open(directory, _PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def _link_at(directory: int, name: str) -> str | None:

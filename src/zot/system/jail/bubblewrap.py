@@ -8,7 +8,7 @@ Each costs about half a millisecond of every command, so nothing is mounted that
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from zot.system.jail.places import Covers
 from zot.system.jail.policy import Policy
@@ -43,14 +43,10 @@ def arguments(
     made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--symlink", "/tmp", "/var/tmp"]
     made += ["--dir", "/run", "--bind", private.home, home]
     programs = _programs(policy, environment.get("PATH", ""), home, made)
-    for path in outermost((*programs, *policy.read)):
-        made += ["--ro-bind", path, path]
-    for path in policy.writable:
-        made += ["--bind", path, path]
-    for path in covers.pinned:
-        made += ["--bind", path, path]
-    for path in covers.kept:
-        made += ["--ro-bind", path, path]
+    made += _binds("--ro-bind", outermost((*programs, *policy.read)))
+    made += _binds("--ro-bind-try", policy.read_files)  # one that is gone by now is not there inside either
+    made += _binds("--bind", policy.writable) + _binds("--bind-try", policy.write_files)
+    made += _binds("--bind", covers.pinned) + _binds("--ro-bind", covers.kept)
     for path in covers.empty:
         made += ["--ro-bind", private.empty, path]
     return [*made, "--remount-ro", "/", "--chdir", cwd]
@@ -71,3 +67,7 @@ def _programs(policy: Policy, path: str, home: str, made: list[str]) -> list[str
     for folder in folders:
         made += ["--remount-ro", folder]
     return list(chosen.places)
+
+
+def _binds(option: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (option, path, path)]

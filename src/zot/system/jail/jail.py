@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -91,17 +91,37 @@ def _trouble_with(program: str) -> str:
 
 
 class Jail:
-    """``close`` it at the end: that removes its private directories. What starts commands is made for the first one."""
+    """``close`` it at the end: that removes its private directories. What starts commands is made for the first one.
+    ``within`` is the jail a wider one comes from: they share a home and a temporary directory, and end together."""
 
-    def __init__(self, policy: Policy, machine: Machine, home: str = "") -> None:
+    def __init__(self, policy: Policy, machine: Machine, home: str = "", within: Jail | None = None) -> None:
         if not machine.level:
             raise ConfigError(f"jail: this machine cannot hold one: {machine.why}")
         self.policy = policy
         self.level: Level = machine.level
         self.home = os.path.realpath(home or os.path.expanduser("~"))
-        self._bubblewrap = machine.bubblewrap if machine.level == "full" else ""
+        self._machine = machine
         self._files: Beneath | None = None
         self._starter: Starter | None = None
+        self._first: Jail = within._first if within is not None else self
+        self._wider: list[Jail] = []
+
+    def wider(self, policy: Policy) -> Jail:
+        """Another for the same project, beside this one: what runs in this one goes on."""
+        made = Jail(policy, self._machine, self.home, self)
+        self._first._wider.append(made)
+        return made
+
+    def tidy(self, paths: Iterable[str]) -> None:
+        """Remove what stood in for paths that were allowed for one command, where home and ``/tmp`` are private."""
+        if self._first._starter is not None:
+            self._first._starter.private.tidy(paths, self.home)
+
+    @property
+    def own_directory(self) -> str:
+        """Where its home and its temporary directory lie, outside; empty before its first command."""
+        starter = self._first._starter
+        return os.path.dirname(starter.private.home) if starter is not None else ""
 
     @property
     def files(self) -> Beneath:
@@ -113,11 +133,18 @@ class Jail:
         return self._files
 
     def close(self) -> None:
+        """With all that were made from it, and the one it was made from."""
+        first = self._first
+        atexit.unregister(first.close)
+        while first._wider:
+            first._wider.pop()._end()
+        first._end()
+
+    def _end(self) -> None:
         if self._files is not None:
             self._files.close()
             self._files = None
         if self._starter is not None:
-            atexit.unregister(self.close)
             self._starter.close()
             self._starter = None
 
@@ -125,12 +152,18 @@ class Jail:
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
     ) -> tuple[subprocess.Popen[bytes], Cell]:
         """As ``subprocess.Popen`` in a session of its own; see ``zot.system.processes.Jailer``."""
+        return self._made_starter().start(argv, str(cwd), env, (stdin, stdout, stderr))
+
+    def _made_starter(self) -> Starter:
         if self._starter is None:
             from zot.system.jail.starting import Starter
 
-            self._starter = Starter(self.policy, self._bubblewrap, self.home)
-            atexit.register(self.close)
-        return self._starter.start(argv, str(cwd), env, (stdin, stdout, stderr))
+            private = self._first._made_starter().private if self._first is not self else None
+            bubblewrap = self._machine.bubblewrap if self.level == "full" else ""
+            self._starter = Starter(self.policy, bubblewrap, self.home, private)
+            if self._first is self:
+                atexit.register(self.close)
+        return self._starter
 
     def left_behind(self) -> str:
         """Sweep the projects for the empty directories that held missing names."""

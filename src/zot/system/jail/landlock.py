@@ -45,11 +45,11 @@ def ruleset(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> 
     attributes = struct.pack("=QQQ", files, tcp, scopes) if abi >= 6 else struct.pack("=QQ", files, tcp)
     made = kernel.create_ruleset(attributes if abi >= 4 else attributes[:8])
     try:
-        for path in (*readable, *policy.read):
+        for path in (*readable, *policy.read, *policy.read_files):
             _allow(made, path, _READ)
         for path in DEVICES:
             _allow(made, path, _READ | _WRITE_FILE | (_IOCTL_DEV if abi >= 5 else 0))
-        for path in (*policy.writable, *private):
+        for path in (*policy.writable, *policy.write_files, *private):
             _allow(made, path, _WRITE)
     except BaseException:
         os.close(made)

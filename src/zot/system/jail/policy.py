@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
@@ -52,12 +53,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     ``plain`` are writable roots of which nobody else runs anything: there no names are protected. ``kept`` lies in
     writable roots and is read-only all the same, which only the full level can hold. ``programs`` are absolute paths;
-    None means all of the system and of ``PATH``.
+    None means all of the system and of ``PATH``. ``read_files`` and ``write_files`` are single files, each allowed by a
+    person; nothing beside them is.
     """
 
     root: str
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
+    read_files: tuple[str, ...] = ()
+    write_files: tuple[str, ...] = ()
     protected: tuple[str, ...] = PROTECTED
     plain: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
@@ -77,6 +81,24 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     def guarded(self) -> tuple[str, ...]:
         """The writable roots with protected names."""
         return tuple(path for path in self.writable if path not in self.plain)
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """``path`` has no links in it and is exactly what would be allowed; one that is ``missing`` is to be made. With
+    ``network`` it is all of it, whatever ``host`` was named."""
+
+    access: Literal["read", "write", "network"]
+    path: str = ""
+    kind: Literal["file", "directory"] = "file"
+    missing: bool = False
+    host: str = ""
+
+    def __str__(self) -> str:
+        if self.access == "network":
+            return f"the network{f', to reach {self.host}' if self.host else ''}"
+        if self.access == "read":
+            return f"to read the {self.kind} {self.path}"
+        return f"to {'make' if self.missing else 'change'} the {self.kind} {self.path}"
 
 
 def policy_for(

@@ -29,16 +29,18 @@ Streams = tuple[int, int, int]
 
 
 class Starter:
-    """``bubblewrap`` is its program at the full level, empty at the reduced one; ``close`` removes what is private."""
+    """``bubblewrap`` is its program at the full level, empty at the reduced one; ``close`` removes what is private,
+    unless that is somebody else's, who gave it."""
 
-    def __init__(self, policy: Policy, bubblewrap: str, home: str) -> None:
+    def __init__(self, policy: Policy, bubblewrap: str, home: str, private: Private | None = None) -> None:
         self._policy = policy
         self._bubblewrap = bubblewrap
         self._home = home
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # for good, and of zot itself: what is inside has no way back
         self.repositories = Repositories(policy.guarded)
         self._stack = ExitStack()
-        self._private = Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
+        self.private = private or Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
+        self._has_room = False
         self._filter = _filter(policy, full=bool(bubblewrap)) if sys.platform == "linux" else b""
         self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
 
@@ -53,7 +55,7 @@ class Starter:
         kernel.no_new_privileges()
         if not self._bubblewrap:
             readable = (*self._system(), *etc_files(), *etc_directories(), *landlock.MACHINE)
-            private = (self._private.home, self._private.tmp)
+            private = (self.private.home, self.private.tmp)
             _restrict(landlock.ruleset(self._policy, readable, private))
             kernel.drop_capabilities()
             kernel.filter_thread(self._filter)
@@ -78,7 +80,7 @@ class Starter:
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
     ) -> tuple[subprocess.Popen[bytes], Cell]:
         self.repositories.begin()
-        own = {**env, "HOME": self._private.home, "TMPDIR": self._private.tmp}
+        own = {**env, "HOME": self.private.home, "TMPDIR": self.private.tmp}
         with _limiting(self._policy.limits) as limit:
             child = _popen(argv, cwd, own, streams)
             limit(child.pid)
@@ -90,11 +92,11 @@ class Starter:
         from zot.system.jail import seatbelt
 
         self.repositories.begin()
-        own = {**env, "HOME": self._private.home, "TMPDIR": self._private.tmp}
+        own = {**env, "HOME": self.private.home, "TMPDIR": self.private.tmp}
         readable = toolchains(env.get("PATH", ""), self._home)
         if self._policy.programs is not None:
             readable = chosen_programs(self._policy.programs, self._home).places
-        text = seatbelt.profile(self._policy, readable, (self._private.home, self._private.tmp))
+        text = seatbelt.profile(self._policy, readable, (self.private.home, self.private.tmp))
         words = [*seatbelt.command(text), *_limited(self._policy.limits), *argv]
         return _popen(words, cwd, own, streams), Cell(self.repositories.end)
 
@@ -103,12 +105,13 @@ class Starter:
     ) -> tuple[subprocess.Popen[bytes], Cell]:
         own = {**env, "HOME": self._home}
         own.pop("TMPDIR", None)
+        self._make_room()
         with ExitStack() as files, ExitStack() as kept:
             covers = kept.enter_context(held(self._policy, self.repositories.begin()))
             told, telling = os.pipe()
             kept.callback(os.close, told)
             files.callback(os.close, telling)
-            options = arguments(self._policy, covers, self._private, own, cwd, self._home)
+            options = arguments(self._policy, covers, self.private, own, cwd, self._home)
             filter = _readable(self._filter, files)
             options += ["--seccomp", str(filter), "--json-status-fd", str(telling)]
             listed = _readable(b"".join(os.fsencode(word) + b"\0" for word in options), files)
@@ -116,6 +119,13 @@ class Starter:
             child = _popen(command, "/", own, streams, (filter, listed, telling))
             return child, Cell(self.repositories.end, kept.pop_all(), told)
         raise AssertionError("unreachable")
+
+    def _make_room(self) -> None:
+        """Once, and only now: what is to be made for a command is there by then."""
+        if not self._has_room:
+            policy, self._has_room = self._policy, True
+            allowed = (*policy.readable, *policy.read_files, *policy.write_files)
+            self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
 
 
 class Cell:

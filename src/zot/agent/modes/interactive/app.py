@@ -211,6 +211,10 @@ class App:
         )
         confirmations = Confirmations(desk, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
+        if conversation.resources.outside is not None:
+            from zot.agent.modes.interactive.dialogs.outside import OutsideQuestions
+
+            conversation.resources.outside.asker = OutsideQuestions(desk, self._dialogs, confirmations)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,

@@ -1,19 +1,27 @@
 """Permission over RPC: what is not to run by itself is put to the client, and nobody to answer means no.
 
 A client that did not announce ``approvals`` is not asked; closing stdin denies what is asked and all that follows;
-an abort ends the wait.
+an abort ends the wait. What is outside a jail is put to it only if whoever started zot said so by flag.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from zot.agent.console import say
 from zot.agent.modes.rpc.writer import Writer
-from zot.core.confirm import Answer, ConfirmGate, Question
+from zot.core.confirm import Answer, ConfirmGate, Question, preview
 from zot.core.permission import Mode, parse_mode, wider
 from zot.errors import UsageError
+from zot.system.spelled import spelled
+from zot.wire import rpc_frames as wire
 from zot.wire.rpc_frames import ApprovalRequest, Approve
+
+if TYPE_CHECKING:
+    from zot.agent.permission.outside import Decision, Offer, Outside
 
 GONE = "refused: the client closed its input, so nobody can be asked"
 
@@ -22,13 +30,15 @@ class Approvals:
     """Does nothing while everything runs. ``widest`` is the mode zot was started with, or the limit that was named: a
     client goes no further."""
 
-    def __init__(self, gate: ConfirmGate | None, writer: Writer, limit: str) -> None:
+    def __init__(self, gate: ConfirmGate | None, writer: Writer, limit: str, outside: Outside | None = None) -> None:
         self._gate = gate
         self._widest: Mode = (
             gate.limit if gate is not None and limit else gate.mode if gate is not None else "everything"
         )
         self._writer = writer
+        self._outside = outside
         self._asked: dict[str, asyncio.Future[Answer]] = {}
+        self._offered: dict[str, asyncio.Future[Decision]] = {}
         self._count = 0
         self._closed = self._mentioned = False
 
@@ -45,6 +55,8 @@ class Approvals:
         """What the client says of itself in ``hello``."""
         if self._gate is not None:
             self._gate.confirmer = self._ask if can_answer else None
+        if self._outside is not None:
+            self._outside.asker = self._offer if can_answer else None
 
     def check_widening(self, mode: str) -> None:
         """UsageError when a client may not go that far."""
@@ -57,9 +69,18 @@ class Approvals:
 
     def answer(self, command: Approve) -> None:
         """UsageError when that question does not wait."""
+        offered = self._offered.get(command.request_id)
+        if offered is not None and not offered.done():
+            if command.decision in ("prefix", "tool", "all"):
+                offered.set_result("deny")  # a client that does not know the question has not answered it
+                raise UsageError(f'"{command.decision}" is no answer about what is outside: once, session, never, deny')
+            offered.set_result(command.decision)
+            return
         future = self._asked.get(command.request_id)
         if future is None or future.done():
             raise UsageError(f'no approval request "{command.request_id}" is waiting')
+        if command.decision in ("session", "never"):
+            raise UsageError(f'"{command.decision}" only answers a request with "outside"')
         future.set_result(Answer(command.decision, command.reason))
 
     def close(self) -> None:
@@ -68,12 +89,14 @@ class Approvals:
         for future in self._asked.values():
             if not future.done():
                 future.set_result(Answer("deny", GONE))
+        for offered in self._offered.values():
+            if not offered.done():
+                offered.set_result("deny")
 
     async def _ask(self, question: Question) -> Answer:
         if self._closed:
             return Answer("deny", GONE)
-        self._count += 1
-        request_id = f"approval-{self._count}"
+        request_id = self._next_id()
         future = self._asked[request_id] = asyncio.get_running_loop().create_future()
         call = question.call
         self._writer.tell(
@@ -90,3 +113,29 @@ class Approvals:
             return await future
         finally:
             del self._asked[request_id]
+
+    async def _offer(self, offer: Offer) -> Decision:
+        if self._closed:
+            return "deny"
+        request_id = self._next_id()
+        future = self._offered[request_id] = asyncio.get_running_loop().create_future()
+        call, wishes = offer.call, offer.wishes
+        wanted = " and ".join(map(str, wishes))
+        self._writer.tell(
+            ApprovalRequest(
+                request_id=request_id,
+                tool_id=call.id,
+                name=call.name,
+                args=call.args,
+                preview=f"outside the jail, {spelled(wanted)}: {preview(call.value)}",
+                outside=tuple(wire.Outside(**msgspec.structs.asdict(wish)) for wish in wishes),
+            )
+        )
+        try:
+            return await future
+        finally:
+            del self._offered[request_id]
+
+    def _next_id(self) -> str:
+        self._count += 1
+        return f"approval-{self._count}"

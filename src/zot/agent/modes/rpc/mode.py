@@ -61,7 +61,8 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
     front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
-        approvals = Approvals(conversation.gate, writer, config.permission_limit)
+        outside = conversation.resources.outside if config.approve else None  # not by a setting: a client is no person
+        approvals = Approvals(conversation.gate, writer, config.permission_limit, outside)
         commands = Commands(conversation, queue, approvals, announced, surface, tasks)
         server = Server(
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token

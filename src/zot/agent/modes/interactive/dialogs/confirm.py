@@ -198,7 +198,7 @@ class Confirmations:
         if self._gate is not None:
             self._gate.confirmer = self
         self.existing: Existing = nothing_there  # what a file holds that a call would replace
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()  # one question at a time, whoever asks
         self._asked = 0
         self._open: ConfirmDialog | None = None
         self._escaped_at = 0.0
@@ -215,7 +215,7 @@ class Confirmations:
     async def __call__(self, question: Question) -> Answer:
         self._asked += 1
         try:
-            async with self._turn:
+            async with self.turn:
                 return await self._ask(question)
         finally:
             self._asked -= 1

@@ -1,0 +1,111 @@
+"""``--approve outside`` at the keyboard: the exact path stands there, *no* is selected, typing answers nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.model_server import CallTools, Say, Slow
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import configure
+from tests.terminal.test_dialogs_confirm import listening
+
+ASKS = "open the jail for this?"
+
+
+@pytest.fixture
+def out(project: Path) -> Path:
+    place = project.parent / "out"
+    place.mkdir()
+    (place / "file").write_text("s3cr3t\n")
+    return place
+
+
+def cat(out: Path) -> CallTools:
+    return CallTools([("bash", {"command": f"cat {out}/file"})])
+
+
+def told(server: Any) -> str:
+    return json.dumps(server.requests[-1].json["messages"])
+
+
+def test_the_answers_are_once_session_never_and_no(serve: Any, open_zot: OpenZot, out: Path) -> None:
+    server = serve([cat(out), cat(out), cat(out), Say("finished")])
+    terminal = open_zot("--approve", "outside", columns=160, rows=40)
+    terminal.wait_for("jailed (full)")
+    terminal.submit("go")
+    terminal.wait_for(ASKS)
+    terminal.wait_for(f"to read the file {out}/file")
+    terminal.wait_for("a yes runs it again from its beginning")
+    assert f"cat {out}/file" in terminal.screen
+    listening(terminal)
+    terminal.press("enter")  # no is selected
+    terminal.wait_until(lambda: len(server.requests) == 2)
+    assert "s3cr3t" not in told(server) and "The user was asked and refused" in told(server)
+    terminal.wait_for(ASKS)
+    listening(terminal)
+    terminal.press("1")
+    terminal.wait_until(lambda: len(server.requests) == 3)
+    assert told(server).count("s3cr3t") == 1
+    terminal.wait_for(ASKS)
+    listening(terminal)
+    terminal.press("3")
+    terminal.wait_for("finished")
+    assert told(server).count("s3cr3t") == 1
+
+
+def test_for_the_session_no_more_is_asked(serve: Any, open_zot: OpenZot, out: Path) -> None:
+    server = serve([cat(out), cat(out), Say("finished")])
+    terminal = open_zot("--approve", "outside", columns=160)
+    terminal.submit("go")
+    terminal.wait_for(ASKS)
+    listening(terminal)
+    terminal.press("2")
+    terminal.wait_for("finished")
+    assert told(server).count("s3cr3t") == 2
+
+
+def test_typing_ahead_is_no_answer(serve: Any, open_zot: OpenZot, out: Path) -> None:
+    server = serve([Slow(cat(out), 0.2), Say("finished")])
+    terminal = open_zot("--approve", "outside", columns=160)
+    terminal.submit("go")
+    terminal.type("1 2 and more")
+    terminal.wait_for("waits while you type")
+    terminal.type(" 1")
+    terminal.wait_for("1 2 and more 1")
+    assert len(server.requests) == 1
+    terminal.press("tab")
+    terminal.wait_gone("waits while you type")
+    listening(terminal)
+    terminal.press("esc")
+    terminal.wait_for("finished")
+    assert "s3cr3t" not in told(server)
+
+
+def test_a_name_that_hides_something_is_spelled_out(serve: Any, open_zot: OpenZot, out: Path) -> None:
+    (out / "\x1b[2Ksafe\u202e").write_text("x")
+    serve([CallTools([("read", {"path": f"{out}/\x1b[2Ksafe\u202e"})]), Say("finished")])
+    terminal = open_zot("--approve", "outside", columns=200, rows=40)
+    terminal.submit("go")
+    terminal.wait_for(ASKS)
+    terminal.wait_for("⟨ESC⟩[2Ksafe⟨U+202E⟩")
+    listening(terminal)
+    terminal.press("esc")
+    terminal.wait_for("finished")
+
+
+def test_the_setting_asks_once_the_tools_are_jailed(serve: Any, open_zot: OpenZot, out: Path, zot: Any) -> None:
+    configure(zot, approve="outside")
+    server = serve([cat(out), cat(out), Say("finished")])
+    terminal = open_zot(columns=160)
+    terminal.submit("/jail")
+    terminal.wait_for("jailed (full)")
+    terminal.submit("go")
+    terminal.wait_for(ASKS)
+    listening(terminal)
+    terminal.press("2")
+    terminal.wait_for("finished")
+    assert told(server).count("s3cr3t") == 2
