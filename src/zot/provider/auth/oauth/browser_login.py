@@ -16,7 +16,7 @@ from zot.provider.auth.oauth.client_id import ClientId, find_client
 from zot.provider.auth.oauth.pkce import Proofs, new_proofs
 from zot.provider.auth.oauth.server import Server, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.steps import LoginStep, Pasted, Tell
+from zot.provider.auth.oauth.steps import LoginStep, Pasted, Tell, done
 from zot.provider.auth.oauth.token_request import request_token, token_from
 from zot.provider.auth.store import OAuthToken
 from zot.provider.http.pool import HttpPool
@@ -149,7 +149,7 @@ async def _log_in(login: _Login, pasted: Pasted | None, limit_s: float) -> OAuth
         await callback.finish(str(error))
         raise
     await callback.finish()
-    tell(LoginStep(kind="done", text="logged in"))
+    tell(done(token))
     return token
 
 

@@ -16,7 +16,7 @@ from zot.provider.auth.oauth.asking import Answer, open_pool, post, refusal, sho
 from zot.provider.auth.oauth.client_id import ClientId, find_client, with_client
 from zot.provider.auth.oauth.server import Server, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.steps import LoginStep, Tell
+from zot.provider.auth.oauth.steps import LoginStep, Tell, done
 from zot.provider.auth.oauth.token_request import request_token, token_from
 from zot.provider.auth.store import OAuthToken
 from zot.provider.http.pool import HttpPool
@@ -58,9 +58,9 @@ async def login_by_device(
                 expires_in_s=device.life_s,
             )
         )
-        answer = await _poll(pool, settings, server, client, device, sleep)
+        answer = await _poll(pool, settings, server, client, device, sleep, tell)
         token = token_from(answer, settings, server, client)
-    tell(LoginStep(kind="done", text="logged in"))
+    tell(done(token))
     return token
 
 
@@ -86,7 +86,13 @@ async def _begin(pool: HttpPool, settings: OAuthSettings, server: Server, client
 
 
 async def _poll(
-    pool: HttpPool, settings: OAuthSettings, server: Server, client: ClientId, device: _Device, sleep: Sleep
+    pool: HttpPool,
+    settings: OAuthSettings,
+    server: Server,
+    client: ClientId,
+    device: _Device,
+    sleep: Sleep,
+    tell: Tell,
 ) -> Answer:
     """The answer that brings the token. The time is that we waited, so that a machine that slept asks once more."""
     interval, waited = device.interval_s, 0.0
@@ -99,6 +105,7 @@ async def _poll(
         except LoginFailed as error:
             if error.code == "slow_down" or (error.transient and error.code != "authorization_pending"):
                 interval += _SLOWER_S  # also what the standard asks of those who could not connect
+                tell(LoginStep(kind="waiting", text=f"{error}; asking again in {interval:g} s"))
             elif error.code == "access_denied":
                 raise LoginFailed("the login was refused on the other device", code=error.code) from error
             elif error.code == "expired_token":

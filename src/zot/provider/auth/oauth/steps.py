@@ -7,12 +7,15 @@ from typing import Literal
 
 import msgspec
 
+from zot.provider.auth.oauth.id_token import account_name
+from zot.provider.auth.store import OAuthToken
+
 
 class LoginStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step. ``text`` is a sentence fit to show as it is; no step holds a secret.
 
     ``open``: show ``url`` and open it in a browser; ``user_code``, if any, is to be compared or typed there.
-    ``waiting``: nothing to do but wait. ``notice``: something odd happened, and the login goes on.
+    ``waiting``: it takes longer, and why. ``notice``: something odd happened, and the login goes on.
     ``exchanging``: the user has agreed, the token is being fetched. ``done``: there is a token.
     """
 
@@ -27,3 +30,9 @@ class LoginStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 Tell = Callable[[LoginStep], None]
 Pasted = Callable[[], Awaitable[str]]  # waits until somebody pasted something
+
+
+def done(token: OAuthToken) -> LoginStep:
+    """The last step, with who it is where the server told."""
+    name = account_name(token.id_token)
+    return LoginStep(kind="done", text=f"logged in as {name}" if name else "logged in")

@@ -63,6 +63,7 @@ async def test_a_login_with_pkce_and_an_id_token(server: OAuthServer) -> None:
     asked, sent = query(opened.url), server.requests("/token")[0]["fields"]
     assert [step.kind for step in login.steps] == ["open", "exchanging", "done"]
     assert opened.expires_in_s == 600
+    assert login.steps[-1].text == "logged in as ada@example.com"
     assert len(sent["code_verifier"]) == 43
     challenge = urlsafe_b64encode(sha256(sent["code_verifier"].encode()).digest()).rstrip(b"=").decode()
     assert (asked["code_challenge"], asked["code_challenge_method"]) == (challenge, "S256")

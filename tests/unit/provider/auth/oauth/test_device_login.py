@@ -92,8 +92,11 @@ async def test_without_an_interval_it_is_five_seconds(server: OAuthServer) -> No
 async def test_a_server_that_fails_for_a_while_is_asked_again_later(server: OAuthServer) -> None:
     server.knobs(token_answer="500", approve_device=True)
     clock = Clock(server, {2: {"token_answer": "html"}, 3: {"token_answer": ""}})
-    assert (await logged_in(server, clock, [])).access_token
+    steps = list[LoginStep]()
+    assert (await logged_in(server, clock, steps)).access_token
     assert clock.waits == [1, 6, 11]
+    assert [step.kind for step in steps] == ["open", "waiting", "waiting", "done"]
+    assert steps[1].text == "the token endpoint answered http 500; asking again in 6 s"
 
 
 async def test_cancelling_stops_the_polling(server: OAuthServer) -> None:
