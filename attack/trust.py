@@ -1,6 +1,7 @@
 """Attacks on trust: whoever gets code to run that nobody trusted, wins.
 
-The trusted program leaves ``ran`` in the project, so that the control can fail; the attacker's leaves ``pwned``.
+The trusted program leaves ``ran`` in the project, so that the control can fail; the attacker's leaves ``pwned``. Both are
+free to do so: without walls only trust is in the way.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Victim(Scratch):
 
     def trusted(self) -> str:
         """Trust what is there and see it run; what went wrong with that."""
-        told = self.zot("ext", "trust").err
+        told = self.zot("ext", "trust", "--unconfined").err
         told += self.run()
         return "" if self.wiped("ran") else f"the control failed: {told}"
 
@@ -147,7 +148,7 @@ def _never(what: str, exec: str, *args: str) -> None:
         (tools / "run.sh").chmod(0o755)
         words = [word.replace("PROJECT", str(victim.project)) for word in (exec, *args)]
         victim.extension_at(victim.place, exec=words[0], args=tuple(words[1:]))
-        told = victim.zot("ext", "trust").err
+        told = victim.zot("ext", "trust", "--unconfined").err
         return victim.verdict() or ("" if "can be trusted" in told else f"it was trusted: {told}")
 
     attack("trust", what, expect="refused", quick=exec == "sh")(run)
@@ -242,7 +243,7 @@ require("readline").createInterface({input: process.stdin}).on("line", (line) =>
         package = victim.project / "node_modules" / "dependency"
         package.mkdir(parents=True)
         (package / "index.js").write_text(_in_node("pwned"))
-        victim.zot("ext", "trust")
+        victim.zot("ext", "trust", "--unconfined")
         return victim.verdict()
 
 
@@ -269,7 +270,7 @@ def search_path(root: Path) -> str:
     programs.mkdir()
     (programs / "python3").write_text(f"#!/bin/sh\ntouch {victim.project}/pwned\n")
     (programs / "python3").chmod(0o755)
-    victim.zot("ext", "trust")
+    victim.zot("ext", "trust", "--unconfined")
     return victim.verdict(PATH=f"{programs}:{os.environ['PATH']}")
 
 
