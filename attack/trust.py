@@ -1,7 +1,7 @@
 """Attacks on trust: whoever gets code to run that nobody trusted, wins.
 
-The trusted program leaves ``ran`` in the project, so that the control can fail; the attacker's leaves ``pwned``. Both are
-free to do so: without walls only trust is in the way.
+The trusted program leaves ``ran`` in the project, so that the control can fail; the attacker's leaves ``pwned``. Both
+are free to do so: without walls only trust is in the way.
 """
 
 from __future__ import annotations
