@@ -21,14 +21,20 @@ def _bash(*commands: str) -> list[Call]:
     return [("bash", {"command": command}) for command in commands]
 
 
+def _paths(watched: Path, zot: Zot) -> list[str]:
+    """All that is there but what zot writes down for itself."""
+    own = zot.home / "zot"
+    return sorted(str(path) for path in watched.rglob("*") if path != own and not path.is_relative_to(own))
+
+
 def _try(zot: Zot, calls: Sequence[Call], *flags: str, watched: Path | None = None, allowed: int = 0) -> str:
     """Every call, where nobody can be asked; what came of it that should not have. So many are ``allowed`` to run."""
     watched = watched or zot.project
-    before = sorted(str(path) for path in watched.rglob("*"))
+    before = _paths(watched, zot)
     with FakeModelServer([CallTools(list(calls)), Say("finished")]) as server:
         ran = zot("-p", "go", "--no-session", *flags, "--base-url", server.url, "--api-key", "k")
         told = str(server.requests[-1].json["messages"][-1])
-    after = sorted(str(path) for path in watched.rglob("*"))
+    after = _paths(watched, zot)
     if ran.out != "finished\n" or told.count("refused: ") != len(calls) - allowed:
         return f"not every call was refused: {told}\n{ran.err}"
     return "" if after == before else f"made: {set(after) - set(before)}"

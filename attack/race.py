@@ -123,7 +123,7 @@ def _nobody(text: str) -> None: ...
 
 
 def _row(level: str, name: str) -> None:
-    tries = SHARES[name] * 1000
+    tries = SHARES[name] * 200  # `make race` tries them all
 
     @attack(
         "jail",

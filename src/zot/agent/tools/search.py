@@ -83,6 +83,8 @@ async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Tak
             await tree.stop(0)
         else:
             tree.leave()
+        for remark in tree.remarks:  # about a command that ran at the same time
+            workspace.tell(remark)
 
 
 async def _drain(fd: int, take: Take) -> bool:
