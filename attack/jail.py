@@ -87,7 +87,7 @@ class Stage:
         self.environment = {
             **{"OUT": str(self.outside), "PROJECT": str(self.project), "REAL_HOME": str(self.home)},
             **{"VICTIM": str(victim.pid), "ABSTRACT": f"zot-attack-{os.getpid()}", "FD": str(self._forgotten)},
-            **{"WINDOW": os.ttyname(window), "TRAP": f"touch {self.outside}/ran; false"},
+            **{"RUN": str(os.getpid()), "WINDOW": os.ttyname(window), "TRAP": f"touch {self.outside}/ran; false"},
             **{"SHARED_TMP": str(shared), "SHARED_SHM": str(memory), "SHM": str(self._segment(closing))},
             **self._servers(closing, base),
         }
@@ -235,8 +235,10 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     if "GOT" in text or SECRET in text:
         return f"it said {text[-200:]!r}"
     await asyncio.sleep(0.25 if attempt.room in ("staying", "network") else 0)
-    if attempt.room == "staying" and (left := [row for row in _commands() if " 987." in row]):
-        await asyncio.to_thread(subprocess.run, ["pkill", "-f", "sleep 987"], check=False)
+    if attempt.room == "staying" and (
+        left := [row for row in _commands() if " 987." in row and f"{os.getpid()} " in row]
+    ):
+        await asyncio.to_thread(subprocess.run, ["pkill", "-f", f"sleep 987.*{os.getpid()}"], check=False)
         return f"still there: {left}"
     if attempt.room == "planted":
         await asyncio.to_thread(stage.ask_git)

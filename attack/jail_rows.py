@@ -434,11 +434,11 @@ TERMINAL = _py(
 
 STAYING = _sh(
     "staying",
-    ("in the background", "sleep 987.1 &"),
-    ("in a session of its own", "setsid sleep 987.2 >/dev/null 2>&1 &"),
-    ("without a parent", "(setsid sh -c 'sleep 987.3 & exit' >/dev/null 2>&1 &)"),
-    ("without an environment", "(env -i setsid sleep 987.4 >/dev/null 2>&1 &)"),
-    ("as a daemon that closed everything", "(setsid sh -c 'exec <&- >&- 2>&-; sleep 987.5 &' &)"),
+    ("in the background", "sleep 987.1$RUN &"),
+    ("in a session of its own", "setsid sleep 987.2$RUN >/dev/null 2>&1 &"),
+    ("without a parent", "(setsid sh -c 'sleep 987.3$RUN & exit' >/dev/null 2>&1 &)"),
+    ("without an environment", "(env -i setsid sleep 987.4$RUN >/dev/null 2>&1 &)"),
+    ("as a daemon that closed everything", "(setsid sh -c 'exec <&- >&- 2>&-; sleep 987.5$RUN &' &)"),
 )
 
 ATTEMPTS = [

@@ -76,11 +76,15 @@ class Starter:
         begin = self._start_on_mac if sys.platform == "darwin" else begin
         return self._thread.submit(begin, argv, cwd, env, streams).result()
 
+    def _own_places(self) -> dict[str, str]:
+        """Where files are the machine's own: a home, and no settings of its git, which dies when it is refused them."""
+        return {"HOME": self.private.home, "TMPDIR": self.private.tmp, "GIT_CONFIG_NOSYSTEM": "1"}
+
     def _start_reduced(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
     ) -> tuple[subprocess.Popen[bytes], Cell]:
         self.repositories.begin()
-        own = {**env, "HOME": self.private.home, "TMPDIR": self.private.tmp}
+        own = {**env, **self._own_places()}
         with _limiting(self._policy.limits) as limit:
             child = _popen(argv, cwd, own, streams)
             limit(child.pid)
@@ -92,7 +96,7 @@ class Starter:
         from zot.system.jail import seatbelt
 
         self.repositories.begin()
-        own = {**env, "HOME": self.private.home, "TMPDIR": self.private.tmp}
+        own = {**env, **self._own_places()}
         readable = toolchains(env.get("PATH", ""), self._home)
         if self._policy.programs is not None:
             readable = chosen_programs(self._policy.programs, self._home).places
