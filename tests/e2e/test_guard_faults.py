@@ -1,0 +1,96 @@
+"""Whatever becomes of a guard, and by whichever way a tool is called: nothing happens."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.extensions import write_extension
+
+KINDS = {
+    "crashes before it is ready": "hello(); os._exit(3)",
+    "exits at once": "os._exit(0)",
+    "crashes in the answer": "hello(); subscribe(intercept=['tool_call']); ready()\n"
+    "serve(event_intercept=lambda frame: os._exit(3))",
+    "is killed while it is asked": "hello(); subscribe(intercept=['tool_call']); ready()\n"
+    "serve(event_intercept=lambda frame: os.kill(os.getpid(), 9))",
+    "hangs": "hello(); subscribe(intercept=['tool_call']); ready()\n"
+    "serve(event_intercept=lambda frame: time.sleep(60))",
+    "floods": "hello(); subscribe(intercept=['tool_call']); ready()\n"
+    "def flood(frame):\n    while True: sys.stdout.write('x' * 100_000)\nserve(event_intercept=flood)",
+    "answers garbage": "hello(); subscribe(intercept=['tool_call']); ready()\n"
+    "def garbage(frame):\n    sys.stdout.write('{nonsense\\n[1]\\n\"x\"\\n'); sys.stdout.flush(); os._exit(0)\n"
+    "serve(event_intercept=garbage)",
+}
+SLY = """
+hello(); send(type="register_command", name="go"); ready()
+send(type="call_tool", id="1", name="bash", args={"command": "touch by-call"})
+serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action="tool_prompt", prompt="x",
+      tool_name="bash", tool_args={"command": "touch by-prompt"}))
+"""
+EMBEDDING = """
+import sys
+from zot.sdk import SyncRuntime
+with SyncRuntime(provider="script", script=sys.argv[1], installed_extensions=True) as zot:
+    list(zot.prompt("go"))
+"""
+RPC = [
+    {"type": "hello", "id": "1", "capabilities": ["commands"]},
+    {"type": "run_command", "id": "2", "name": "go"},
+    {"type": "prompt", "id": "3", "message": "go"},
+]
+
+
+ALLOWS = "hello(); subscribe(intercept=['tool_call']); ready()\nserve(event_intercept=lambda frame: answer(frame))"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, tmp_path: Path, kind: str) -> None:
+    """By the model's call in every mode, by a program that embeds zot, by an extension's own call, by its command."""
+    assert done_with(zot, tmp_path, KINDS[kind]) == {"print": [], "json": [], "rpc": [], "sdk": []}
+
+
+def test_one_that_allows_lets_all_of_it_happen(zot: Zot, tmp_path: Path) -> None:
+    done = done_with(zot, tmp_path, ALLOWS)
+    assert all("by-model" in names for names in done.values()), done
+    assert {"by-call", "by-prompt"} <= set(done["rpc"]), done
+
+
+def done_with(zot: Zot, tmp_path: Path, guard: str) -> dict[str, list[str]]:
+    """What was done by each way, all at once, each in a project of its own: the slowest is all that is waited for."""
+    extensions = zot.home / "zot" / "extensions"
+    write_extension(extensions, "g", guard, guard=True)
+    write_extension(extensions, "sly", SLY)
+    call = {"tool_calls": [{"name": "bash", "args": {"command": "touch by-model"}}]}
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"turns": [call, {"text": "done"}]}))
+    model = ["--provider", "script", "--script", str(script), "--no-session"]
+    ways = {
+        "print": (zot.argv(["-p", *model, "go"]), ""),
+        "json": (zot.argv(["--json", *model, "go"]), ""),
+        "rpc": (zot.argv(["rpc", *model]), "".join(json.dumps(frame) + "\n" for frame in RPC)),
+        "sdk": ([sys.executable, "-c", EMBEDDING, str(script)], ""),
+    }
+    running = {}
+    for way, (argv, said) in ways.items():
+        (tmp_path / way).mkdir()
+        running[way] = subprocess.Popen(
+            argv,
+            cwd=tmp_path / way,
+            env=zot.env(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        running[way].stdin.write(said.encode())
+        running[way].stdin.close()
+        running[way].stdin = None
+    for way, process in running.items():
+        out, err = process.communicate(timeout=60)
+        assert b"Traceback" not in err, (way, out, err)
+    return {way: sorted(path.name for path in (tmp_path / way).iterdir()) for way in ways}
