@@ -76,6 +76,7 @@ pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from th
 	@$(BIN)/python docs/make_pictures.py
 	@$(BIN)/python docs/make_cast.py
 	@$(BIN)/python docs/make_film.py
+	@$(BIN)/python -m docs.make_login_picture
 
 attack: $(STAMP)-dev ## try everything that must not work, and write docs/concepts/attacks.md
 	@$(BIN)/python -m attack --write

@@ -21,13 +21,9 @@ DONE: dict[str, range] = {
 }
 
 NOT_YET: dict[str, dict[int, str]] = {
-    "engine": {
-        **dict.fromkeys(range(119, 139), "comes with login"),
-    },
     "iface": {
         112: "comes with login: a subscription's cost",
         158: "comes with Telegram: /tg",
-        179: "comes with login: a pasted OAuth code",
         **dict.fromkeys(range(238, 256), "comes with Telegram"),
         **dict.fromkeys(range(256, 272), "comes with the swarm"),
         **dict.fromkeys(range(297, 304), "comes with the swarm"),

@@ -125,6 +125,17 @@ def test_nothing_at_all_says_how_to_begin(auth: Zot) -> None:
     assert listed(auth) == []
 
 
+def test_no_other_programs_credential_file_is_read(auth: Zot) -> None:
+    """engine-119: a Kimi CLI token in the home leaves kimi logged out."""
+    for folder in (".kimi/credentials", ".config/kimi", ".claude", ".codex"):
+        (auth.home / folder).mkdir(parents=True)
+        for name in ("kimi-code.json", "credentials.json", ".credentials.json", "auth.json"):
+            (auth.home / folder / name).write_text('{"access_token": "theirs", "OPENAI_API_KEY": "theirs"}')
+    assert listed(auth) == []
+    ran = auth("-p", "hello", "--provider", "kimi")
+    assert ran.code == 1 and "KIMI_API_KEY" in ran.err and "theirs" not in ran.err
+
+
 def test_accounts_are_switched_and_what_is_in_use_is_sent(auth: Zot, server: FakeKeyServer) -> None:
     login(auth, "anthropic", "--account", "home")
     login(auth, "anthropic", "--account", "work", key=OTHER)
@@ -244,8 +255,18 @@ def test_the_keyring_keeps_the_secret_when_the_setting_says_so(auth: Zot, server
 # --- in a terminal
 
 
+class PatientTerminal(FakeTerminal):
+    """On a loaded machine a program takes its time to begin."""
+
+    def wait_for(self, text: str, timeout: float = 60) -> None:
+        super().wait_for(text, timeout)
+
+    def wait_exit(self, timeout: float = 60) -> int:
+        return super().wait_exit(timeout)
+
+
 def in_terminal(zot: Zot, *args: str) -> FakeTerminal:
-    return FakeTerminal(zot.argv(["auth", *args]), cwd=zot.project, env=zot.env(), columns=140)
+    return PatientTerminal(zot.argv(["auth", *args]), cwd=zot.project, env=zot.env(), columns=140)
 
 
 def test_a_key_pasted_in_the_terminal_is_not_shown_and_can_be_mended(auth: Zot) -> None:
@@ -306,7 +327,7 @@ def test_a_browser_that_never_comes_ends_with_a_sentence(auth: Zot) -> None:
 def test_the_terminal_is_as_it_was_after_a_kill(auth: Zot) -> None:
     auth.environment = {"ZOT_NO_BROWSER": "1"}
     script = f"{' '.join(auth.argv(['auth', 'login', 'mine']))}; echo over; stty -a"
-    with FakeTerminal(["/bin/sh", "-c", script], cwd=auth.project, env=auth.env(), columns=140) as terminal:
+    with PatientTerminal(["/bin/sh", "-c", script], cwd=auth.project, env=auth.env(), columns=140) as terminal:
         terminal.wait_for("it is not shown")
         children = Path(f"/proc/{terminal.pid}/task/{terminal.pid}/children").read_text().split()
         subprocess.run(["kill", "-TERM", children[0]], check=True)

@@ -65,6 +65,20 @@ class Page:
             " else setTimeout(look, 10); }; look(); })"
         )
 
+    def wait(self, condition: str, seconds: float = 60) -> None:
+        """As ``until``, and it outlives the page: a form that is sent leads to another one."""
+        import time
+
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if self.evaluate(condition):
+                    return
+            except AssertionError:
+                pass  # between two pages there is none
+            time.sleep(0.02)
+        raise AssertionError(f"never true: {condition}")
+
     def type(self, text: str, *, enter: bool = False) -> None:
         self.call("Input.insertText", text=text)
         if enter:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import threading
+import urllib.parse
+import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -170,13 +175,122 @@ def test_a_key_is_tried_at_the_models_own_address(open_zot: OpenZot, zot: Zot, s
         assert general.asked == []
 
 
-def test_the_subscription_step_says_that_it_comes_later(serve: Any, open_zot: OpenZot) -> None:
+def test_the_subscription_step_without_a_client_says_how_to_set_one_and_offers_a_key(
+    serve: Any, open_zot: OpenZot
+) -> None:
     serve([])
     terminal = open_zot()
     terminal.submit("/login")
     terminal.wait_for("log in with")
     terminal.press("down", "enter")
-    terminal.wait_for("comes in a later version")
+    terminal.wait_for("log in to")
+    terminal.press("enter")
+    terminal.wait_for("needs a client id of your own")
+    terminal.press("down", "enter")
+    terminal.wait_for("Paste the key for Anthropic")
+
+
+def test_another_account_is_added_and_switched_back_from(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    server = serve([Say("as work"), Say("as default")])
+    two_providers(zot, server.url, auth="key")
+    (zot.home / "zot" / "auth.json").write_text(
+        json.dumps({"additional_api_key_creds": {"beta": {"api_key": "first-0123456789"}}})
+    )
+    terminal = open_zot("--provider", "beta", "--model", "beta-one", model=False)
+    terminal.submit("/login beta work")
+    terminal.wait_for("Paste the key")
+    terminal.paste("second-0123456789")
+    terminal.wait_for("•" * 17)
+    terminal.press("enter")
+    terminal.wait_for("logged in to beta (work): beta-one")
+    terminal.submit("who?")
+    terminal.wait_for("as work")
+    assert server.requests[-1].headers["authorization"] == "Bearer second-0123456789"
+    terminal.submit("/login beta")
+    terminal.wait_for("add an account")
+    terminal.press("down", "enter")
+    terminal.wait_for("logged in to beta (default): beta-one")
+    terminal.submit("and now?")
+    terminal.wait_for("as default")
+    assert server.requests[-1].headers["authorization"] == "Bearer first-0123456789"
+    assert list(stored(zot)["accounts"]["beta"]["others"]) == ["work"]
+    terminal.submit("/logout beta work")
+    terminal.wait_for("logged out of beta work; beta is still stored")
+
+
+def test_a_key_may_come_from_the_page_while_the_dialog_is_open(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """interfaces §4.7: the page on loopback is opened in the browser; its key is tried, stored and used."""
+    server = serve([Say("hello from beta")])
+    two_providers(zot, server.url, auth="key")
+    told = zot.home / "opened"
+    os.mkfifo(told)
+    (zot.home / "bin").mkdir()
+    (zot.home / "bin" / "xdg-open").write_text(f'#!/bin/sh\necho "$1" > {told}\n')
+    (zot.home / "bin" / "xdg-open").chmod(0o755)
+    env = {"ZOT_FORCE_BROWSER": "1", "PATH": f"{zot.home / 'bin'}:{os.environ['PATH']}"}
+    terminal = open_zot(env=env)
+    terminal.submit("/login beta")
+    url = told.read_text().strip()
+    terminal.wait_for("Or use the page in your browser")
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    page = browser.open(url, timeout=30).read().decode()
+    token = page.partition('name="token" value="')[2].partition('"')[0]
+    form = urllib.parse.urlencode({"provider": "beta", "token": token, "api_key": "sk-page-0123456789"}).encode()
+    origin = url.partition("/apikey")[0]
+    sent = urllib.request.Request(f"{origin}/apikey", form, {"Origin": origin})
+    assert "go back to the terminal" in browser.open(sent, timeout=30).read().decode()
+    terminal.wait_for("logged in to beta: beta-one")
+    terminal.submit("hello")
+    terminal.wait_for("hello from beta")
+    assert server.requests[-1].headers["authorization"] == "Bearer sk-page-0123456789"
+
+
+def test_a_subscription_by_a_pasted_code(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """iface-179: the subscription step accepts a code, `code#state`, or the redirect URL."""
+    server = serve([Say("with a subscription")])
+    asked: list[str] = []
+
+    class Tokens(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            body = json.dumps({"access_token": "s3-access-0123", "token_type": "Bearer", "expires_in": 3600}).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Tests are quiet."""
+
+    tokens = HTTPServer(("127.0.0.1", 0), Tokens)
+    threading.Thread(target=tokens.serve_forever, daemon=True).start()
+    two_providers(zot, server.url, auth="key")
+    path = zot.home / "zot" / "models.json"
+    table = json.loads(path.read_text())
+    base = f"http://127.0.0.1:{tokens.server_port}"
+    login = {"authorize_url": f"{base}/authorize", "token_url": f"{base}/token", "client_id": "mine"}
+    table["providers"]["beta"]["oauth"] = login
+    path.write_text(json.dumps(table))
+    terminal = open_zot(columns=160)
+    terminal.submit("/login")
+    terminal.wait_for("log in with")
+    terminal.press("down", "enter")
+    terminal.wait_for("log in to")
+    terminal.type("beta")
+    terminal.wait_for("filter: beta")
+    terminal.press("enter")
+    terminal.wait_for("paste the address of the last page, or the code it shows")
+    terminal.paste("the-code")
+    terminal.wait_for("› the-code")
+    terminal.press("enter")
+    terminal.wait_for("logged in to beta: beta-one")
+    tokens.shutdown()
+    assert "code=the-code" in asked[0] and "s3-access" not in terminal.raw.decode()
+    assert stored(zot)["additional_api_key_creds"]["beta"]["oauth"]["access_token"] == "s3-access-0123"
+    terminal.submit("hello")
+    terminal.wait_for("with a subscription")
+    assert server.requests[-1].headers["authorization"] == "Bearer s3-access-0123"
 
 
 def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(

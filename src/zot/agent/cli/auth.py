@@ -119,17 +119,29 @@ def _logout(desk: Desk, arguments: Arguments) -> int:
         providers = list(stored)
         for provider in providers:
             for name in stored[provider]:
-                desk.store.clear(provider, name)
+                _forget(desk, provider, name)
     else:
         providers = [desk.stored_or_known(typed)]
         account = account or (desk.store.active(providers[0]) if providers[0] in stored else "")
         if account:
-            desk.store.clear(providers[0], account)
+            _forget(desk, providers[0], account)
     told = [f"logged out of {_named(provider, account)}" for provider in providers if provider in stored]
     for line in told or [f"nothing is stored{'' if typed == 'all' else f' for {providers[0]}'}"]:
         show(line)
     _tell_what_is_left(desk, providers if typed != "all" else [*desk.catalog.providers()])
     return 0
+
+
+def _forget(desk: Desk, provider: str, account: str) -> None:
+    """A login by OAuth is forgotten by its server, too, if that can be."""
+    known = desk.catalog.providers().get(provider)
+    if known is not None and desk.store.shape(provider, account).method == "oauth":
+        from zot.agent.console import run_loop
+        from zot.provider.auth.oauth.revoking import revoked
+
+        if told := run_loop(revoked(desk.store, known, account=account)):
+            tell(f"zot: {told}")
+    desk.store.clear(provider, account)
 
 
 def _named(provider: str, account: str) -> str:

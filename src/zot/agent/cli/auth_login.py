@@ -260,6 +260,7 @@ async def ask_provider(desk: Desk, provider: Provider) -> int:
     from zot.provider.model import Model
 
     values = desk.settings.values
+    await _refresh(desk, provider)
     credential = await asyncio.to_thread(
         find_credential, provider, desk.store, os.environ, commands=values.api_key_command
     )
@@ -278,3 +279,11 @@ async def ask_provider(desk: Desk, provider: Provider) -> int:
             raise ZotError(f"{what}: {refusal(error)}") from error
     show(f"{provider.name} takes {what}")
     return 0
+
+
+async def _refresh(desk: Desk, provider: Provider) -> None:
+    """A login that has run out is renewed first, as a run would do it."""
+    if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
+        from zot.provider.auth.oauth.refreshing import refreshed
+
+        await refreshed(desk.store, provider, proxy=desk.settings.values.http_proxy)

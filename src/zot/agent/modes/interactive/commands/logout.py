@@ -1,13 +1,13 @@
-"""``/logout``: forget a stored credential. Only ``auth.json`` changes; the conversation stays where it is."""
+"""``/logout``: forget a stored credential, of one account or of all. The conversation stays where it is."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+from zot.agent.login.logins import KINDS, Login, all_logins
 from zot.agent.modes.interactive.commands.context import Context
-from zot.agent.modes.interactive.commands.login import METHODS
-from zot.errors import UsageError
+from zot.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -15,26 +15,52 @@ if TYPE_CHECKING:
 
 
 async def run(context: Context, arguments: str) -> None:
-    stored = context.conversation.auth.stored()
-    target = arguments.lower()
-    known = [*stored, "anthropic", "openai", "kimi", "all"]
-    if target and target not in known:
-        raise UsageError(f"/logout {arguments}: expected one of {', '.join(dict.fromkeys(known))}")
+    """``/logout``, ``/logout all``, ``/logout PROVIDER`` or ``/logout PROVIDER ACCOUNT``."""
+    stored = _stored(context.conversation)
+    target = " ".join(arguments.split()).lower()
+    _check(stored, target, arguments)
     if not stored:
         context.status.ok("nothing is stored, so there is nothing to log out of")
         return
     target = target or await _choose(context) or ""
     if target:
         await context.end_turn("/logout")
-        await _forget(context, list(stored) if target == "all" else [target])
+        await _forget(context, _meant(stored, target))
 
 
 def complete(context: Context, typed: str) -> list[Choice]:
     """What the editor offers after ``/logout``."""
     from zot.tui.widgets.select_list import Choice
 
-    stored = context.conversation.auth.stored()
-    return [Choice(name, name, METHODS.get(method, method)) for name, method in stored.items()]
+    return [Choice(_name(login), _name(login), KINDS[login.kind]) for login in _stored(context.conversation)]
+
+
+def _stored(conversation: Conversation) -> list[Login]:
+    commands = conversation.settings.values.api_key_command
+    found = all_logins(conversation.catalog, conversation.auth, {}, commands)
+    return [login for login in found if login.account]
+
+
+def _name(login: Login) -> str:
+    return login.provider if login.account == "default" else f"{login.provider} {login.account}"
+
+
+def _check(stored: list[Login], target: str, typed: str) -> None:
+    known = dict.fromkeys((*(_name(login) for login in stored), *(login.provider for login in stored)))
+    known |= dict.fromkeys(("anthropic", "openai", "kimi", "all"))
+    if not target or target in (name.lower() for name in known):
+        return
+    meant = nearest(target, known)
+    hint = f"did you mean {meant}? " if meant else ""
+    raise UsageError(f"/logout {typed}: {hint}expected one of {', '.join(known)}")
+
+
+def _meant(stored: list[Login], target: str) -> list[Login]:
+    """A provider alone means the account of it that is in use."""
+    if target == "all":
+        return stored
+    exact = [login for login in stored if _name(login).lower() == target]
+    return exact or [login for login in stored if login.provider.lower() == target and login.in_use]
 
 
 async def _choose(context: Context) -> str | None:
@@ -47,14 +73,27 @@ async def _choose(context: Context) -> str | None:
     return await context.dialogs.ask(Picker("log out of", rows))
 
 
-async def _forget(context: Context, providers: list[str]) -> None:
+async def _forget(context: Context, logins: list[Login]) -> None:
     conversation = context.conversation
-    for provider in providers:
-        conversation.auth.clear(provider)
-    text = f"logged out of {', '.join(providers)}"
-    if conversation.present.provider in providers:
+    said = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
+    for login in logins:
+        conversation.auth.clear(login.provider, login.account)
+    names = ", ".join(_name(login) for login in logins)
+    text = f"logged out of {names}" if names else "nothing is stored there"
+    if any(login.provider == conversation.present.provider and login.in_use for login in logins):
         await _drop_agent(context)
-    context.status.ok(text + _still_set(conversation, providers))
+    providers = list(dict.fromkeys(login.provider for login in logins))
+    left = [*filter(None, said), *_still_stored(conversation, providers), *_still_set(conversation, providers)]
+    context.status.ok("; ".join([text, *left]))
+
+
+async def _revoked(conversation: Conversation, login: Login) -> str:
+    provider = conversation.catalog.providers().get(login.provider)
+    if provider is None:
+        return ""
+    from zot.provider.auth.oauth.revoking import revoked
+
+    return await revoked(conversation.auth, provider, account=login.account, pool=conversation.pool)
 
 
 async def _drop_agent(context: Context) -> None:
@@ -63,7 +102,12 @@ async def _drop_agent(context: Context) -> None:
     await conversation.use_model(present.model, present.provider, logged_out=True)
 
 
-def _still_set(conversation: Conversation, providers: list[str]) -> str:
+def _still_stored(conversation: Conversation, providers: list[str]) -> list[str]:
+    left = [_name(login) for login in _stored(conversation) if login.provider in providers]
+    return [f"{', '.join(left)} is still stored"] if left else []
+
+
+def _still_set(conversation: Conversation, providers: list[str]) -> list[str]:
     table = conversation.catalog.providers()
     names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
-    return f"; {', '.join(names)} in the environment still provides a key" if names else ""
+    return [f"{', '.join(names)} in the environment still provides a key"] if names else []

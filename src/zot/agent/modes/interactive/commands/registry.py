@@ -42,8 +42,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 COMMANDS: list[Command] = [
     Command(name="help", summary="keys and commands", early=True),
-    Command(name="login", summary="store an API key for a provider", when_busy="apply"),
-    Command(name="logout", summary="forget a stored credential", arguments="[provider|all]", when_busy="apply"),
+    Command(
+        name="login",
+        summary="log in with an API key or a subscription, switch accounts",
+        arguments="[provider] [account]",
+        when_busy="apply",
+    ),
+    Command(
+        name="logout", summary="forget a stored credential", arguments="[provider [account]|all]", when_busy="apply"
+    ),
     Command(name="model", summary="switch the model", arguments="[id]", when_busy="apply"),
     Command(name="reasoning", summary="how hard the model thinks", arguments="[level]"),
     Command(name="sessions", summary="find, resume, rename, delete a session", arguments="[words]", when_busy="apply"),
