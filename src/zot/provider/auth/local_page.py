@@ -72,7 +72,9 @@ _SHELL = """\
 </head>
 <body>
 <main>
-<img class="mark" src="{icon}" alt="zot">
+<svg class="mark" viewBox="0 0 32 32" role="img" aria-label="zot"><rect width="32" height="32" rx="8" fill="#176f5d"/>
+<path d="M10 10h12L10 22h12" fill="none" stroke="white" stroke-width="3" stroke-linecap="round"
+ stroke-linejoin="round"/></svg>
 <h1>{title}</h1>
 {body}
 </main>
