@@ -69,7 +69,10 @@ class Verb:
 
     @property
     def usage(self) -> str:
-        return " ".join(filter(None, (f"zot {self.path}", self.words, *(switch.usage for switch in self.switches))))
+        words, switches = (self.words,), tuple(switch.usage for switch in self.switches)
+        # A command that follows ``--`` takes all that comes after it.
+        parts = (*switches, *words) if self.words.startswith("--") else (*words, *switches)
+        return " ".join(filter(None, (f"zot {self.path}", *parts)))
 
 
 _CWD = Switch("--cwd", "look at another directory's sessions", "DIR", DIR)
