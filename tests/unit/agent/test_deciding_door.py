@@ -34,6 +34,7 @@ NOT_A_DECISION = {
     "agent/cli/lines.py": "the door itself",
     "agent/extkit/dev_loop.py": "reads frames that are typed",
     "agent/extkit/live_trace.py": "reads frames that are typed",
+    "agent/modes/interactive/commands/login.py": "our own words, and a name of the user's own models.json",
     "agent/modes/interactive/dialogs/picker.py": "where YesNo is made",
     "agent/modes/interactive/plain.py": "reads prompts",
 }
