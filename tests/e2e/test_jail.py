@@ -15,7 +15,7 @@ import pytest
 
 from attack.jail_rows import ATTEMPTS
 from tests.e2e.conftest import Ran, Zot
-from tests.fakes.model_server import CallTools, Say
+from tests.fakes.model_server import CallTools, Say, Silent
 from tests.toolchains import environment
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +140,23 @@ def test_nothing_stays_behind_when_zot_is_killed(zot: Zot, serve) -> None:
     while subprocess.run(["pgrep", "-f", "sleep 987.7"], capture_output=True).returncode == 0:
         assert time.monotonic() < deadline, "it outlived zot"
         time.sleep(0.05)
+
+
+def test_names_are_held_a_moment_longer_and_then_gone_also_after_a_kill(zot: Zot, serve) -> None:
+    """The next command mostly comes at once; a zot killed in between leaves nothing either."""
+    for killed in (False, True):
+        server = serve([CallTools([("bash", {"command": "true"})]), Silent(Say("never ends"))])
+        running = zot.start("-p", "--jail", "go")
+        server.wait_for_requests(2)  # the command is over
+        if killed:
+            running.send_signal(signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while os.listdir(zot.project):
+            assert time.monotonic() < deadline, os.listdir(zot.project)
+            time.sleep(0.05)
+        assert killed or running.poll() is None
+        running.kill()
+        running.wait(timeout=10)
 
 
 # --- harmless work goes on

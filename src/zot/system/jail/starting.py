@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from threading import Lock, Timer
 
 from zot.system.jail import kernel, landlock, seccomp
 from zot.system.jail.bubblewrap import arguments
@@ -26,6 +27,7 @@ from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, too
 from zot.system.temporary import scratch_directory
 
 Streams = tuple[int, int, int]
+_LINGER_S = 1.0
 
 
 class Starter:
@@ -43,8 +45,10 @@ class Starter:
         self._has_room = False
         self._filter = _filter(policy, full=bool(bubblewrap)) if sys.platform == "linux" else b""
         self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
+        self._lingering = Lingering()
 
     def close(self) -> None:
+        self._lingering.let_go()
         self._thread.shutdown()
         self._stack.close()
 
@@ -121,7 +125,7 @@ class Starter:
             listed = _readable(b"".join(os.fsencode(word) + b"\0" for word in options), files)
             command = [self._bubblewrap, "--args", str(listed), "--", *_limited(self._policy.limits), *argv]
             child = _popen(command, "/", own, streams, (filter, listed, telling))
-            return child, Cell(self.repositories.end, kept.pop_all(), told)
+            return child, Cell(self.repositories.end, kept.pop_all(), told, self._lingering)
         raise AssertionError("unreachable")
 
     def _make_room(self) -> None:
@@ -132,15 +136,49 @@ class Starter:
             self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
 
 
+class Lingering:
+    """Lets go a moment later of what the last command held: the next one mostly comes at once, and holding the names
+    anew would cost more than anything else zot does for it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: ExitStack | None = None
+        self._timer: Timer | None = None
+
+    def take(self, kept: ExitStack) -> None:
+        with self._lock:
+            before, self._kept = self._kept, kept
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = Timer(_LINGER_S, self.let_go)
+            self._timer.daemon = True
+            self._timer.start()
+        if before is not None:
+            before.close()
+
+    def let_go(self) -> None:
+        with self._lock:
+            kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+
+
 class Cell:
     """What one command holds: the protected names, and the pipe on which bubblewrap tells that it began. ``remarks``,
     once it is released, are what a person should hear of what it did."""
 
-    def __init__(self, end: Callable[[], list[str]], kept: ExitStack | None = None, told: int = -1) -> None:
+    def __init__(
+        self,
+        end: Callable[[], list[str]],
+        kept: ExitStack | None = None,
+        told: int = -1,
+        lingering: Lingering | None = None,
+    ) -> None:
         self.remarks: list[str] = []
         self._end: Callable[[], list[str]] | None = end
         self._kept = kept
         self._told = told
+        self._lingering = lingering
         self._began: bool | None = None if kept is not None else True
 
     def began(self) -> bool:
@@ -155,7 +193,7 @@ class Cell:
         if self._kept is not None:
             self.began()
             kept, self._kept = self._kept, None
-            kept.close()
+            kept.close() if self._lingering is None else self._lingering.take(kept)
         if self._end is not None:
             end, self._end = self._end, None
             self.remarks = end()
