@@ -67,7 +67,7 @@ def test_checking_or_replaying_what_is_not_there_says_so(zot: Zot, tmp_path: Pat
     nowhere = str(tmp_path / "nowhere")
     checked = zot("ext", "check", nowhere)
     assert checked.code == 1 and "no such directory" in checked.out
-    assert "SKIP 81 checks: the manifest cannot be used" in checked.out
+    assert "SKIP 82 checks: the manifest cannot be used" in checked.out
     replayed = zot("ext", "replay", "run.jsonl", nowhere)
     assert replayed.code == 1 and f"{nowhere} is not an extension: no such directory" in replayed.err
 

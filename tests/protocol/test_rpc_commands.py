@@ -278,7 +278,8 @@ def test_state_has_its_keys_and_six_numbers(rpc, serve, zot) -> None:
     client = rpc()
     client.prompt("hi")
     state = client.ask("get_state")["data"]
-    assert list(state) == ["provider", "model", "cwd", "message_count", "busy", "usage", "permission_mode"]
+    keys = ["provider", "model", "cwd", "message_count", "busy", "usage", "permission_mode", "jail"]
+    assert list(state) == keys
     assert (state["cwd"], state["message_count"]) == (str(zot.project), 2)
     assert list(state["usage"]) == ["input", "output", "reasoning", "cache_read", "cache_write", "cost_usd"]
     assert (state["usage"]["input"], state["usage"]["output"], state["usage"]["reasoning"]) == (812, 41, None)

@@ -48,8 +48,8 @@ def test_a_context_file(root: Path, tmp_path: Path, beneath: Beneath) -> None:
     (root.parent / "AGENTS.md").write_text("of the user")
     loaded = context_files.load(root, tmp_path / "zot", beneath)
     assert [part.text for part in loaded.parts] == ["of the user"]
-    path = root / "AGENTS.md"
-    assert loaded.problems == [f"{path}: {JAILED.format(path, root)}; left out of the prompt"]
+    path, target = root / "AGENTS.md", root.parent / "secret.md"
+    assert loaded.problems == [f"{path}: {JAILED.format(target, root)}; left out of the prompt"]
     assert len(context_files.load(root, tmp_path / "zot").parts) == 2
 
 
@@ -60,7 +60,7 @@ def test_the_head_of_a_skill(root: Path, tmp_path: Path, beneath: Beneath) -> No
     (root.parent / "away" / "SKILL.md").symlink_to("../secret.md")
     found = discover(root, tmp_path / "zot", tmp_path / "home", (), beneath)
     assert [skill.name for skill in found.visible] == ["near"]
-    assert found.problems == [f"skill {far / 'SKILL.md'}: {JAILED.format(far / 'SKILL.md', root)}"]
+    assert found.problems == [f"skill {far / 'SKILL.md'}: {JAILED.format(root.parent / 'secret.md', root)}"]
 
 
 async def test_a_skill_that_became_a_link_since(root: Path, tmp_path: Path, beneath: Beneath) -> None:

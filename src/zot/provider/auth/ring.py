@@ -1,7 +1,7 @@
 """The operating system's keyring as the place of a secret; everything else about it stays in ``auth.json``.
 
 An item is named once and for all by whoever stores it, so that two homes, and two accounts, never share one. Loaded by
-those who chose it, or have something there: the package comes with ``zot[keyring]``. It blocks, and may ask to unlock.
+those who chose it, or have something there: the package comes with ``zot-agent[keyring]``. It may block, to ask.
 """
 
 from __future__ import annotations
