@@ -22,7 +22,6 @@ DONE: dict[str, range] = {
 
 NOT_YET: dict[str, dict[int, str]] = {
     "iface": {
-        112: "comes with login: a subscription's cost",
         158: "comes with Telegram: /tg",
         **dict.fromkeys(range(238, 256), "comes with Telegram"),
         **dict.fromkeys(range(256, 272), "comes with the swarm"),

@@ -246,7 +246,8 @@ def test_a_key_may_come_from_the_page_while_the_dialog_is_open(serve: Any, open_
 
 
 def test_a_subscription_by_a_pasted_code(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
-    """iface-179: the subscription step accepts a code, `code#state`, or the redirect URL."""
+    """iface-179, iface-112: the subscription step accepts a code, `code#state`, or the redirect URL; the cost of its
+    answers carries `(sub)`."""
     server = serve([Say("with a subscription")])
     asked: list[str] = []
 
@@ -291,6 +292,7 @@ def test_a_subscription_by_a_pasted_code(serve: Any, open_zot: OpenZot, zot: Zot
     terminal.submit("hello")
     terminal.wait_for("with a subscription")
     assert server.requests[-1].headers["authorization"] == "Bearer s3-access-0123"
+    terminal.wait_for("(sub)")
 
 
 def test_logout_lists_only_what_is_stored_and_all_when_there_are_several(
