@@ -1,7 +1,8 @@
 """``python -m attack.jail --level LEVEL``: every attempt of ``jail_rows`` against a real jail, one JSON line each.
 
 It makes a machine to break out into: a directory everybody may write to, servers, sockets, a process, keys in a home.
-An attempt has won when it said so, when it printed the secret, or when anything out there is not as it was.
+An attempt has won when it said so, when it printed the secret, or when anything out there, or under a protected name of
+the project, is not as it was.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from zot.system import own_process
 from zot.system.files import find_program
 from zot.system.jail import starting  # noqa: F401  as above
 from zot.system.jail.jail import Jail, Machine, look
-from zot.system.jail.policy import Limits, jailed_environment, policy_for
+from zot.system.jail.policy import PROTECTED, Limits, jailed_environment, policy_for
 from zot.system.process_table import snapshot
 from zot.system.processes import spawn
 
@@ -176,6 +177,16 @@ class Stage:
             seen[str(path)] = (info.st_mode, info.st_uid, info.st_mtime if whole else 0, info.st_nlink, whole, extra)
         return seen
 
+    def protected(self) -> dict[str, object]:
+        """What is under the protected names of the project; a directory that only holds one is empty."""
+        seen: dict[str, object] = {}
+        for name in (*PROTECTED, ".git/hooks", ".git/config"):
+            place = self.project / name
+            for path in (place, *place.rglob("*")):
+                if path.is_file() or path.is_symlink():
+                    seen[str(path)] = os.readlink(path) if path.is_symlink() else path.read_bytes()
+        return seen
+
 
 def try_all(level: str, base: Path, only: str = "") -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
@@ -207,7 +218,8 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     if attempt.room in ("protected", "planted"):
         stage.fresh_project()
         (stage.outside / "ran").unlink(missing_ok=True)
-    before = stage.picture()
+    seen = (lambda: stage.picture() | stage.protected()) if attempt.room == "protected" else stage.picture
+    before = seen()
     environment = {**jailed_environment(os.environ), **stage.environment}
     python = attempt.script.startswith("#py")
     script = attempt.script
@@ -242,7 +254,7 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
         return f"still there: {left}"
     if attempt.room == "planted":
         await asyncio.to_thread(stage.ask_git)
-    after = stage.picture()
+    after = seen()
     changed = [name for name in before | after if before.get(name) != after.get(name)]
     return f"changed: {changed[:3]}" if changed else ""
 

@@ -1,7 +1,7 @@
 """What a jailed command tries, as data: a script each, and whether the reduced level is known to leave it open.
 
-A row has succeeded when its output holds ``GOT`` or the secret, or when anything outside the project has changed. The
-scripts know: ``$OUT``, a directory outside that everybody may write to, with the file ``secret``; ``$PROJECT``;
+A row has succeeded when its output holds ``GOT`` or the secret, or when anything outside the project or a protected name
+in it has changed, seen from outside. The scripts know: ``$OUT``, a directory outside that everybody may write to, with the file ``secret``; ``$PROJECT``;
 ``$VICTIM``, a process outside; ``$TCP`` and ``$UDP``, ports on loopback; ``$ABSTRACT`` and ``$OUT/sock``, sockets;
 ``$REAL_HOME``; ``$WINDOW``, a terminal of another window; ``$SHM``, a shared memory segment; ``$FD``, a descriptor somebody forgot to close;
 ``$TRAP``, what a repository should make git run outside.
@@ -208,7 +208,8 @@ PROTECTED = _sh(
     ("by mounting over the cover", "mount -t tmpfs none .zot && echo GOT"),
     (
         "by making the cover writable",
-        "mount -o remount,rw .zot && echo GOT; test -d .zot && chmod 777 .zot && touch .zot/x && echo GOT",
+        # What it writes there after all must not be in the project: the stage looks.
+        "mount -o remount,rw .zot && echo GOT; test -d .zot && chmod 777 .zot && touch .zot/x",
     ),
     ("through another name of the project", 'echo x >"/proc/self/cwd/.git/hooks/update" && echo GOT', OPEN),
 )

@@ -41,6 +41,11 @@ class Cell(Protocol):
         """Whether the command itself was started."""
         ...
 
+    def is_empty(self, session: int) -> bool:
+        """Once the builder, the first of ``session``, is over: whether nothing can be left of the command. False when
+        that cannot be known without looking through the machine."""
+        ...
+
     def release(self) -> None: ...
 
 
@@ -139,7 +144,10 @@ class ProcessTree:
         An empty group is believed, because looking through the machine after each command is dear, unless the
         caller is ``suspicious``, somebody still holds the pipe, say, or zot has a child it did not start.
         """
-        left = self.members() if suspicious or not self.group_is_empty or _children().has_strays() else []
+        if self._cell is not None and self.exit_code is not None and self._cell.is_empty(self.pid):
+            left: list[Process] = []
+        else:
+            left = self.members() if suspicious or not self.group_is_empty or _children().has_strays() else []
         if left and self._cell is not None:
             self.kill()
             left = []

@@ -20,14 +20,11 @@ _LEADING = 0o555  # of a directory that only leads to something
 
 
 class Private:
-    """``empty`` covers what is not to be there."""
-
     def __init__(self, directory: str, home: str) -> None:
         self.home = os.path.join(directory, "home")
         self.tmp = os.path.join(directory, "tmp")
         self.etc = os.path.join(directory, "etc")
-        self.empty = os.path.join(directory, "empty")
-        for path in (self.home, self.tmp, self.etc, self.empty):
+        for path in (self.home, self.tmp, self.etc):
             os.mkdir(path, 0o700)
         for path in etc_directories():
             os.makedirs(f"{self.etc}{path.removeprefix('/etc')}")
@@ -37,7 +34,6 @@ class Private:
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
                 _write(copy, read_whole(path, _LARGEST))
         _write(os.path.join(self.home, ".gitconfig"), git_identity(home).encode())
-        os.chmod(self.empty, 0o555)
 
     def make_room(self, paths: Iterable[str], home: str) -> None:
         """Something to mount on for what is allowed below the places that are private or read-only inside.

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from threading import Lock, Timer
 
 from zot.system.jail import kernel, landlock, seccomp
 from zot.system.jail.bubblewrap import arguments
+from zot.system.jail.cell import Cell, Lingering
 from zot.system.jail.places import held
 from zot.system.jail.policy import Limits, Policy
 from zot.system.jail.private import Private
@@ -27,7 +27,6 @@ from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, too
 from zot.system.temporary import scratch_directory
 
 Streams = tuple[int, int, int]
-_LINGER_S = 1.0
 
 
 class Starter:
@@ -134,69 +133,6 @@ class Starter:
             policy, self._has_room = self._policy, True
             allowed = (*policy.readable, *policy.read_files, *policy.write_files)
             self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
-
-
-class Lingering:
-    """Lets go a moment later of what the last command held: the next one mostly comes at once, and holding the names
-    anew would cost more than anything else zot does for it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._kept: ExitStack | None = None
-        self._timer: Timer | None = None
-
-    def take(self, kept: ExitStack) -> None:
-        with self._lock:
-            before, self._kept = self._kept, kept
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = Timer(_LINGER_S, self.let_go)
-            self._timer.daemon = True
-            self._timer.start()
-        if before is not None:
-            before.close()
-
-    def let_go(self) -> None:
-        with self._lock:
-            kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.close()
-
-
-class Cell:
-    """What one command holds: the protected names, and the pipe on which bubblewrap tells that it began. ``remarks``,
-    once it is released, are what a person should hear of what it did."""
-
-    def __init__(
-        self,
-        end: Callable[[], list[str]],
-        kept: ExitStack | None = None,
-        told: int = -1,
-        lingering: Lingering | None = None,
-    ) -> None:
-        self.remarks: list[str] = []
-        self._end: Callable[[], list[str]] | None = end
-        self._kept = kept
-        self._told = told
-        self._lingering = lingering
-        self._began: bool | None = None if kept is not None else True
-
-    def began(self) -> bool:
-        """Once the command is over: whether there was one."""
-        if self._began is None:
-            os.set_blocking(self._told, False)
-            with suppress(BlockingIOError):
-                self._began = b"child-pid" in os.read(self._told, 4096)
-        return bool(self._began)
-
-    def release(self) -> None:
-        if self._kept is not None:
-            self.began()
-            kept, self._kept = self._kept, None
-            kept.close() if self._lingering is None else self._lingering.take(kept)
-        if self._end is not None:
-            end, self._end = self._end, None
-            self.remarks = end()
 
 
 def _filter(policy: Policy, *, full: bool) -> bytes:
