@@ -19,6 +19,8 @@ from tests.fakes.rpc_client import FakeRpcClient
 
 SECRET = "s3cr3t-value"
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def out(zot: Zot) -> Path:
@@ -287,7 +289,7 @@ def test_the_model_knows_that_it_is_jailed(zot: Zot, serve: Any) -> None:
     told = [json.dumps(request.json["system"]) for request in server.requests]
     assert f"only {zot.project} can be changed" in told[0] and "There is no network." in told[0]
     assert "There is a network." in told[1]
-    assert "jail" not in told[2]
+    assert "jail" not in told[2].replace(str(ROOT), "")  # wherever this was checked out
 
 
 def test_nothing_inside_needs_a_question(zot: Zot, serve: Any) -> None:
