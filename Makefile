@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try test check bench peers pictures attack race torture soak fuzz fixtures generate clean
+.PHONY: help try eval test check bench peers pictures attack race torture soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -68,6 +68,9 @@ test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels check ## everything CI run
 
 bench: $(STAMP)-sdks $(STAMP)-dev ## budgets as ratios measured in one run (ONLY="rpc terminal" for some; AGAINST=CHECKOUT compares)
 	@$(BIN)/python $(if $(AGAINST),benchmarks/compare.py $(AGAINST),benchmarks/run.py) $(ONLY)
+
+eval: $(STAMP)-core ## what models make of 48 small tasks: the local ones, or PROVIDER=… MODEL=… (ONLY=REGEX for some)
+	@$(BIN)/python -m evaluation $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(MODEL),--model $(MODEL)) $(if $(ONLY),--only $(ONLY))
 
 peers: $(STAMP)-venv ## install codex, pi and llm into .cache/peers, for `make bench` to compare with (700 MB)
 	@$(BIN)/python benchmarks/install_peers.py
