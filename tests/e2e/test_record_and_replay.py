@@ -71,7 +71,7 @@ def test_a_recording_holds_the_whole_run_in_order(recording: Path) -> None:
 
 def test_the_header_says_what_ran_without_the_secrets(recording: Path, recorded: Path) -> None:
     [header] = records(recording, "header")
-    assert header["format"] == 1 and header["cwd"] == str(recorded)
+    assert header["format"] == 2 and header["cwd"] == str(recorded)
     place = header["argv"].index("--api-key")
     assert header["argv"][place + 1] == "[removed]"
     assert header["clock"]["wall"] > 1_700_000_000

@@ -60,7 +60,7 @@ async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerat
     problems += session.repairs if session is not None else []
     async with AsyncExitStack() as closing:
         recordings = closing.enter_context(ExitStack())  # closed last: they hear of the rest
-        conversation, agent, found = _converse(resources, resolved, session)
+        conversation, agent, found = _converse(resources, resolved, session, recordings)
         closing.push_async_callback(conversation.aclose)
         refresh = ModelRefresh(conversation)
         closing.push_async_callback(refresh.aclose)
@@ -162,7 +162,7 @@ def _named_session(sessions: SessionStore, typed: str) -> Path:
 
 
 def _converse(
-    resources: Resources, resolved: Resolved, session: Session | None
+    resources: Resources, resolved: Resolved, session: Session | None, recordings: ExitStack
 ) -> tuple[Conversation, Agent, Sequence[str]]:
     """The conversation, not yet joined by extensions, its agent, and what there is to say about files on the way."""
     config, values, front_end = resources.config, resources.settings.values, resources.front_end
@@ -178,7 +178,12 @@ def _converse(
     built_in = _builtin(config, resources.settings, resources)
     _check_names(built_in, front_end.tools)
     resources.own_tools = [*built_in, *front_end.tools]
-    agent = Agent(
+    make: Callable[..., Agent] = Agent
+    if config.record:
+        from zot.agent.recording.taps import recorded_agent  # few runs are recorded
+
+        make = recorded_agent(resources, resolved, recordings, lambda text: late[0].emit(Diagnostic(text)))
+    agent = make(
         client=resources.client_for(resolved),
         model=resolved.model,
         system=_system_prompt(resources, problems),

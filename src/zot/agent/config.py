@@ -65,6 +65,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     trust_project: bool = False
     ext_trace: str = ""
     record: str = ""
+    argv: tuple[str, ...] = ()  # the command line, for a recording
     keep_session: bool = True
     session: str = ""  # which one to continue: its file, number, id or the beginning of it
     continue_session: bool = False  # the newest of this directory

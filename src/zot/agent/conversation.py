@@ -212,7 +212,7 @@ class Conversation:
 
     def emit(self, event: AgentEvent) -> None:
         """Emit an event that does not come from the agent's own work."""
-        self._agent.emit(event)
+        self._agent.tell(event)
 
     # --- talking
 
@@ -273,8 +273,7 @@ class Conversation:
 
     def take_all(self) -> tuple[Prompt, ...]:
         """Everything that was steered or queued and not said yet, oldest first."""
-        self._agent.inputs.requeue_steering()
-        return self._agent.inputs.take_all()
+        return self._agent.take_all()
 
     def abort(self) -> None:
         """End whatever runs; nothing happens when it is idle or ending already."""
@@ -287,7 +286,7 @@ class Conversation:
 
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
-        self._agent.append(message)
+        self._agent.add(message)
 
     # --- permission
 
@@ -315,7 +314,7 @@ class Conversation:
 
         note = note_due(gate.mode, self._agent.messages)
         if note is not None:
-            self._agent.append(note)
+            self._agent.add(note)
 
     # --- extensions
 
@@ -489,7 +488,7 @@ class Conversation:
         kept = self.session is not None
         self._switch(self.resources.sessions.create(present.provider, present.model) if kept else None)
         for message in messages:
-            self._agent.append(message)
+            self._agent.add(message)
 
     def begin_session(self) -> None:
         """An empty conversation with the same model, tools and extensions; cost and context begin at zero."""
@@ -582,26 +581,15 @@ class Conversation:
         It keeps no session, and what it spends counts here. ``tools`` None are those of this conversation; ``system``
         None is the prompt this one has at this moment."""
         agent = self._agent
-        text = agent.system_text() if system is None else system
-        child = Agent(
-            client=agent.client,
-            model=agent.model,
-            system=lambda specs: text,
-            tools=agent.tools if tools is None else tools,
-            max_steps=agent.max_steps,
-            reasoning=agent.reasoning,
-            temperature=agent.temperature,
-            interceptors=agent.interceptors,
-            gate=agent.gate,
+        child = agent.beside(
             messages=tuple(messages),
-            cumulative=agent.cost,
-            compact_at=agent.compact_at,
-            max_cost_usd=agent.max_cost_usd,
+            tools=agent.tools if tools is None else tools,
+            system=agent.system_text() if system is None else system,
         )
 
         def count(event: AgentEvent) -> None:
             if isinstance(event, UsageCounted):
-                agent.count(event.usage)
+                agent.count_beside(event.usage)
 
         child.guard = agent.guard
         child.goes_on = True  # whoever made it is not asked either

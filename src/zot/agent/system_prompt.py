@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -69,12 +69,14 @@ class SystemPrompt:
         date: str = "",
         jail: Callable[[], str] = lambda: "",
     ) -> None:
+        self._given = {"cwd": cwd, "docs_index": docs_index, "custom": custom, "appends": appends, "skills": skills}
+        self._date = date or time.strftime("%Y-%m-%d")
         self._first = _IDENTITY.format(index=docs_index) if custom is None else custom.strip()
         self._appends = [text.strip() for text in appends]
         self._context = context
         self._middle = [*self._appends, *(part.section() for part in context)]
         self._skills = skills
-        self._footer = f"Current date: {date or time.strftime('%Y-%m-%d')}\nCurrent working directory: {cwd or '.'}\n"
+        self._footer = f"Current date: {self._date}\nCurrent working directory: {cwd or '.'}\n"
         self._jail = jail
         self._jailed = jail()
         self._specs: tuple[ToolSpec, ...] = ()
@@ -86,6 +88,10 @@ class SystemPrompt:
             self._specs, self._jailed = specs, jailed
             self._text = self._build(specs)
         return self._text
+
+    def parts(self) -> dict[str, Any]:
+        """What it was made from, for one like it elsewhere."""
+        return {**self._given, "context": self._context, "date": self._date, "jail": self._jailed}
 
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
         """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""

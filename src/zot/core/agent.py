@@ -15,18 +15,18 @@ from typing import Any
 import msgspec
 
 from zot.core import events
-from zot.core.events import SHOWN, Checkpoint, PromptAccepted
+from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted
 from zot.core.inputs import Prompt
 from zot.core.loop import Loop, Outcome
 from zot.core.readers import Reader
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.core.turn import describe
 from zot.errors import AgentBusy, CompactionAborted, ToolError
-from zot.provider.messages import ImageBlock, Message, ToolCallBlock
+from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model
-from zot.provider.model_call import Client
+from zot.provider.model_call import Client, ToolSpec
 
 __all__ = ["Agent", "FirstCall", "Outcome", "Prompt"]
 
@@ -183,6 +183,50 @@ class Agent(AgentState):
 
     def take_queued(self) -> Prompt | None:
         return self.inputs.take_queued()
+
+    def take_all(self) -> tuple[Prompt, ...]:
+        """Everything that was steered or queued and not said yet, oldest first."""
+        self.inputs.requeue_steering()
+        return self.inputs.take_all()
+
+    def add(self, message: Message) -> None:
+        """Something from outside that the model should know with the next prompt."""
+        self.append(message)
+
+    def tell(self, event: AgentEvent) -> None:
+        """Emit an event that does not come from the agent's own work."""
+        self.emit(event)
+
+    def count_beside(self, priced: Usage) -> None:
+        """Count what a conversation beside this one spent."""
+        self.count(priced)
+
+    # --- another beside it
+
+    def beside(self, *, messages: Sequence[Message], tools: Iterable[Tool], system: str) -> Agent:
+        """Another agent with the same model, interceptors, gate and limits; it counts from what was spent so far."""
+
+        def text(specs: tuple[ToolSpec, ...]) -> str:
+            return system
+
+        return self._made_like_this(
+            client=self.client,
+            model=self.model,
+            system=text,
+            tools=tools,
+            max_steps=self.max_steps,
+            reasoning=self.reasoning,
+            temperature=self.temperature,
+            interceptors=self.interceptors,
+            gate=self.gate,
+            messages=messages,
+            cumulative=self.cost,
+            compact_at=self.compact_at,
+            max_cost_usd=self.max_cost_usd,
+        )
+
+    def _made_like_this(self, **parts: Any) -> Agent:
+        return Agent(**parts)
 
     # --- what needs it idle
 

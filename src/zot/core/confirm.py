@@ -76,9 +76,10 @@ class ConfirmGate:
         self.confirmer = confirmer
         self.limit: Mode = limit
         self.mode: Mode = limit if wider(mode, limit) else mode
-        self._nature = nature
-        self._kept = kept
+        self.nature = nature
+        self.kept = kept
         self.asks_each = asks_each
+        self.on_answer: Callable[[Question, Answer], None] | None = None  # a recorder's
         self._rules: set[Rule] = set()
 
     @property
@@ -102,7 +103,7 @@ class ConfirmGate:
 
     def _nature_of(self, call: ToolCallBlock) -> Nature:
         try:
-            return self._nature(call)
+            return self.nature(call)
         except Exception:  # whatever it is, nobody vouches for it
             return Nature()
 
@@ -112,7 +113,7 @@ class ConfirmGate:
         if self.asks_each:
             return False
         try:
-            return any(rule.covers(tool, nature) for rule in self._kept())
+            return any(rule.covers(tool, nature) for rule in self.kept())
         except Exception:  # what cannot be read allows nothing
             return False
 
@@ -124,6 +125,8 @@ class ConfirmGate:
         try:
             question = Question(call, preview(call.value), origin, nature.prefix, self._may_open)
             answer = await self.confirmer(question)
+            if self.on_answer is not None:
+                self.on_answer(question, answer)
         except Exception as error:
             return f"refused: asking for confirmation failed: {error or type(error).__name__}"
         if step(self.mode, nature.kind) == "refuse":  # switched while somebody was asked

@@ -114,8 +114,7 @@ class Loop:
 
     async def _is_taken_over(self, turn: TurnOutcome) -> bool:
         """The model failed and nothing of its answer was kept: whether another one takes this turn."""
-        fallback = self._state.fallback
-        return turn.error is not None and not turn.kept and fallback is not None and await fallback(turn.error)
+        return turn.error is not None and not turn.kept and await self._state.take_over(turn.error)
 
     def _is_gone_on_with(self, turn: TurnOutcome) -> bool:
         """The answer broke off and nobody can be asked about it: whether the model is asked to go on, once."""

@@ -7,12 +7,12 @@ each bumps the revision, and all but ``set_messages`` are emitted for the sessio
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zot.core.events import REPLACES, MessageAppended, TranscriptCompacted, UsageCounted
 from zot.core.inputs import Inputs
 from zot.core.readers import Readers
-from zot.core.tool import Tool, spec_of
+from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model, Reasoning
 from zot.provider.model_call import Client, Request, StreamEvent, ToolSpec
@@ -137,6 +137,14 @@ class AgentState:
     def call(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """A model call; every one is made here."""
         return self.client.stream(request) if self.guard is None else self.guard(self.client, request)
+
+    async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        """A tool's own work; every call that may run is run here."""
+        return await tool.execute(args, context)
+
+    async def take_over(self, error: Exception) -> bool:
+        """A model call failed: whether another model is in its place now."""
+        return self.fallback is not None and await self.fallback(error)
 
     def lost_from_cache(self, request: Request) -> str:
         """What stands before the messages has changed since the last request, so that nothing of this conversation is

@@ -50,7 +50,7 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
     """Run it; only a cancellation comes out as an exception."""
     call = permitted.call
     try:
-        result = await permitted.tool.execute(arguments(call), context)
+        result = await state.perform(permitted.tool, arguments(call), context)
     except asyncio.CancelledError:
         state.emit(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
         raise

@@ -76,6 +76,7 @@ class Options(TypedDict, total=False):
     sessions: PathLike | None  # a directory to keep sessions in
     session: PathLike | None  # a session file to continue
     continue_session: bool  # continue the newest of this cwd in ``sessions``
+    record: PathLike  # a file to record the run in, for `zot replay`
 
 
 def check(options: Options) -> None:
@@ -134,6 +135,7 @@ def config_of(options: Options) -> RunConfig:
         session=os.fspath(session or ""),
         continue_session=options.get("continue_session", False),
         sessions=_path(sessions),
+        record=os.fspath(options.get("record", "")),
     )
 
 

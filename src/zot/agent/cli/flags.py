@@ -119,11 +119,18 @@ class Flags:
             "trust_project": self.trust_project,
             "ext_trace": self.ext_trace,
             "record": self.record,
+            "argv": _command_line() if self.record else (),
             "keep_session": not self.no_session,
             "session": self.session,
             "continue_session": self.continue_,
         }
         return RunConfig(**(asked | otherwise))
+
+
+def _command_line() -> tuple[str, ...]:
+    import sys  # only for a recording
+
+    return tuple(sys.argv[1:])
 
 
 class Flag:

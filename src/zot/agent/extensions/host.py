@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.loading.permissions import Permissions
     from zot.agent.extensions.process.walls import Confined
     from zot.agent.present import Present
-    from zot.agent.recording.frame_trace import Direction, FrameTap
+    from zot.agent.recording.frame_trace import Direction, EndTap, FrameTap
 
 
 class ReloadStats(msgspec.Struct, frozen=True):
@@ -96,6 +96,7 @@ class ExtensionHost:
         self.tool_timeout_s = tool_timeout_s
         self.on_tools_changed: Callable[[], None] = _nobody_cares
         self.traces: list[FrameTap] = [trace] if trace else []
+        self.ends: list[EndTap] = []
         self.diagnostics = Diagnostics(on_fault)
         self.discovery: Discovery | None = None
         self._surface = surface
@@ -326,6 +327,14 @@ class ExtensionHost:
         self._panels.child_ended(child)
         self._nested.child_ended(child)
         self._tools_changed()
+
+    def gone(self, child: Child, reason: str) -> None:
+        for tap in self.ends:
+            tap.gone(child.name, reason)
+
+    def exited(self, child: Child, code: int | None) -> None:
+        for tap in self.ends:
+            tap.exited(child.name, code)
 
     def tap(self, name: str, direction: Direction, line: bytes) -> None:
         for trace in self.traces:

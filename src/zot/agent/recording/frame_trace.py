@@ -7,7 +7,7 @@ question to its answer, both ways: commands, tools and interceptions of ours, ``
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -15,6 +15,15 @@ from zot.agent.recording.journal_file import JournalFile
 
 Direction = Literal["in", "out"]  # as the host sees it: "in" comes from the extension
 FrameTap = Callable[[str, Direction, bytes], None]
+
+
+class EndTap(Protocol):
+    """Hears when an extension's process can no longer be reached, and how it exited."""
+
+    def gone(self, extension: str, reason: str) -> None: ...
+
+    def exited(self, extension: str, code: int | None) -> None: ...
+
 
 # (direction, type) of a question -> of its answer
 _ANSWERS: dict[tuple[Direction, str], tuple[Direction, str]] = {

@@ -1,20 +1,28 @@
-"""A private file of JSON lines that grows while zot runs: traces and recordings.
+"""Private files of JSON lines that grow while zot runs: traces, line by line, and recordings, some lines at a time.
 
-One write per line, nothing kept in memory, mode 0600; a full disk ends the file, never the run, and is reported once.
+Mode 0600; a full disk ends the file, never the run, and is reported once. What zot knows to be a secret is taken out of
+every line before it is written.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from zot.errors import UsageError
 from zot.system.opening import open_to_replace
+from zot.system.sealed_lines import sealed
 
 _SHORTEST_SECRET = 8  # shorter values would blot out ordinary words
 _BLOT = b"[removed]"
+_MOST_WAITING = 1024  # lines
+_LATEST_S = 0.25
 
 
 class JournalFile:
@@ -24,7 +32,7 @@ class JournalFile:
         self.started = time.monotonic()
         self._name = f"{flag} {path}"
         self._on_failure = on_failure
-        self._secrets = [value.encode() for value in secrets if len(value) >= _SHORTEST_SECRET]
+        self._secrets = spellings(secrets)
         try:
             self._fd: int | None = open_to_replace(path)
         except OSError as error:
@@ -35,12 +43,19 @@ class JournalFile:
         return round(time.monotonic() - self.started, 6)
 
     def write(self, line: bytes) -> None:
-        if self._fd is None:
-            return
+        self.write_data(self.without_secrets(line) + b"\n")
+
+    def without_secrets(self, line: bytes) -> bytes:
         for secret in self._secrets:
             line = line.replace(secret, _BLOT)
+        return line
+
+    def write_data(self, data: bytes) -> None:
+        """What is in ``data`` already is as it shall be."""
+        if self._fd is None:
+            return
         try:
-            rest = memoryview(line + b"\n")
+            rest = memoryview(data)
             while rest:
                 rest = rest[os.write(self._fd, rest) :]
         except OSError as error:
@@ -51,3 +66,70 @@ class JournalFile:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+class Journal:
+    """A recording being written: sealed lines, made and written when the agent waits for something else."""
+
+    def __init__(self, file: JournalFile) -> None:
+        self._file = file
+        self._sum = ""
+        self._waiting: list[tuple[str, float, dict[str, Any]]] = []
+        self._planned: asyncio.TimerHandle | None = None
+
+    def now(self) -> float:
+        return self._file.now()
+
+    def put(self, type: str, fields: dict[str, Any]) -> None:
+        self._waiting.append((type, self._file.now(), fields))
+        if len(self._waiting) >= _MOST_WAITING:
+            self.flush()
+        elif self._planned is None:
+            self._planned = asyncio.get_running_loop().call_later(_LATEST_S, self.flush)
+
+    def flush_soon(self) -> None:
+        """As the next thing the loop does: whoever calls is about to wait."""
+        asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        if self._planned is not None:
+            self._planned.cancel()
+            self._planned = None
+        waiting, self._waiting = self._waiting, []
+        lines: list[bytes] = []
+        for type, t, fields in waiting:
+            body = self._file.without_secrets(encoded(type, t, fields))
+            line, self._sum = sealed(body, self._sum)
+            lines.append(line)
+        if lines:
+            lines.append(b"")
+            self._file.write_data(b"\n".join(lines))
+
+    def close(self) -> None:
+        self.flush()
+        self._file.close()
+
+
+def spellings(secrets: Collection[str]) -> list[bytes]:
+    """Each secret as it is, and as it stands in JSON."""
+    found = {
+        spelt for value in secrets if len(value) >= _SHORTEST_SECRET for spelt in (value, _in_json(value)) if spelt
+    }
+    return [value.encode() for value in sorted(found, key=len, reverse=True)]
+
+
+def encoded(type: str, t: float, fields: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"type": type, "t": t, **fields}, enc_hook=plain)
+
+
+def plain(value: Any) -> Any:
+    """What msgspec does not know: errors, paths, and whatever a tool put into its details."""
+    if isinstance(value, BaseException):
+        from zot.agent.recording.told_errors import fields_of  # few runs have one
+
+        return fields_of(value)
+    return str(value)
+
+
+def _in_json(value: str) -> str:
+    return msgspec.json.encode(value)[1:-1].decode()

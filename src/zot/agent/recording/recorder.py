@@ -1,130 +1,158 @@
-"""``--record FILE``: one journal of a run, from which it can be played again.
+"""``--record FILE``: one journal of a run, from which it can be shown, re-run and compared.
 
-Line by line: a header (version, command line and directory, the clock), every extension frame, every model request
-and what was streamed back, every event of the agent but its deltas, and the end. Times are seconds since the header,
-by a clock that never jumps. Keys and tokens zot knows are taken out before anything is written; what a tool or a person
-wrote may still hold others. A request repeats only what changed since the one before it.
+It has every input of the agent (what was typed and when, what models streamed, what tools and extensions answered, what
+people decided) and what the agent made of them (requests, calls, frames, events), in the one order in which they
+happened. ``docs/reference/recordings.md`` describes each line. Keys and tokens zot knows are taken out; what a tool or
+a person wrote may still hold others. A request repeats only what changed since the one before it.
 """
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from zot import __version__
 from zot.agent.recording.frame_trace import Direction, FrameLog
-from zot.agent.recording.journal_file import JournalFile
-from zot.core.agent import Agent
-from zot.core.events import SHOWN, AgentEvent, TextDelta, ThinkingDelta, ToolUseArgs
-from zot.errors import ProviderError
-from zot.provider.model_call import Client, Request, StreamEvent
+from zot.core.confirm import Answer, ConfirmGate, Question
+from zot.core.events import AgentEvent
+from zot.core.permission import Nature, Rule
+from zot.core.tool import ToolResult
+from zot.provider.messages import ToolCallBlock
+from zot.provider.model_call import Request, StreamEvent
 
-FORMAT = 1
-_TOLD = tuple(kind for kind in SHOWN if kind not in (TextDelta, ThinkingDelta, ToolUseArgs))
-_SECRET_FLAGS = ("--api-key",)
-_USER_INFO = re.compile(r"//[^/@\s]+@")
+if TYPE_CHECKING:
+    from zot.agent.recording.recorded_agent import RecordedAgent
+
+FORMAT = 2
+
+
+class Sink(Protocol):
+    """Where lines go: a file, or whoever compares them with those of another run."""
+
+    def put(self, type: str, fields: dict[str, Any]) -> None: ...
+
+    def flush_soon(self) -> None: ...
+
+    def now(self) -> float: ...
 
 
 class Recorder:
-    """Write-only; every method is quick and none raises."""
+    """Every method is quick, and none raises."""
 
-    def __init__(self, file: JournalFile, argv: Sequence[str], cwd: Path) -> None:
-        self._file = file
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
         self._frames = FrameLog()
         self._requests = 0
-        self._before: Request | None = None
-        clock = {"wall": time.time(), "monotonic": file.started, "zone": time.strftime("%z")}
-        self._write("header", format=FORMAT, zot=__version__, argv=public_argv(argv), cwd=str(cwd), clock=clock)
+        self._agents = 0
+        self._before: dict[int, Request] = {}
 
-    def frame(self, extension: str, direction: Direction, line: bytes) -> None:
-        """An extension frame; a ``FrameTap``."""
-        traced = self._frames.frame(self._file.now(), extension, direction, line)
-        self._file.write(b'{"type":"frame",' + msgspec.json.encode(traced)[1:])
+    def number(self) -> int:
+        """Of the next agent: 1 is the conversation, later ones are beside it."""
+        self._agents += 1
+        return self._agents
 
-    def join(self, agent: Agent) -> None:
-        """Record what the agent says and what passes between it and its model, even after a change of model."""
+    def put(self, type: str, **fields: Any) -> None:
+        self._sink.put(type, fields)
 
-        def watch(event: AgentEvent) -> None:
-            if not isinstance(agent.client, RecordingClient):
-                agent.client = RecordingClient(agent.client, self)
-            self._write("event", event=event)
+    # --- the model
 
-        agent.client = RecordingClient(agent.client, self)
-        agent.readers.add(watch, *_TOLD, first=True)
-
-    def request(self, request: Request) -> int:
+    def request(self, agent: RecordedAgent, request: Request) -> int:
         """A model call begins; its number marks what is streamed back."""
         self._requests += 1
-        before, self._before = self._before, request
+        before = self._before.get(agent.number)
+        self._before[agent.number] = request
         shared = _shared(before, request)
         changed = {
             name: getattr(request, name)
             for name in Request.__struct_fields__
             if name != "messages" and (before is None or getattr(before, name) != getattr(request, name))
         }
-        self._write("request", n=self._requests, shared=shared, messages=request.messages[shared:], **changed)
+        self.of(agent, "request", n=self._requests, shared=shared, messages=request.messages[shared:], **changed)
         return self._requests
 
-    def streamed(self, n: int, event: StreamEvent) -> None:
-        self._write("stream", n=n, kind=type(event).__name__, value=event)
+    def streamed(self, agent: RecordedAgent, n: int, event: StreamEvent) -> None:
+        self.of(agent, "stream", n=n, kind=type(event).__name__, value=event)
 
-    def refused(self, n: int, error: ProviderError) -> None:
+    def refused(self, agent: RecordedAgent, n: int, error: Exception) -> None:
         """The call failed before there was an answer."""
-        self._write("refusal", n=n, error=error)
+        self.of(agent, "refusal", n=n, error=error)
 
-    def close(self) -> None:
-        self._write("end")
-        self._file.close()
+    # --- the agent
 
-    def _write(self, type: str, **fields: Any) -> None:
-        record = {"type": type, "t": self._file.now(), **fields}
-        self._file.write(msgspec.json.encode(record, enc_hook=_plain))
+    def of(self, agent: RecordedAgent, type: str, **fields: Any) -> None:
+        """A line about one agent; what was changed on it meanwhile comes first."""
+        agent.note_changes()
+        if agent.number > 1:
+            fields["agent"] = agent.number
+        self._sink.put(type, fields)
+
+    def event(self, agent: RecordedAgent, event: AgentEvent) -> None:
+        self.of(agent, "event", event=event)
+
+    def told(self, agent: RecordedAgent, event: AgentEvent) -> None:
+        """An event that is not the agent's own: a diagnostic, another session."""
+        self.of(agent, "told", event=event)
+
+    def input(self, agent: RecordedAgent, what: str, **fields: Any) -> None:
+        """Somebody outside asks the agent for something."""
+        self.of(agent, "input", what=what, **fields)
+
+    # --- tools
+
+    def tool(self, agent: RecordedAgent, call: ToolCallBlock, origin: str) -> None:
+        named = {"origin": origin} if origin else {}
+        self.of(agent, "tool", id=call.id, name=call.name, arguments=call.arguments, **named)
+        self._sink.flush_soon()
+
+    def progress(self, agent: RecordedAgent, id: str, text: str) -> None:
+        self.of(agent, "progress", id=id, text=text)
+
+    def result(self, agent: RecordedAgent, id: str, result: ToolResult) -> None:
+        self.of(agent, "result", id=id, result=result)
+
+    def failed(self, agent: RecordedAgent, id: str, error: BaseException | None) -> None:
+        """The tool raised; None when it was cancelled."""
+        self.of(agent, "result", id=id, **({"cancelled": True} if error is None else {"error": error}))
+
+    # --- permission
+
+    def watch(self, gate: ConfirmGate) -> None:
+        """What the gate is told of calls, of rules from earlier days and by people."""
+        nature, kept = gate.nature, gate.kept
+
+        def natures(call: ToolCallBlock) -> Nature:
+            found = nature(call)
+            self.put("nature", id=call.id, name=call.name, nature=found)
+            return found
+
+        def rules() -> list[Rule]:
+            found = list(kept())
+            if found:
+                self.put("kept", rules=found)
+            return found
+
+        def answered(question: Question, answer: Answer) -> None:
+            self.put("answer", id=question.call.id, answer=answer)
+
+        gate.nature, gate.kept, gate.on_answer = natures, rules, answered
+
+    # --- extensions
+
+    def frame(self, extension: str, direction: Direction, line: bytes) -> None:
+        """An extension frame; a ``FrameTap``."""
+        traced = self._frames.frame(self._sink.now(), extension, direction, line)
+        fields = {name: value for name in _FRAME if (value := getattr(traced, name)) not in (None, "", ())}
+        self._sink.put("frame", fields)
+
+    def gone(self, extension: str, reason: str) -> None:
+        """Its process can no longer be reached; ``reason`` is empty when it ended by itself."""
+        self.put("gone", extension=extension, reason=reason)
+
+    def exited(self, extension: str, code: int | None) -> None:
+        self.put("exit", extension=extension, code=code)
 
 
-class RecordingClient:
-    """A ``Client`` that passes everything on and lets the recorder listen."""
-
-    def __init__(self, client: Client, recorder: Recorder) -> None:
-        self._client = client
-        self._recorder = recorder
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
-
-    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
-        n = self._recorder.request(request)
-        try:
-            async with aclosing(self._client.stream(request)) as events:
-                async for event in events:
-                    self._recorder.streamed(n, event)
-                    yield event
-        except ProviderError as error:
-            self._recorder.refused(n, error)
-            raise
-
-
-def public_argv(argv: Sequence[str]) -> list[str]:
-    """The command line without the values of secret flags and without names and passwords in addresses."""
-    shown: list[str] = []
-    hide = False
-    for word in argv:
-        flag, equals, _ = word.partition("=")
-        if hide:
-            word, hide = "[removed]", False
-        elif flag in _SECRET_FLAGS:
-            word, hide = (f"{flag}=[removed]", False) if equals else (word, True)
-        shown.append(_USER_INFO.sub("//", word))
-    return shown
+_FRAME = ("extension", "direction", "frame", "text", "latency", "pending")
 
 
 def _shared(before: Request | None, request: Request) -> int:
@@ -139,9 +167,8 @@ def _shorter(before: Request, request: Request) -> int:
     return min(len(before.messages), len(request.messages))
 
 
-def _plain(value: Any) -> Any:
-    """What msgspec does not know: errors inside an event, and whatever a tool put into its details."""
-    if isinstance(value, ProviderError):
-        kind = {"kind": type(value).__name__, "text": str(value)}
-        return {**kind, "status": value.status, "code": value.code, "retryable": value.retryable}
-    return str(value)
+def as_plain(value: Any) -> Any:
+    """A value as it will be read back."""
+    from zot.agent.recording.journal_file import plain
+
+    return msgspec.to_builtins(value, enc_hook=plain)

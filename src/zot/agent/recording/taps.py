@@ -3,44 +3,155 @@
 from __future__ import annotations
 
 import os
-import sys
+import platform
+import re
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+from zot import __version__
 from zot.agent.conversation import Conversation
 from zot.agent.recording.frame_trace import TraceFile
-from zot.agent.recording.journal_file import JournalFile
-from zot.agent.recording.recorder import Recorder
+from zot.agent.recording.journal_file import Journal, JournalFile
+from zot.agent.recording.recorded_agent import RecordedAgent
+from zot.agent.recording.recorder import FORMAT, Recorder
+from zot.agent.resolve import Resolved
+from zot.agent.resources import Resources
+from zot.agent.system_prompt import SystemPrompt
 from zot.core.agent import Agent
 from zot.core.events import Diagnostic
+from zot.core.tool import Tool
 from zot.provider.providers import credential_variables
+
+_SECRET_FLAGS = ("--api-key",)
+_USER_INFO = re.compile(r"//[^/@\s]+@")
+_SURROUNDINGS = ("LANG", "LC_ALL", "TERM", "COLORTERM", "NO_COLOR", "SHELL", "TZ", "CI", "ZOT_HOME", "XDG_CACHE_HOME")
+
+
+def recorded_agent(
+    resources: Resources, resolved: Resolved, files: ExitStack, told: Callable[[str], None]
+) -> Callable[..., Agent]:
+    """What makes the agent of a run with ``--record``; the file is begun here, and ``files`` closes it."""
+    file = _file(resources.config.record, "--record", resources, resolved, told)
+    files.callback(file.close)
+    journal = Journal(file)
+    recorder = Recorder(journal)
+
+    def end() -> None:
+        recorder.put("end")
+        journal.close()
+
+    def make(**parts: Any) -> Agent:
+        recorder.put("header", **_header(resources, file.started))
+        files.callback(end)
+        return RecordedAgent(recorder, **parts)
+
+    return make
 
 
 def attach(conversation: Conversation, agent: Agent, files: ExitStack) -> None:
-    """Opens the files and begins to listen; ``files`` closes them, after everything else is closed."""
-    config, host = conversation.resources.config, conversation.extensions
-    traces = host.traces if host is not None else []
-    if config.ext_trace:
-        trace = TraceFile(_file(config.ext_trace, "--ext-trace", conversation))
+    """Begins to listen, before extensions are started."""
+    resources, host = conversation.resources, conversation.extensions
+    if resources.config.ext_trace:
+        resolved = conversation.resolved
+        file = _file(
+            resources.config.ext_trace,
+            "--ext-trace",
+            resources,
+            resolved,
+            lambda text: conversation.emit(Diagnostic(text)),
+        )
+        trace = TraceFile(file)
         files.callback(trace.close)
-        traces.append(trace)
-    if config.record:
-        cwd = conversation.resources.workspace.cwd
-        recorder = Recorder(_file(config.record, "--record", conversation), sys.argv[1:], cwd)
-        files.callback(recorder.close)
-        traces.append(recorder.frame)
-        recorder.join(agent)
+        if host is not None:
+            host.traces.append(trace)
+    if isinstance(agent, RecordedAgent):
+        recorder = agent.recorder
+        recorder.put("setup", **_setup(conversation, agent))
+        if conversation.gate is not None:
+            recorder.watch(conversation.gate)
+        if host is not None:
+            host.traces.append(recorder.frame)
+            host.ends.append(recorder)
 
 
-def _file(path: str, flag: str, conversation: Conversation) -> JournalFile:
+def _header(resources: Resources, started: float) -> dict[str, Any]:
+    """What ran, where and when; the clock lets times be told apart from seconds since the beginning."""
+    environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
+    return {
+        "format": FORMAT,
+        "zot": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "argv": public_argv(resources.config.argv),
+        "cwd": str(resources.workspace.cwd),
+        "home": str(resources.home),
+        "environ": environ,
+        "clock": {"wall": time.time(), "monotonic": started, "zone": time.strftime("%z")},
+    }
+
+
+def _setup(conversation: Conversation, agent: RecordedAgent) -> dict[str, Any]:
+    """What the agent began with: enough to make one like it where none of its files are."""
+    resources, host, gate = conversation.resources, conversation.extensions, conversation.gate
+    system = agent.system
+    setup: dict[str, Any] = {
+        "provider": conversation.resolved.provider.id,
+        "state": agent.begin(),
+        "system": system.parts() if isinstance(system, SystemPrompt) else {"text": system(agent.specs)},
+        "tools": [_spec(tool) for tool in resources.own_tools],
+        "chosen": resources.tool_choice.names,
+        "interceptors": [each.watches_text for each in agent.interceptors],
+        "messages": agent.messages,
+        "cost": agent.cost,
+        "fallback": bool(resources.config.fallback_model),
+    }
+    if gate is not None:
+        setup["gate"] = {"limit": gate.limit, "asks_each": gate.asks_each}
+    if host is not None:
+        setup["extensions"] = host.plan().entries
+        setup["missing_guards"] = [problem for problem in host.plan().problems if problem.guard]
+        setup["interactive"] = host.interactive
+        setup["tool_timeout_s"] = host.tool_timeout_s
+    return setup
+
+
+def _spec(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "schema": tool.schema,
+        "read_only": tool.read_only,
+        "deferred": bool(getattr(tool, "deferred", False)),
+    }
+
+
+def _file(path: str, flag: str, resources: Resources, resolved: Resolved, told: Callable[[str], None]) -> JournalFile:
     place = Path(os.path.abspath(os.path.expanduser(path)))
-    return JournalFile(place, flag, lambda text: conversation.emit(Diagnostic(text)), _secrets(conversation))
+    return JournalFile(place, flag, told, known_secrets(resources, resolved))
 
 
-def _secrets(conversation: Conversation) -> set[str]:
+def known_secrets(resources: Resources, resolved: Resolved) -> set[str]:
     """Every credential this run can know."""
-    names = credential_variables(conversation.resources.catalog.providers().values())
-    found = {os.environ.get(name, "") for name in names} | {conversation.resources.config.api_key}
-    if conversation.resolved.endpoint is not None:
-        found.add(conversation.resolved.endpoint.api_key)
+    names = credential_variables(resources.catalog.providers().values())
+    found = {os.environ.get(name, "") for name in names} | {resources.environ.get(name, "") for name in names}
+    found.add(resources.config.api_key)
+    if resolved.endpoint is not None:
+        found.add(resolved.endpoint.api_key)
     return {value for value in found if value}
+
+
+def public_argv(argv: Sequence[str]) -> list[str]:
+    """The command line without the values of secret flags and without names and passwords in addresses."""
+    shown: list[str] = []
+    hide = False
+    for word in argv:
+        flag, equals, _ = word.partition("=")
+        if hide:
+            word, hide = "[removed]", False
+        elif flag in _SECRET_FLAGS:
+            word, hide = (f"{flag}=[removed]", False) if equals else (word, True)
+        shown.append(_USER_INFO.sub("//", word))
+    return shown

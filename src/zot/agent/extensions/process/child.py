@@ -89,6 +89,12 @@ class Owner(Protocol):
 
     def ended(self, child: Child) -> None: ...
 
+    def gone(self, child: Child, reason: str) -> None:
+        """Its process can no longer be reached; ``reason`` is why zot gave it up, empty when it ended by itself."""
+        ...
+
+    def exited(self, child: Child, code: int | None) -> None: ...
+
     def tap(self, name: str, direction: Direction, line: bytes) -> None: ...
 
 
@@ -276,6 +282,7 @@ class Child:
         exit_watch = asyncio.ensure_future(process.watch_exit())
         try:
             reason = await process.over
+            self._owner.gone(self, reason)
             if self._once_more and self.state == "starting":
                 self._cancel_timers()
                 return True
@@ -288,6 +295,7 @@ class Child:
                 self._load_error(self._refused or reason)
                 return False
             code = await process.exit_code(limits.EXIT_AFTER_EOF)
+            self._owner.exited(self, code)
             if not greeted:
                 exited = code is not None
                 self._load_error(f"exited before hello ({_exit(code)})" if exited else "closed its stdout before hello")

@@ -1,0 +1,64 @@
+"""JSON lines that notice a change: each ends with a sum over itself and the sum of the line before it.
+
+One changed byte is found and its line named; so is a line that was taken out, put in or moved. It is a checksum and no
+signature: whoever wants to deceive can compute it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from zot.system.digest import blake2b
+
+LONGEST = 256 << 20  # of one line
+_SIZE = 8  # bytes of a sum
+_KEY = b',"sum":"'
+_TAIL = len(_KEY) + 2 * _SIZE + len(b'"}')
+
+
+class SealedLine(NamedTuple):
+    """``fault`` says what is wrong with the line; ``whole`` is False when its end is missing, as after a crash."""
+
+    number: int
+    data: bytes
+    fault: str = ""
+    whole: bool = True
+
+
+def sealed(body: bytes, before: str) -> tuple[bytes, str]:
+    """A JSON object with its sum, and the sum, which the next line is sealed with.
+
+    >>> line, end = sealed(b'{"a":1}', "")
+    >>> line.decode().startswith('{"a":1,"sum":"')
+    True
+    """
+    own = blake2b(before.encode() + body, _SIZE)
+    return b'%b%b%b"}' % (body[:-1], _KEY, own.encode()), own
+
+
+def read_sealed(file: BinaryIO) -> Iterator[SealedLine]:
+    """Every line, checked; after one that is too long there are no more."""
+    before, number = "", 0
+    while data := file.readline(LONGEST + 1):
+        number += 1
+        if len(data) > LONGEST:
+            yield SealedLine(number, b"", f"is longer than {LONGEST >> 20} MiB")
+            return
+        whole = data.endswith(b"\n")
+        line = data[:-1] if whole else data
+        own = _sum_of(line)
+        fault = ""
+        if own is None:
+            fault = "has no checksum" if whole else "is cut off"
+        elif blake2b(before.encode() + line[:-_TAIL] + b"}", _SIZE) != own:
+            fault = "is not as it was written: its checksum does not fit"
+        before = own or ""
+        yield SealedLine(number, line, fault, whole or own is not None)
+
+
+def _sum_of(line: bytes) -> str | None:
+    tail = line[-_TAIL:]
+    if len(line) <= _TAIL or not tail.startswith(_KEY) or not tail.endswith(b'"}'):
+        return None
+    return tail[len(_KEY) : -2].decode("ascii", "replace")
