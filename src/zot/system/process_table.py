@@ -48,6 +48,14 @@ def started(pid: int) -> int:
     return row.started if row is not None and not row.zombie else 0
 
 
+def tasks_of(user: int) -> int:
+    """How many threads a user has, as the kernel counts them for its limit; 0 where it does not tell."""
+    names = os.listdir(_PROC) if os.path.exists(f"{_PROC}/self/status") else []
+    owned = f"\nUid:\t{user}\t".encode()
+    statuses = (_read(f"{_PROC}/{name}/status") for name in names if name.isdigit())
+    return sum(int(status.partition(b"\nThreads:")[2].split(None, 1)[0]) for status in statuses if owned in status)
+
+
 def is_running(pid: int, began: int) -> bool:
     """Whether the process that began then still runs; where no times are told, whether one of this number does."""
     if began:

@@ -24,6 +24,7 @@ from zot.system.jail.private import Private
 from zot.system.jail.programs import chosen_programs, system_without_programs
 from zot.system.jail.repositories import Repositories
 from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, toolchains
+from zot.system.process_table import tasks_of
 from zot.system.temporary import scratch_directory
 
 Streams = tuple[int, int, int]
@@ -42,6 +43,8 @@ class Starter:
         self._stack = ExitStack()
         self.private = private or Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
         self._has_room = False
+        # The kernel counts all that a user has, and here commands are the user's own like a browser and an editor.
+        self._tasks_before = 0 if bubblewrap else tasks_of(os.getuid())
         self._filter = _filter(policy, full=bool(bubblewrap)) if sys.platform == "linux" else b""
         self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
         self._lingering = Lingering()
@@ -88,7 +91,7 @@ class Starter:
     ) -> tuple[subprocess.Popen[bytes], Cell]:
         self.repositories.begin()
         own = {**env, **self._own_places()}
-        with _limiting(self._policy.limits) as limit:
+        with _limiting(self._policy.limits, self._tasks_before) as limit:
             child = _popen(argv, cwd, own, streams)
             limit(child.pid)
         return child, Cell(self.repositories.end)
@@ -161,10 +164,10 @@ def _limited(limits: Limits) -> list[str]:
 
 
 @contextmanager
-def _limiting(limits: Limits) -> Generator[Callable[[int], None]]:
+def _limiting(limits: Limits, tasks: int) -> Generator[Callable[[int], None]]:
     """What is started in the block begins with the limits, for they are zot's own that long; and what the block gets
-    makes them final for a process, a moment after its start."""
-    wanted = {resource.RLIMIT_NPROC: limits.processes, resource.RLIMIT_DATA: _memory(limits)}
+    makes them final for a process, a moment after its start. ``tasks`` are there already and not meant."""
+    wanted = {resource.RLIMIT_NPROC: tasks + limits.processes, resource.RLIMIT_DATA: _memory(limits)}
     before = {kind: resource.getrlimit(kind) for kind in wanted}
     lower = {kind: value for kind, value in wanted.items() if not 0 <= before[kind][0] <= value}
 
