@@ -18,6 +18,7 @@ import msgspec
 from zot.errors import LoginFailed
 from zot.provider.auth.oauth.asking import shown
 
+_TITLE = "zot"
 _HEAD_LIMIT = 16 * 1024
 _REQUEST_S = 15.0
 _VISITORS = 32  # at a time; a flood is turned away
@@ -134,28 +135,28 @@ class Callback:
             writer.close()
 
     async def _answer(self, head: bytes) -> bytes:
-        from zot.provider.auth.oauth.callback_page import page
+        from zot.provider.auth.local_page import sentence  # only when somebody comes
 
         first, *lines = head.decode("latin-1").split("\r\n")
         method, _, rest = first.partition(" ")
         target = rest.rpartition(" ")[0]
         hosts = [line.partition(":")[2].strip().lower() for line in lines if line[:5].lower() == "host:"]
         if hosts not in [[f"{host}:{self._port}"] for host in ("localhost", "127.0.0.1", "[::1]")]:
-            return page(400, "This address belongs to a login of zot on this machine.")
+            return sentence(400, _TITLE, "This address belongs to a login of zot on this machine.")
         path, _, query = target.partition("?")
         if path != (self._parts.path or "/"):
-            return page(404, "There is nothing here. zot waits for the page after your login.")
+            return sentence(404, _TITLE, "There is nothing here. zot waits for the page after your login.")
         if method != "GET":
-            return page(405, "zot waits for a page to be opened, nothing else.")
+            return sentence(405, _TITLE, "zot waits for a page to be opened, nothing else.")
         problem = self._take(query)
         if problem:
             self.on_odd(problem)
-            return page(400, f"{problem} The login goes on: return to the page it began with.")
+            return sentence(400, _TITLE, f"{problem} The login goes on: return to the page it began with.")
         self._chosen = asyncio.current_task()
         failed = await asyncio.shield(self._outcome)
         if failed:
-            return page(400, f"The login failed: {failed}")
-        return page(200, "You are logged in. You can close this page and return to zot.")
+            return sentence(400, _TITLE, f"The login failed: {failed}")
+        return sentence(200, _TITLE, "You are logged in. You can close this page and return to zot.")
 
     def _take(self, query: str) -> str:
         """Why this callback does not count; nothing when it was taken."""
