@@ -8,8 +8,8 @@ its content differs from what was noted. Permissions that were granted stay gran
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,10 +17,10 @@ import msgspec
 from zot.agent.extensions.loading.data_place import LOCK
 from zot.agent.extensions.loading.manifest import FILE, Manifest
 from zot.agent.extensions.loading.permissions import Permissions, wider
-from zot.errors import ConfigError, ExtensionError
+from zot.errors import ExtensionError
 from zot.system.digest import sha256_of
-from zot.system.files import locked, read_bytes, write_atomic
 from zot.system.opening import reading
+from zot.system.struct_file import StructFile
 
 VERSION = 1
 
@@ -52,9 +52,11 @@ class LockFile:
 
     def __init__(self, home: Path) -> None:
         self.path = home / LOCK
+        advice = "repair the file, or delete it: then nothing is pinned and granted any more"
+        self._file = StructFile(self.path, _File, advice)
 
     def of(self, name: str) -> Locked | None:
-        return self._load().extensions.get(name)
+        return self._file.load().extensions.get(name)
 
     def check(self, manifest: Manifest) -> Locked | None:
         """ExtensionError when the files, or the permissions, are not those that were accepted."""
@@ -82,7 +84,7 @@ class LockFile:
 
     def announce(self, name: str, files: dict[str, Pin]) -> None:
         """What is about to take the place of what is there: until it has, both may be found."""
-        with self._changing() as content:
+        with self._file.changing() as content:
             old = content.extensions.get(name)
             if old is not None and old.pins:
                 content.extensions[name] = msgspec.structs.replace(old, pins=(old.pins[0], files))
@@ -90,18 +92,18 @@ class LockFile:
     def accept(self, name: str, permissions: Permissions | None, files: dict[str, Pin] | None) -> None:
         """Exactly these files, if somebody knows which, and the permissions that it asks for now."""
         pins = (files,) if files is not None else ()
-        with self._changing() as content:
+        with self._file.changing() as content:
             content.extensions[name] = Locked(pins, permissions is not None, permissions or Permissions())
 
     def grant_first(self, manifest: Manifest) -> None:
         """One that nobody installed and that says what it needs: from now on it gets no more than that."""
-        with self._changing() as content:
+        with self._file.changing() as content:
             granted = Locked((), True, manifest.permissions or Permissions())
             content.extensions.setdefault(manifest.directory.name, granted)
 
     def repin(self, directory: Path, name: str) -> None:
         """A file of a pinned extension was rewritten by zot itself."""
-        with self._changing() as content:
+        with self._file.changing() as content:
             old = content.extensions.get(directory.name)
             if old is not None and old.pins:
                 pins = tuple({**files, name: pin(directory / name)} for files in old.pins if name in files)
@@ -109,29 +111,8 @@ class LockFile:
 
     def forget(self, name: str) -> None:
         if self.path.exists():
-            with self._changing() as content:
+            with self._file.changing() as content:
                 content.extensions.pop(name, None)
-
-    # --- inside
-
-    @contextmanager
-    def _changing(self) -> Generator[_File]:
-        with locked(self.path):
-            content = self._load()
-            before = msgspec.json.encode(content)
-            yield content
-            encoded = msgspec.json.encode(content)
-            if encoded != before:
-                write_atomic(self.path, msgspec.json.format(encoded, indent=1) + b"\n")
-
-    def _load(self) -> _File:
-        data = read_bytes(self.path)
-        try:
-            return _File() if data is None else msgspec.json.decode(data, type=_File)
-        except (msgspec.MsgspecError, UnicodeError) as error:
-            raise ConfigError(
-                f"{self.path}: {error}; repair the file, or delete it: then nothing is pinned and granted any more"
-            ) from error
 
 
 def pins_of(directory: Path, names: Iterable[str]) -> dict[str, Pin]:

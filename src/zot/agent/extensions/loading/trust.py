@@ -17,8 +17,9 @@ import msgspec
 
 from zot.agent.extensions.loading.manifest import FILE, MAX_BYTES, Manifest, read_manifest
 from zot.agent.extensions.loading.permissions import OF_PROJECTS, Permissions, wider, words
-from zot.errors import ConfigError, ExtensionError
-from zot.system.files import locked, read_bytes, write_atomic
+from zot.errors import ExtensionError
+from zot.system.files import locked
+from zot.system.struct_file import StructFile
 from zot.system.temporary import remove_tree
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class TrustStore:
 
     def __init__(self, home: Path) -> None:
         self.path = home / "trust.json"
+        self._file = StructFile(self.path, _TrustFile, "fix the file or delete it to trust nothing")
         self._home = home
         self._editing: dict[str, Permissions] = {}
 
@@ -69,7 +71,7 @@ class TrustStore:
         )
 
     def record(self, directory: Path) -> TrustRecord | None:
-        return self._load().extensions.get(key_of(directory))
+        return self._file.load().extensions.get(key_of(directory))
 
     def changed(self, directory: Path) -> list[str]:
         """What differs from the trusted content, one line each; empty when it is the same or was never trusted."""
@@ -93,7 +95,7 @@ class TrustStore:
     def of_project(self, cwd: Path) -> dict[str, TrustRecord]:
         """The records of a project by ``key_of``, including those of extensions that are gone by now."""
         parent = os.path.join(_text(os.path.realpath(cwd)), ".zot", "extensions")
-        known = self._load().extensions
+        known = self._file.load().extensions
         return {key: record for key, record in sorted(known.items()) if os.path.dirname(key) == parent}
 
     def place(self, directory: Path) -> Path:
@@ -169,7 +171,7 @@ class TrustStore:
                 raise ExtensionError(f"has changed since you were asked ({', '.join(changes[:5])}); look again")
             copy = copy_path(self._home, key, directory.name, files)
             self._put(making, copy, files)
-        with self._changing() as content:
+        with self._file.changing() as content:
             old = content.extensions.get(key)
             was_guard = old is not None and old.guard and not manifest.denies_guard
             guard = manifest.enabled and (manifest.guard or was_guard)
@@ -184,7 +186,7 @@ class TrustStore:
         """Forget the directory; False when nothing was known about it."""
         from zot.agent.extensions.loading.trusted_copy import remove_copies
 
-        with self._changing() as content:
+        with self._file.changing() as content:
             known = content.extensions.pop(key_of(directory), None) is not None
         remove_copies(self._home, key_of(directory))
         return known
@@ -195,7 +197,7 @@ class TrustStore:
 
     def note_guard(self, directory: Path, guard: bool) -> bool:
         """What the hello of a trusted extension said of that, for the next time; False when it is not a trusted one."""
-        with self._changing() as content:
+        with self._file.changing() as content:
             record = content.extensions.get(key_of(directory))
             if record is not None:
                 content.extensions[key_of(directory)] = msgspec.structs.replace(record, guard=guard)
@@ -229,23 +231,6 @@ class TrustStore:
                 return
             remove_tree(copy.parent)
             making.rename(copy.parent)
-
-    @contextmanager
-    def _changing(self) -> Generator[_TrustFile]:
-        with locked(self.path):
-            content = self._load()
-            before = msgspec.json.encode(content)
-            yield content
-            encoded = msgspec.json.encode(content)
-            if encoded != before:
-                write_atomic(self.path, msgspec.json.format(encoded, indent=2) + b"\n")
-
-    def _load(self) -> _TrustFile:
-        data = read_bytes(self.path)
-        try:
-            return _TrustFile() if data is None else msgspec.json.decode(data, type=_TrustFile)
-        except (msgspec.MsgspecError, UnicodeError) as error:
-            raise ConfigError(f"{self.path}: {error}; fix the file or delete it to trust nothing") from error
 
 
 def key_of(directory: Path) -> str:
