@@ -2,7 +2,8 @@
 
 Git runs what a repository's configuration and hooks name, and a person's shell asks git with every prompt. Names cannot
 be held at every depth before they exist, so the project is looked through before and after a command. A repository that
-a command made and that git would run something from is set aside; one that was there and changed is told of.
+a command made and that git would run something from is set aside; one that was there and changed is told of. Those that
+were there are held open meanwhile: the number of one that is removed would be given to the next that is made.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from zot.system.opening import read_whole
 ASIDE = "-from-the-jail"
 LONGEST_LOOK_S = 0.3
 MOST_PROTECTED = 32
+_HOLD = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW
 _LARGEST = 64 << 10  # of a configuration
 _SETTLED_NS = 50_000_000  # a directory's time is as coarse as this: what is younger may still change unseen
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
@@ -64,6 +66,7 @@ class Repositories:
         self._roots = tuple(roots)
         self._seen: dict[str, Directory] = {}
         self._before: dict[tuple[int, int], Repository] = {}
+        self._held: list[int] = []
         self._running = 0
         self.gave_up = False
 
@@ -71,12 +74,28 @@ class Repositories:
         """A command is about to start: the directories of git that are there now, for protection."""
         self._running += 1
         if self._running == 1:
-            self._before = {found.which: found for found in self._look()}
+            self._before = {found.which: found for found in self._look() if self._hold(found)}
         return [found.place for found in self._before.values() if os.path.isdir(found.place)][:MOST_PROTECTED]
+
+    def _hold(self, found: Repository) -> bool:
+        """Whether it can be known again; one that cannot is taken for new."""
+        try:
+            held = os.open(found.place, _HOLD)
+        except OSError:
+            return False
+        self._held.append(held)
+        info = os.fstat(held)
+        return (info.st_dev, info.st_ino) == found.which
 
     def end(self) -> list[str]:
         """It is over: what to tell the person, in whole sentences."""
         self._running -= 1
+        told = self._judge()
+        while self._held and not self._running:
+            os.close(self._held.pop())
+        return told
+
+    def _judge(self) -> list[str]:
         told: list[str] = []
         for found in self._look():
             before = self._before.get(found.which)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -26,6 +27,20 @@ def test_a_harmless_repository_stays(tmp_path: Path) -> None:
     git("-C", tmp_path / "a" / "b", "remote", "add", "origin", "https://example.org/x.git")
     git("init", "--bare", tmp_path / "bare")
     assert looked.end() == [] and (tmp_path / "a" / "b" / ".git").is_dir()
+
+
+def test_one_made_after_another_was_removed_is_new(tmp_path: Path) -> None:
+    """A file system may give it the number of the one that is gone."""
+    git("init", tmp_path)
+    looked = Repositories([str(tmp_path)])
+    for attempt in range(8):
+        looked.begin()
+        shutil.rmtree(tmp_path / ".git", ignore_errors=True)
+        git("init", tmp_path / f"n{attempt}")
+        git("-C", tmp_path / f"n{attempt}", "config", "core.fsmonitor", "x")
+        [told] = looked.end()
+        assert "it was renamed" in told and not (tmp_path / f"n{attempt}" / ".git").exists()
+        git("init", tmp_path)
 
 
 @pytest.mark.parametrize(
