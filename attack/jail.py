@@ -146,15 +146,16 @@ class Stage:
         for made in (*listeners, udp, letters, mail, six):
             closing.callback(made.close)
         for mailbox in (udp, letters, mail):
-            mailbox.settimeout(0.2)
-            threading.Thread(target=self._collect, args=(mailbox,), daemon=True).start()
+            mailbox.setblocking(False)
+        self._mailboxes = (udp, letters, mail)
         threading.Thread(target=self._knock, args=(port + 1,), daemon=True).start()
         return {"TCP": str(port), "UDP": str(udp.getsockname()[1])}
 
-    def _collect(self, mailbox: socket.socket) -> None:
-        with suppress(OSError):
-            while mailbox.fileno() >= 0:
-                with suppress(TimeoutError):
+    def _collect(self) -> None:
+        """A letter is in its mailbox at once, so that none is taken for a later attempt's."""
+        for mailbox in self._mailboxes:
+            with suppress(BlockingIOError):
+                while True:
                     self.heard.append(mailbox.recv(100).decode(errors="replace"))
 
     def _knock(self, port: int) -> None:
@@ -166,6 +167,7 @@ class Stage:
 
     def picture(self) -> dict[str, object]:
         """Everything outside that could have changed."""
+        self._collect()
         seen: dict[str, object] = {"heard": len(self.heard), "victim": self.victim.poll()}
         for path in sorted([*self.outside.rglob("*"), *self.home.rglob("*"), *self.project.parent.glob("*")]):
             info = path.lstat()
@@ -247,9 +249,7 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     if "GOT" in text or SECRET in text:
         return f"it said {text[-200:]!r}"
     await asyncio.sleep(0.25 if attempt.room in ("staying", "network") else 0)
-    if attempt.room == "staying" and (
-        left := [row for row in _commands() if " 987." in row and f"{os.getpid()} " in row]
-    ):
+    if attempt.room == "staying" and (left := await _staying()):
         await asyncio.to_thread(subprocess.run, ["pkill", "-f", f"sleep 987.*{os.getpid()}"], check=False)
         return f"still there: {left}"
     if attempt.room == "planted":
@@ -257,6 +257,17 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     after = seen()
     changed = [name for name in before | after if before.get(name) != after.get(name)]
     return f"changed: {changed[:3]}" if changed else ""
+
+
+async def _staying() -> list[str]:
+    """What stays: on a busy machine a process that was killed may take a moment to end."""
+    left: list[str] = []
+    for _ in range(50):
+        left = [row for row in _commands() if " 987." in row and f"{os.getpid()} " in row]
+        if not left:
+            break
+        await asyncio.sleep(0.1)
+    return left
 
 
 def _read(fd: int) -> str:

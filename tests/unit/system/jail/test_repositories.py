@@ -34,6 +34,7 @@ def test_one_made_after_another_was_removed_is_new(tmp_path: Path) -> None:
     git("init", tmp_path)
     looked = Repositories([str(tmp_path)])
     for attempt in range(8):
+        (tmp_path / f"n{attempt}").mkdir()
         looked.begin()
         shutil.rmtree(tmp_path / ".git", ignore_errors=True)
         git("init", tmp_path / f"n{attempt}")
