@@ -144,16 +144,23 @@ class ProcessTree:
         An empty group is believed, because looking through the machine after each command is dear, unless the
         caller is ``suspicious``, somebody still holds the pipe, say, or zot has a child it did not start.
         """
-        if self._cell is not None and self.exit_code is not None and self._cell.is_empty(self.pid):
-            left: list[Process] = []
-        else:
-            left = self.members() if suspicious or not self.group_is_empty or _children().has_strays() else []
-        if left and self._cell is not None:
-            self.kill()
-            left = []
+        left: list[Process] = []
+        if self._cell is None or self.exit_code is None or not self._cell.is_empty(self.pid):
+            if suspicious or not self.group_is_empty or _children().has_strays():
+                left = self._end_what_is_left() if self._cell is not None else self.members()
         if not left:
             _children().forget(self)
         return left
+
+    def _end_what_is_left(self) -> list[Process]:
+        """Two looks have to find nobody: one may fall between the end of a parent and the start of its child."""
+        empty = 0
+        for _ in range(_ROUNDS):
+            self.kill()
+            empty = 0 if self.members() else empty + 1
+            if empty == 2:
+                break
+        return []
 
     def owns_session(self) -> bool:
         """The number is ours until the child is reaped, and then as long as nobody else has got it as a pid."""
@@ -280,8 +287,13 @@ class _Children:
         if not self._adopts:
             return False
         known = self._known()
-        strays = [pid for pid in own_process.children() if pid not in known]
-        return bool(strays) and any(not _reaped(pid) and not _is_let_go(pid) for pid in strays)
+        for _ in range(_ROUNDS):
+            strays = [pid for pid in own_process.children() if pid not in known]
+            if any(not _reaped(pid) and not _is_let_go(pid) for pid in strays):
+                return True
+            if not strays:
+                return False
+        return True  # they end and follow each other: somebody should look
 
     def adopted(self, table: dict[int, Process], tree: ProcessTree | None = None) -> list[int]:
         """Orphans that became our children; with ``tree``, those of it: it was the last to start before they did.
