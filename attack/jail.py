@@ -101,7 +101,9 @@ class Stage:
     def fresh_project(self) -> None:
         """As it was before anybody tried anything."""
         for path in self.project.iterdir():
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() and not path.is_symlink() else path.unlink(
+                missing_ok=True
+            )
         run = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(self.project)]
         (self.project / "README").write_text("hello\n")
         (self.project / ".idea").mkdir()

@@ -31,7 +31,7 @@ async def main():
             await asyncio.sleep(0.05)
             own = [p for p in snapshot().values() if p.parent == os.getpid() and not p.zombie]
             commands = [Path(f"/proc/{p.pid}/cmdline").read_bytes() for p in own]
-            stayed += any(b"sleep" in command for command in commands)
+            stayed += b"sleep\\0600\\0" in commands
         jail.close()
     print(stayed)
 
