@@ -145,9 +145,9 @@ class ProcessTree:
         caller is ``suspicious``, somebody still holds the pipe, say, or zot has a child it did not start.
         """
         left: list[Process] = []
-        if self._cell is None or self.exit_code is None or not self._cell.is_empty(self.pid):
-            if suspicious or not self.group_is_empty or _children().has_strays():
-                left = self._end_what_is_left() if self._cell is not None else self.members()
+        over = self._cell is not None and self.exit_code is not None and self._cell.is_empty(self.pid)
+        if not over and (suspicious or not self.group_is_empty or _children().has_strays()):
+            left = self._end_what_is_left() if self._cell is not None else self.members()
         if not left:
             _children().forget(self)
         return left
