@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from importlib.metadata import Distribution, distributions
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -66,6 +67,21 @@ def installation(package: Path | None = None, prefix: Path | None = None) -> Ins
     if installer == "uv":
         return Installation("uv pip", f"{first}uv pip install --python {python} --upgrade {wanted}", place)
     return Installation(installer, "", place)
+
+
+def with_extra(extra: str, package: str) -> str:
+    """What to type to add an extra of ours, which is this one package, to the zot that runs."""
+    here, python = installation(), shlex.quote(sys.executable)
+    if here.how == "pipx":
+        return f"pipx inject {DISTRIBUTION} {package}"
+    if here.how == "uv tool":
+        return f"uv tool install --with {package} {DISTRIBUTION}"
+    if here.how == "uv pip" or find_spec("pip") is None:
+        return f"uv pip install --python {python} {package}"
+    metadata = _metadata(Path(zot.__file__).parent) if here.how == "pip" else None
+    wanted = _wanted(metadata) if metadata is not None else ""
+    what = shlex.quote(f"{wanted}[{extra}]") if wanted == DISTRIBUTION else package
+    return f"{python} -m pip install {what}"
 
 
 def _checkout(package: Path) -> Path | None:

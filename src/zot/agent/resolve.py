@@ -31,6 +31,8 @@ DEFAULT_PROVIDER = "anthropic"
 # What local servers get as a key: most ignore it, some want one to be there.
 _LOCAL_KEY = "ollama"
 
+_HERE = "http://127.0.0.1"  # of a server that is not started yet, and has no port
+
 _Origin = Literal["typed", "remembered", "config", "default"]
 
 
@@ -139,6 +141,8 @@ class _Resolver:
         provider, origin = self._provider()
         if provider.api == "script":
             return self._scripted(provider)
+        if provider.api == "local":
+            return self._embedded(provider)
         credential = self._credential(provider)
         if (other := self._substitute(provider, origin, credential)) is not None:
             reason, asked_for = self.missing.partition(": ")[0], origin != "default" or self.unusable
@@ -401,6 +405,30 @@ class _Resolver:
             api="script",
             script=self.query.script or str(DEMONSTRATION),
             notices=self.notices,
+        )
+
+    def _embedded(self, provider: Provider) -> Resolved:
+        """The model on this machine: it needs no credential, but weights and a runtime, which may be missing."""
+        from zot.agent.local.choice import API, choose  # no other run needs it
+
+        query, remembered = self.query, ""
+        if canonical_id(query.remembered_provider, self.providers) == provider.id:
+            remembered = query.remembered_model
+        elif canonical_id(self.settings.values.provider, self.providers) == provider.id:
+            remembered = self.stored_model
+        found = choose(query.model, remembered)
+        values, environ = self.settings.values, self.environ
+        key = Credential("")
+        endpoint = endpoint_for(
+            provider, found.model, key, base_url=_HERE, insecure=False, values=values, environ=environ
+        )
+        return Resolved(
+            provider=provider,
+            model=found.model,
+            api=API,
+            endpoint=None if found.missing else endpoint,
+            missing=found.missing,
+            notices=[*self.notices, *([found.notice] if found.notice else [])],
         )
 
     def _repair_settings(self) -> None:

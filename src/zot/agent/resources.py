@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from zot.agent.permission.kept_rules import KeptRules
     from zot.agent.permission.outside import Outside
     from zot.agent.spending.ledger import Ledger
+    from zot.provider.dialects.dialect import Endpoint
     from zot.provider.providers import Provider
 
 CHILDREN_GRACE = 0.3  # for what commands left in the background
@@ -82,6 +83,7 @@ class Resources:
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
         self._ledger: Ledger | None = None
+        self._local: dict[Path, Client] = {}  # models on this machine that were used
         self.outside: Outside | None = None  # there with ``approve``
 
     @property
@@ -108,8 +110,20 @@ class Resources:
             return ScriptedClient.load(resolved.script)
         if resolved.endpoint is None:
             return LoggedOut(resolved.provider.id, resolved.missing)
+        if resolved.provider.api == "local":
+            return self._local_client(resolved, resolved.endpoint)
         endpoint = msgspec.structs.replace(resolved.endpoint, retries=self._retries(resolved))
         return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved))
+
+    def _local_client(self, resolved: Resolved, endpoint: Endpoint) -> Client:
+        """One for each model: it holds the model's server as long as this run lasts."""
+        from zot.agent.local.client import LocalClient
+        from zot.agent.local.weights import chosen
+
+        model = chosen(resolved.model.id)
+        if model.path not in self._local:
+            self._local[model.path] = LocalClient(model, resolved.api, endpoint, self.pool)
+        return self._local[model.path]
 
     def _renewal(self, resolved: Resolved) -> Renewal | None:
         """What keeps a stored login fresh, or looks a key up again that somebody else keeps."""
@@ -152,4 +166,6 @@ class Resources:
             await self.extensions.stop()
         if self.workspace.jail is not None:
             self.workspace.jail.close()
+        for client in self._local.values():
+            await client.aclose()
         await self.pool.aclose()

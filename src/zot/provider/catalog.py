@@ -8,6 +8,7 @@ what its kind of provider can bear: a request never says ``max_tokens: 0``.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import msgspec
 
 from zot.provider.model import Model, Source
 from zot.provider.providers import Provider, builtin_providers
+from zot.system.files import cache_home
 from zot.system.opening import read_whole
 
 if TYPE_CHECKING:
@@ -125,6 +127,10 @@ class Catalog:
             rows = merge_live(rows, self._live, "live")
         else:
             rows = merge_live(rows, read_cache(self._home).models, "cache")
+        if os.path.isdir(weights := cache_home() / "models"):
+            from zot.provider.local_weights import installed_models  # few have a model on their own machine
+
+            rows += installed_models(weights)
         providers = self.providers()
         if user := self._user():
             from zot.provider.models_file import apply_user_models

@@ -129,7 +129,7 @@ async def find_local_servers(
     """The well-known servers that answer on their usual port, or where their variable says (``LLAMA_BASE_URL``), and
     have a model, in table order."""
     rows = builtin_providers().values() if providers is None else providers
-    local = [row for row in rows if row.local]
+    local = [row for row in rows if row.local and row.lists_models]
     found: dict[str, LocalServer] = {}
 
     async def look(provider: Provider) -> None:

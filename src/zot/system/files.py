@@ -69,6 +69,12 @@ def user_home() -> Path:
     return Path(_home_directory() or "/")
 
 
+def cache_home() -> Path:
+    """Where zot keeps what it can fetch again: ``$XDG_CACHE_HOME/zot``, else ``~/.cache/zot``; not created here."""
+    place = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(place) if os.path.isabs(place) else user_home() / ".cache") / "zot"
+
+
 def _home_directory() -> str:
     """Absolute, or empty: a relative one would be whatever directory zot runs in."""
     home = os.path.expanduser("~")

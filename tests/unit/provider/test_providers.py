@@ -46,7 +46,7 @@ def test_kimi_is_asked_at_its_coding_address() -> None:
 def test_every_provider_with_a_key_names_a_variable_and_an_address() -> None:
     for provider in PROVIDERS.values():
         assert provider.env or not provider.needs_key, provider.id
-        assert is_url(base_url_of(provider, CLOUD)) or provider.api == "script", provider.id
+        assert is_url(base_url_of(provider, CLOUD)) or provider.api in ("script", "local"), provider.id
 
 
 def test_every_default_model_is_in_the_catalogue() -> None:
@@ -169,4 +169,4 @@ def test_the_guide_names_every_provider_with_its_variable_default_and_address() 
 
 def test_every_provider_speaks_a_dialect_of_the_table() -> None:
     for provider in PROVIDERS.values():
-        assert {provider.api, provider.oauth_api} <= {*DIALECTS, "script", ""}, provider.id
+        assert {provider.api, provider.oauth_api} <= {*DIALECTS, "local", "script", ""}, provider.id

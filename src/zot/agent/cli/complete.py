@@ -40,7 +40,7 @@ def complete(words: Sequence[str]) -> Offer:
         return _offer(_run_switches(), rest, typed, "" if path or before else "verbs", ())
     if children := verbs.below(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
-        default = _verb_switches(f"{path} list") if path in ("auth", "sessions") else {}
+        default = _verb_switches(f"{path} list") if path in ("auth", "local", "sessions") else {}
         return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
     row = verbs.verb_of(path)
     return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())
@@ -152,6 +152,10 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
         yield from ((item.name, item.manifest.description if item.manifest else "") for item in all_installed())
     elif kind == verbs.ACCOUNT:
         yield from _accounts(home)
+    elif kind == verbs.INSTALLED:
+        from zot.agent.local.weights import installed
+
+        yield from ((model.name, str(model.path)) for model in installed())
     elif kind == verbs.TOPIC:
         from zot.agent.cli.docs import pages
 

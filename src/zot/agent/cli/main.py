@@ -25,6 +25,7 @@ VERBS = {
     "doctor": "zot.agent.cli.doctor",
     "ext": "zot.agent.cli.ext.door",
     "jail": "zot.agent.cli.jail",
+    "local": "zot.agent.cli.local",
     "sessions": "zot.agent.cli.sessions",
     "update": "zot.agent.cli.update",
 }
@@ -32,7 +33,7 @@ VERBS = {
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
 RESERVED = (
     *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
-    *("local", "replay", "report"),
+    *("replay", "report"),
     *("run", "pack", "inspect", "verify"),
 )
 

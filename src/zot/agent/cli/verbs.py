@@ -16,6 +16,7 @@ FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
     *("model", "provider", "theme", "tools", "text"),
 )
 ACCOUNT = "account"
+INSTALLED = "installed"  # a local model
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("zotsession", "md", "html")
@@ -356,6 +357,45 @@ VERBS: tuple[Verb, ...] = (
         ),
         (FILE, DIR),
         for_authors=True,
+    ),
+    Verb(
+        "local",
+        "[COMMAND]",
+        "a model on this machine, without key, account or network: fetch it, see it, serve it, remove it",
+        more="`zot --provider local` uses what is installed; its server starts by itself, is shared by every zot of "
+        "yours and ends with the last one. `zot local COMMAND --help` says more about one of them, `zot docs "
+        "local-model` about all.",
+    ),
+    Verb(
+        "local install",
+        "[MODEL]",
+        "fetch the weights of small (0.5 GB) or medium (1.1 GB), or take a GGUF file by its path",
+        kinds=(("small", "medium"),),
+        more="Without MODEL: medium where 4 GB of memory are free, else small. The weights come from their publisher, "
+        "or else from the next source that has them, and are used only when their SHA-256 is the pinned one. An "
+        "interrupted download goes on where it ended.",
+    ),
+    Verb(
+        "local list",
+        "",
+        "what there is and what of it is installed; the default",
+        (Switch("--json", "the same for a program"),),
+    ),
+    Verb("local remove", "MODEL…", "delete weights from the cache", kinds=(INSTALLED,)),
+    Verb(
+        "local serve",
+        "[MODEL]",
+        "run the server in the foreground, for other programs too, until you stop it",
+        kinds=(INSTALLED,),
+        more="MODEL is a name of `zot local list` or the path of a GGUF file. The address and the file with its key "
+        "are printed; it speaks as OpenAI's and Anthropic's do. A server that runs already is used, and stays as long "
+        "as this does.",
+    ),
+    Verb(
+        "local status",
+        "",
+        "which servers run: process, address, memory, and who uses them",
+        (Switch("--json", "the same for a program"),),
     ),
     Verb(
         "docs",

@@ -1,0 +1,82 @@
+"""The client of a model on this machine: makes sure that its server runs, then talks to it as to any other.
+
+A server that died is started again before the next request; an answer it died in is told to be broken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+
+from zot.agent.local.runtime import Runtime
+from zot.agent.local.shared import Running
+from zot.agent.local.weights import Chosen
+from zot.errors import BadRequest, ProviderError, TransportFailed, ZotError
+from zot.provider.client import HttpClient
+from zot.provider.dialects import dialect_for
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.pool import HttpPool
+from zot.provider.model_call import Finished, Request, Started, StreamEvent
+
+_STARTS = 3  # of the server, for one request of which nothing was answered
+
+
+class LocalClient:
+    """A ``Client``. ``endpoint`` has everything but the address and the key, which a server brings."""
+
+    def __init__(self, model: Chosen, api: str, endpoint: Endpoint, pool: HttpPool) -> None:
+        self._runtime = Runtime(model)
+        self._dialect = dialect_for(api)
+        self._endpoint = endpoint
+        self._pool = pool
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.provider
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        for left in reversed(range(_STARTS)):
+            client = self._client(await self._running())
+            begun = False
+            try:
+                async with aclosing(client.stream(request)) as events:
+                    async for event in events:
+                        begun = begun or isinstance(event, Started)
+                        if isinstance(event, Finished) and isinstance(event.error, TransportFailed):
+                            event = msgspec.structs.replace(event, error=await self._told(event.error))
+                        yield event
+                return
+            except TransportFailed as error:
+                told = await self._told(error)
+                if begun or told is error or not left:
+                    raise told from error
+            finally:
+                self._runtime.note_use()
+
+    async def aclose(self) -> None:
+        self._runtime.release()
+
+    async def _running(self) -> Running:
+        try:
+            return await self._runtime.ensure()
+        except TimeoutError as error:
+            raise BadRequest(f"{self.name}: the model's server did not start in time", provider=self.name) from error
+        except ProviderError:
+            raise
+        except ZotError as error:
+            raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
+
+    def _client(self, running: Running) -> HttpClient:
+        endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{running.address}/v1", api_key=running.key)
+        return HttpClient(self.name, self._dialect, endpoint, self._pool)
+
+    async def _told(self, error: TransportFailed) -> TransportFailed:
+        """The same error, unless the server is gone: then that is the reason."""
+        if not await self._runtime.is_gone():
+            return error
+        return TransportFailed(
+            f"{self.name}: the model's server ended before the answer did; the next request starts another one",
+            provider=self.name,
+        )
