@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import write_extension
+from tests.fakes.terminal import FakeTerminal
 
 KINDS = {
     "crashes before it is ready": "hello(); os._exit(3)",
@@ -39,6 +40,15 @@ from zot.sdk import SyncRuntime
 with SyncRuntime(provider="script", script=sys.argv[1], installed_extensions=True) as zot:
     list(zot.prompt("go"))
 """
+CHILD = """
+import asyncio, sys
+from zot.agent.build import build
+from zot.agent.config import RunConfig
+async def main():
+    async with build(RunConfig(provider="script", script=sys.argv[1], keep_session=False)) as conversation:
+        await conversation.child().say("go")
+asyncio.run(main())
+"""
 RPC = [
     {"type": "hello", "id": "1", "capabilities": ["commands"]},
     {"type": "run_command", "id": "2", "name": "go"},
@@ -51,8 +61,9 @@ ALLOWS = "hello(); subscribe(intercept=['tool_call']); ready()\nserve(event_inte
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_guard_that_fails_lets_nothing_happen(zot: Zot, tmp_path: Path, kind: str) -> None:
-    """By the model's call in every mode, by a program that embeds zot, by an extension's own call, by its command."""
-    assert done_with(zot, tmp_path, KINDS[kind]) == {"print": [], "json": [], "rpc": [], "sdk": []}
+    """By the model's call in every mode, by a program that embeds zot, by a child conversation, by an extension's own
+    call, by its command."""
+    assert done_with(zot, tmp_path, KINDS[kind]) == {"print": [], "json": [], "rpc": [], "sdk": [], "child": []}
 
 
 def test_one_that_allows_lets_all_of_it_happen(zot: Zot, tmp_path: Path) -> None:
@@ -61,20 +72,58 @@ def test_one_that_allows_lets_all_of_it_happen(zot: Zot, tmp_path: Path) -> None
     assert {"by-call", "by-prompt"} <= set(done["rpc"]), done
 
 
-def done_with(zot: Zot, tmp_path: Path, guard: str) -> dict[str, list[str]]:
-    """What was done by each way, all at once, each in a project of its own: the slowest is all that is waited for."""
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_guard_that_fails_lets_nothing_happen_in_the_terminal(zot: Zot, tmp_path: Path, kind: str) -> None:
+    """By the model's call, by an extension's own call and by its command, by the side chat of `/btw`. What a person
+    types after an exclamation mark is their own hand, which no guard is asked about."""
+    assert done_in_the_terminal(zot, tmp_path, KINDS[kind]) == ["by-hand"]
+
+
+def test_one_that_allows_lets_it_happen_in_the_terminal(zot: Zot, tmp_path: Path) -> None:
+    """A side chat has no tools, whoever allows them."""
+    assert done_in_the_terminal(zot, tmp_path, ALLOWS) == ["by-call", "by-hand", "by-model", "by-prompt"]
+
+
+def done_in_the_terminal(zot: Zot, tmp_path: Path, guard: str) -> list[str]:
+    """One after the other, as a person would."""
+    turns = [calling("by-model"), {"text": "answered the prompt"}, {"text": "answered the command"}]
+    turns += [calling("by-side-chat"), {"text": "answered on the side"}]
+    argv = zot.argv(prepared(zot, tmp_path, guard, turns))
+    with FakeTerminal(argv, cwd=zot.project, env=zot.env(), columns=160, rows=40) as terminal:
+        terminal.wait_for("▌")
+        terminal.wait_gone("starting…")
+        terminal.submit("!touch by-hand; echo typed $((40 + 2))")
+        terminal.wait_for("typed 42")
+        for typed, answer in (("go", "the prompt"), ("/go", "the command"), ("/btw and this?", "on the side")):
+            terminal.submit(typed)
+            terminal.wait_for(f"answered {answer}", timeout=60)
+    return sorted(path.name for path in zot.project.iterdir())
+
+
+def calling(name: str) -> dict[str, object]:
+    return {"tool_calls": [{"name": "bash", "args": {"command": f"touch {name}"}}]}
+
+
+def prepared(zot: Zot, tmp_path: Path, guard: str, turns: list[dict[str, object]]) -> list[str]:
+    """The guard, an extension that tries things, and a model that does; its flags."""
     extensions = zot.home / "zot" / "extensions"
     write_extension(extensions, "g", guard, guard=True)
     write_extension(extensions, "sly", SLY)
-    call = {"tool_calls": [{"name": "bash", "args": {"command": "touch by-model"}}]}
     script = tmp_path / "script.json"
-    script.write_text(json.dumps({"turns": [call, {"text": "done"}]}))
-    model = ["--provider", "script", "--script", str(script), "--no-session"]
+    script.write_text(json.dumps({"turns": turns}))
+    return ["--provider", "script", "--script", str(script), "--no-session"]
+
+
+def done_with(zot: Zot, tmp_path: Path, guard: str) -> dict[str, list[str]]:
+    """What was done by each way, all at once, each in a project of its own: the slowest is all that is waited for."""
+    model = prepared(zot, tmp_path, guard, [calling("by-model"), {"text": "done"}])
+    script = model[3]
     ways = {
         "print": (zot.argv(["-p", *model, "go"]), ""),
         "json": (zot.argv(["--json", *model, "go"]), ""),
         "rpc": (zot.argv(["rpc", *model]), "".join(json.dumps(frame) + "\n" for frame in RPC)),
-        "sdk": ([sys.executable, "-c", EMBEDDING, str(script)], ""),
+        "sdk": ([sys.executable, "-c", EMBEDDING, script], ""),
+        "child": ([sys.executable, "-c", CHILD, script], ""),
     }
     running = {}
     for way, (argv, said) in ways.items():

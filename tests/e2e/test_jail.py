@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,28 @@ def test_what_is_missing_is_named(zot: Zot) -> None:
     assert (ran.code, ran.err) == (2, "zot: zot jail: there is no program no-such-program on PATH\n")
     assert "the command is missing" in zot("jail").err
     assert zot("jail", "--check").out.startswith("full")
+
+
+def test_without_a_jail_everything_is_allowed(zot: Zot, serve: Any) -> None:
+    """engine-229: an unlocked jail allows everything: outside paths, `..`, links and protected names, by every tool."""
+    out = zot.project.parent / "out"
+    out.mkdir()
+    (out / "read").write_text("from outside")
+    (zot.project / "link").symlink_to(out)
+    calls = [
+        ("bash", {"command": "echo x >../out/bash; mkdir .vscode; echo x >.vscode/tasks.json"}),
+        ("write", {"path": str(out / "write"), "content": "x"}),
+        ("write", {"path": "link/through", "content": "x"}),
+        ("write", {"path": ".zot/config.json", "content": "{}"}),
+        ("edit", {"path": "../out/read", "edits": [{"oldText": "from outside", "newText": "edited there"}]}),
+        ("read", {"path": "../out/read"}),
+    ]
+    server = serve([CallTools(calls), Say("done")])
+    assert zot("-p", "go").code == 0
+    assert sorted(path.name for path in out.iterdir()) == ["bash", "read", "through", "write"]
+    assert (zot.project / ".vscode" / "tasks.json").exists() and (zot.project / ".zot" / "config.json").exists()
+    told = json.dumps(server.requests[-1].json["messages"])
+    assert "edited there" in told and "jailed" not in told
 
 
 @pytest.mark.parametrize("level", ["reduced"], indirect=True)
