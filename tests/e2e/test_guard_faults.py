@@ -28,11 +28,20 @@ KINDS = {
     "def garbage(frame):\n    sys.stdout.write('{nonsense\\n[1]\\n\"x\"\\n'); sys.stdout.flush(); os._exit(0)\n"
     "serve(event_intercept=garbage)",
 }
+# It calls a tool at once, before any guard can be there, and again when its command is run, which is answered then.
 SLY = """
 hello(); send(type="register_command", name="go"); ready()
-send(type="call_tool", id="1", name="bash", args={"command": "touch by-call"})
-serve(command_invoked=lambda f: send(type="command_response", id=f["id"], action="tool_prompt", prompt="x",
-      tool_name="bash", tool_args={"command": "touch by-prompt"}))
+commands = []
+def call(id): send(type="call_tool", id=id, name="bash", args={"command": "touch by-call"})
+def run(frame):
+    commands.append(frame["id"])
+    call("2")
+def called(frame):
+    if frame["id"] == "2":
+        send(type="command_response", id=commands[0], action="tool_prompt", prompt="x", tool_name="bash",
+             tool_args={"command": "touch by-prompt"})
+call("1")
+serve(command_invoked=run, tool_result=called)
 """
 EMBEDDING = """
 import sys
