@@ -49,8 +49,8 @@ $(STAMP)-wheels: $(STAMP)-dev tests/pythons.py
 
 fixtures: $(STAMP)-fixtures ## download recordings and the test model
 
-try: $(STAMP)-core ## set up and run zot's main job on a scratch project; no key needed
-	@$(BIN)/python examples/try/run.py
+try: $(STAMP)-core ## zot mends a failing test with a small model on this machine; no key needed (or PROVIDER=… MODEL=…)
+	@$(BIN)/python examples/try/run.py $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(MODEL),--model $(MODEL))
 
 check: $(STAMP)-dev ## lint, types, layers, generated files
 	@echo "==> ruff";         $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .

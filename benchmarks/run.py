@@ -24,6 +24,7 @@ from benchmarks import (  # noqa: E402
     embedding,
     extensions,
     jail,
+    local_model,
     peers,
     resolving,
     rpc,
@@ -47,6 +48,7 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "extensions": lambda p, s: extensions.rows(),
     "terminal": lambda p, s: terminal.rows(p),
     "embedding": lambda p, s: embedding.rows(),
+    "local-model": lambda p, s: local_model.rows(),
     "peers": lambda p, s: peers.rows(p),
     "size": lambda p, s: size.rows(),
 }

@@ -9,13 +9,15 @@ import argparse
 import re
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from evaluation import results
 from evaluation.attempt import Attempt, Setting, attempt
-from evaluation.contenders import REFERENCE, Contender, contenders
+from evaluation.contenders import GRAMMAR, PLAIN, REFERENCE, Contender, local, named
 from evaluation.results import ROOT, Results
 from evaluation.task import Task, every_task, jail
 
@@ -25,8 +27,8 @@ def main() -> int:
     tasks = [task for task in every_task() if re.search(options.only, task.id)]
     if not tasks:
         sys.exit(f"evaluation: no task fits {options.only}; they are in evaluation/tasks")
-    with contenders(options.provider, options.model, options.plain) as named:
-        made = [run(one, tasks, options) for one in ([REFERENCE] if options.reference else named)]
+    with closing(contenders(options)) as every:
+        made = [run(one, tasks, options) for one in every]
     if options.write:
         for one in made:
             results.keep(one)
@@ -34,6 +36,16 @@ def main() -> int:
     if options.json:
         print(msgspec.json.format(msgspec.json.encode(made), indent=1).decode())
     return 0 if not options.reference or all(one.passed for each in made for one in each.attempts) else 1
+
+
+def contenders(options: argparse.Namespace) -> Generator[Contender]:
+    if options.reference:
+        yield REFERENCE
+    elif options.provider not in ("", "local"):
+        yield named(options.provider, options.model)
+    else:
+        only = (GRAMMAR,) if options.grammar else (PLAIN,) if options.plain else (GRAMMAR, PLAIN)
+        yield from local(options.model, only)
 
 
 def run(contender: Contender, tasks: list[Task], options: argparse.Namespace) -> Results:
@@ -61,7 +73,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="evaluation", description="Lets a model try small tasks, and checks them.")
     parser.add_argument("--provider", default="", help="a provider as zot knows it (default: the local models)")
     parser.add_argument("--model", default="", help="its model")
-    parser.add_argument("--plain", action="store_true", help="local models: only without the grammar")
+    parser.add_argument("--grammar", action="store_true", help="local models: only with the grammar")
+    parser.add_argument("--plain", action="store_true", help="local models: only without it")
     parser.add_argument("--only", default="", metavar="REGEX", help="only tasks whose group/name it fits")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="try each task that often")
     parser.add_argument("--limit", type=float, default=300.0, metavar="S", help="seconds a task may take (300)")

@@ -69,7 +69,7 @@ def _run_zot(task: Task, setting: Setting, scratch: Path, project: Path) -> tupl
         script.write_text(json.dumps(task.script()), "utf-8")
         flags = ("--provider", "script", "--script", str(script))
     argv = [sys.executable, "-m", "zot", "--json", *_ALONE, *(("--jail",) if setting.jailed else ()), *flags]
-    environment = dict(os.environ) | ({"ZOT_HOME": who.home} if who.home else {})
+    environment = dict(os.environ) | who.environment
     kept = setting.keep / f"{task.id.replace('/', '-')}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()

@@ -1,102 +1,148 @@
-"""``make try``: a scratch project with a failing test, and zot asked to mend it.
+"""``make try``: a scratch project with a failing test, and zot asked to mend it with a model that runs right here.
 
-Uses the key or local server it finds; without either, the scripted model answers and the output says so. The
-only thing this changes is the scratch directory, which is left for you to look at.
+The first run fetches the runtime and the small model; later ones begin at once. ``PROVIDER=… MODEL=…`` takes another
+model. Where none can be fetched the recorded demonstration is played, and labelled as such. Whether the test was mended
+is found out by running it. Nothing is changed but the scratch directory, which is left for you to look at.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
+import argparse
+import difflib
+import importlib.util
+import json
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+from screen import TERMINAL, Watching, changed_lines, command, dim, green, quote, red, say, tell
+
 HERE = Path(__file__).parent
-PROMPT = "The tests in this directory fail. Find out why, fix the code (not the tests), and run them again."
-
-CODE = '''\
-def discounted(price: float, percent: float) -> float:
-    """The price after a discount."""
-    return price + price * percent / 100
-'''
-
-TEST = """\
-import unittest
-
-from prices import discounted
-
-
-class Discounts(unittest.TestCase):
-    def test_ten_percent_off(self):
-        self.assertEqual(discounted(50, 10), 45)
-
-    def test_nothing_off(self):
-        self.assertEqual(discounted(50, 0), 50)
-"""
+PROJECT = HERE / "project"
+RUNTIME = HERE.parent.parent / "requirements" / "local.txt"
+PROMPT = "The tests fail. Run them with python3 -m unittest, find the mistake in prices.py, fix it, and run them again."
+ZOT = (sys.executable, "-m", "zot")
+SMALL = ["--provider", "local", "--model", "small"]
+RECORDED = ["--provider", "script", "--script", str(HERE / "script.json")]
 
 
 def main() -> int:
-    scratch = Path(tempfile.mkdtemp(prefix="zot-try-"))
-    (scratch / "prices.py").write_text(CODE, encoding="utf-8")
-    (scratch / "test_prices.py").write_text(TEST, encoding="utf-8")
-    say(f"a project with a failing test: {scratch}")
-    who, flags = choose_model()
-    say(f"answering: {who}")
-    say(f"running: zot --stream {' '.join(flags)} {PROMPT!r}\n")
-    zot = [sys.executable, "-m", "zot", "--stream", "--cwd", str(scratch), *flags, PROMPT]
-    code = subprocess.run(zot, stdin=subprocess.DEVNULL).returncode
-    return verdict(scratch) if code == 0 else code
+    asked = arguments()
+    if asked.provider:
+        flags = ["--provider", asked.provider, *(["--model", asked.model] if asked.model else [])]
+        return until_mended(f"{asked.model or 'the default model'} of {asked.provider}", flags)
+    if missing := without_model():
+        return play_recording(missing)
+    return until_mended("a small model that runs on this machine (no key, no network)", SMALL)
 
 
-def choose_model() -> tuple[str, list[str]]:
-    """The first of: a provider with a key in the environment, a model server on this machine, the script."""
-    from zot.provider.providers import builtin_providers
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make try", description="zot mends a failing test in a scratch project.")
+    parser.add_argument("--provider", default="", help="a provider as zot knows it, in place of the local model")
+    parser.add_argument("--model", default="", help="its model")
+    return parser.parse_args()
 
-    for provider in builtin_providers().values():
-        variable = next((name for name in provider.env if os.environ.get(name)), "")
-        if variable and provider.default_model:
-            return f"{provider.id}, with the key in {variable}", ["--provider", provider.id]
-    if local := local_server():
-        provider, model = local
-        return f"{model} on your {provider} server", ["--provider", provider, "--model", model]
-    return (
-        "the scripted model (no key and no local server found): its answers are written down beforehand,\n"
-        "    the tools and the session are real",
-        ["--provider", "script", "--script", str(HERE / "script.json")],
+
+def without_model() -> str:
+    """Why there is no local model to run; empty when there is one. What is missing is fetched."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        say("fetching the runtime of local models, about 34 MB")
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--retries", "1"]
+        if subprocess.run([*pip, "--timeout", "10", "-r", str(RUNTIME)]).returncode != 0:
+            return "the runtime of local models could not be fetched"
+    listed = subprocess.run([*ZOT, "local", "list", "--json"], capture_output=True, check=True)
+    if any(model["name"] == "small" and model["path"] for model in json.loads(listed.stdout)["models"]):
+        return ""
+    say("fetching a small model, once")
+    done = subprocess.run([*ZOT, "local", "install", "small"])
+    return "" if done.returncode == 0 else "the model could not be fetched"
+
+
+def until_mended(who: str, flags: list[str]) -> int:
+    while not attempt(who, flags):
+        if not (TERMINAL and sys.stdin.isatty()):
+            tell("Small models do not always manage. Try again: make try")
+            return 1
+        if input("    Small models do not always manage. Try again? [Y/n] ").strip().lower() not in ("", "y", "yes"):
+            return 1
+    tell("Now in a project of your own:")
+    command(f"{Path(sys.executable).parent / 'zot'} {' '.join(flags)}")
+    tell("It is good for small jobs like this one. With a key or a login (zot auth login) zot does the big ones.")
+    return 0
+
+
+def play_recording(missing: str) -> int:
+    say(red(f"{missing}: is there no network?"))
+    tell(
+        "What follows is RECORDED: the answers were written down beforehand; the tools, files and tests are real. "
+        "With a network, `make try` lets a real model do the work."
     )
+    attempt("the recording", RECORDED)
+    tell(red("This was the recorded demonstration: no model was asked."))
+    return 0
 
 
-def local_server() -> tuple[str, str] | None:
-    from zot.provider.discovery import find_local_servers
-    from zot.provider.http.pool import HttpPool
-
-    async def look() -> tuple[str, str] | None:
-        pool = HttpPool()
-        try:
-            for server in await find_local_servers(pool, timeout=0.5):
-                if server.models:
-                    return server.provider, server.models[0]
-            return None
-        finally:
-            await pool.aclose()
-
-    return asyncio.run(look())
-
-
-def verdict(scratch: Path) -> int:
-    tests = subprocess.run([sys.executable, "-m", "unittest", "-q"], cwd=scratch, capture_output=True, text=True)
-    passed = tests.returncode == 0
+def attempt(who: str, flags: list[str]) -> bool:
+    """Whether the test passes afterwards."""
+    jailed = subprocess.run([*ZOT, "jail", "--check"], capture_output=True).returncode == 0
+    scratch = new_project(jailed)
+    say(f"zot is asked to mend it. Answering: {who}{', in the jail' if jailed else ''}")
+    flags = [*flags, *(["--jail"] if jailed else [])]
+    command(f'zot {" ".join(flags)} "{PROMPT}"')
     print()
-    say("the tests pass now" if passed else "the tests still fail; small models often need another try")
-    say(f"look around: cat {scratch}/prices.py; cd {scratch} && {Path(sys.executable).parent}/zot sessions")
-    return 0 if passed else 1
+    started = time.monotonic()
+    watching = watch([*flags, "--cwd", str(scratch), PROMPT])
+    return verdict(scratch, jailed, watching, time.monotonic() - started)
 
 
-def say(text: str) -> None:
-    print(f"==> {text}", flush=True)
+def watch(flags: list[str]) -> Watching:
+    argv = [*ZOT, "--json", *flags]
+    with Watching() as watching, subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as zot:
+        assert zot.stdout is not None
+        for line in zot.stdout:
+            watching.show(line)
+    return watching
+
+
+def new_project(jailed: bool) -> Path:
+    scratch = Path(tempfile.mkdtemp(prefix="zot-try-"))
+    for file in PROJECT.glob("*.py"):
+        shutil.copy(file, scratch)
+    say(f"a scratch project with a failing test: {scratch}")
+    quote((PROJECT / "prices.py").read_text("utf-8").splitlines())
+    said = run_tests(scratch, jailed).stderr.splitlines()
+    command("python3 -m unittest")
+    quote(red(line) for line in said if line.startswith(("FAIL:", "AssertionError", "FAILED")))
+    return scratch
+
+
+def run_tests(scratch: Path, jailed: bool) -> subprocess.CompletedProcess[str]:
+    """With the tests as they were, for who changes them has mended nothing; in the jail, for a model wrote the rest."""
+    shutil.copy(PROJECT / "test_prices.py", scratch)
+    argv = [*([*ZOT, "jail", "--"] if jailed else []), "python3", "-B", "-m", "unittest"]
+    return subprocess.run(argv, cwd=scratch, capture_output=True, text=True, errors="replace")
+
+
+def verdict(scratch: Path, jailed: bool, watching: Watching, seconds: float) -> bool:
+    before, after = ((place / "prices.py").read_text("utf-8").splitlines() for place in (PROJECT, scratch))
+    print()
+    if diff := list(difflib.unified_diff(before, after, "before/prices.py", "after/prices.py", lineterm="", n=1)):
+        say("what was changed")
+        quote(changed_lines(diff))
+    tests = run_tests(scratch, jailed)
+    mended = tests.returncode == 0
+    say(green("mended: the tests pass now") if mended else red("not mended: the tests still fail"))
+    quote(dim(line) for line in tests.stderr.strip().splitlines()[-3:] if line)
+    read, written = watching.tokens
+    tell(f"{watching.turns} turns, {seconds:.0f} s, {read:,} tokens read, {written:,} written; kept in {scratch}")
+    return mended
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

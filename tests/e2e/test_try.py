@@ -1,0 +1,104 @@
+"""`make try`: what a newcomer sees first. With no network it says so and plays what is labelled as recorded; a model
+that does not mend the test is said to have failed, whatever it claims, and is offered again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.model_server import CallTools, FakeModelServer, Say
+
+ROOT = Path(__file__).parents[2]
+FIX = {"path": "prices.py", "edits": [{"oldText": "price + price *", "newText": "price - price *"}]}
+CHEAT = {"path": "test_prices.py", "content": "import unittest\n"}
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG")}
+    unreachable = {
+        "PIP_INDEX_URL": NOWHERE,
+        "HTTPS_PROXY": NOWHERE,
+        "https_proxy": NOWHERE,
+        "PIP_CONFIG_FILE": "/dev/null",
+    }
+    home = {"HOME": str(tmp_path), "ZOT_HOME": str(tmp_path / "zot"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    return {**keep, **unreachable, **home, "TMPDIR": str(tmp_path)}
+
+
+def argv(*args: str) -> list[str]:
+    return [sys.executable, str(ROOT / "examples" / "try" / "run.py"), *args]
+
+
+def serve(tmp_path: Path, server: FakeModelServer) -> tuple[str, ...]:
+    (tmp_path / "zot").mkdir()
+    mine = {"baseUrl": server.url, "api": "openai", "auth": "none", "models": [{"id": "fake"}]}
+    (tmp_path / "zot" / "models.json").write_text(json.dumps({"providers": {"mine": mine}}))
+    return "--provider", "mine", "--model", "fake"
+
+
+def run(environment: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv(*args), env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=110
+    )
+
+
+def test_without_a_network_it_says_so_and_plays_the_recording(environment: dict[str, str]) -> None:
+    ran = run(environment)
+    assert ran.returncode == 0, ran.stderr
+    said = " ".join(ran.stdout.split())
+    assert "could not be fetched: is there no network?" in said
+    assert "What follows is RECORDED" in said and "no model was asked" in said
+    assert "+ return price - price * percent / 100" in said and "mended: the tests pass now" in said
+
+
+def test_a_model_that_mends_it_is_believed_because_the_tests_pass(tmp_path: Path, environment: dict[str, str]) -> None:
+    turns = [CallTools([("read", {"path": "prices.py"})]), CallTools([("edit", FIX)]), Say("I did it.")]
+    with FakeModelServer(turns) as server:
+        ran = run(environment, *serve(tmp_path, server))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "mended: the tests pass now" in ran.stdout and "3 turns" in ran.stdout and "RECORDED" not in ran.stdout
+    assert max(len(line) for line in ran.stdout.splitlines()) <= 80
+
+
+def test_a_model_that_only_says_so_has_failed_and_the_command_is_told(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with FakeModelServer([CallTools([("write", CHEAT)]), Say("All tests pass now!")]) as server:
+        ran = run(environment, *serve(tmp_path, server))
+    assert ran.returncode == 1
+    assert "not mended: the tests still fail" in ran.stdout and "Try again: make try" in ran.stdout
+
+
+def test_in_a_terminal_another_try_is_offered(tmp_path: Path, environment: dict[str, str]) -> None:
+    with FakeModelServer([Say("Done."), CallTools([("edit", FIX)]), Say("Done.")]) as server:
+        ours, theirs = pty.openpty()
+        line = argv(*serve(tmp_path, server))
+        with subprocess.Popen(line, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as child:
+            os.close(theirs)
+            seen = read_until(ours, "Try again? [Y/n]")
+            assert "not mended" in seen
+            os.write(ours, b"y\n")
+            assert "mended: the tests pass now" in read_until(ours, "zot auth login")
+            assert child.wait(60) == 0
+        os.close(ours)
+
+
+def read_until(terminal: int, words: str) -> str:
+    """What stands there then, without styles and with single spaces: a line may be broken anywhere."""
+    seen, end = b"", time.monotonic() + 100
+    while words not in (text := " ".join(re.sub(r"\x1b\[[0-9;]*[mK]", "", seen.decode(errors="replace")).split())):
+        ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))
+        assert ready, f"{words!r} did not come: {text[-2000:]}"
+        seen += os.read(terminal, 65536)
+    return text
