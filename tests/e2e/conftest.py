@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes import as_plain_user
 from tests.fakes.model_server import FakeModelServer
 
 
@@ -40,9 +41,13 @@ class Zot:
     project: Path
     url: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    as_plain_user: bool = False  # root becomes one for it
 
     def argv(self, args: Sequence[str]) -> list[str]:
-        return [sys.executable, "-m", "zot", *args]
+        argv = [sys.executable, "-m", "zot", *args]
+        if self.as_plain_user and os.geteuid() == 0:
+            return [sys.executable, as_plain_user.__file__, str(self.home), str(self.project), "--", *argv]
+        return argv
 
     def env(self) -> dict[str, str]:
         keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TMPDIR")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,25 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
+# Whoever runs the tests as an ordinary user is the one who tries; root becomes one, and tries itself in `make torture`.
+USERS = [pytest.param(True, id="an ordinary user"), pytest.param(False, id="root", marks=pytest.mark.torture)]
+
+
+@pytest.fixture(params=USERS if os.geteuid() == 0 else [False])
+def whoever(request: pytest.FixtureRequest, zot: Zot) -> Iterator[None]:
+    """An ordinary user has a place of their own: what pytest makes for root is root's alone."""
+    with tempfile.TemporaryDirectory(prefix="zot-plain-user-") as base:
+        if request.param:
+            os.chmod(base, 0o755)
+            zot.as_plain_user, zot.home, zot.project = True, Path(base) / "home", Path(base) / "project"
+            zot.home.mkdir()
+            zot.project.mkdir()
+        yield
+
+
 @pytest.fixture(params=("full", "reduced"))
-def level(request: pytest.FixtureRequest, zot: Zot, tmp_path: Path) -> str:
-    at_level(zot, request.param, tmp_path / "bin")
+def level(request: pytest.FixtureRequest, whoever: None, zot: Zot) -> str:
+    at_level(zot, request.param, zot.home.parent / "bin")
     return request.param
 
 
