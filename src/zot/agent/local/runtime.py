@@ -39,7 +39,12 @@ def missing_runtime() -> str:
     """What to do before a local model can run; empty when nothing is missing."""
     if find_spec("xllamacpp") is not None:
         return ""
-    return f"the runtime for local models is not installed: {with_extra('local', 'xllamacpp')}"
+    return f"the runtime for local models is not installed: {how_to_install_runtime()}"
+
+
+def how_to_install_runtime() -> str:
+    """The command for the zot that runs."""
+    return with_extra("local", "xllamacpp")
 
 
 class Runtime:

@@ -1,6 +1,6 @@
 """The questions a run may begin with, one after the other: trust, which session, and without a credential, with whom.
 
-A server found on this machine needs no credential; a key is a paste away.
+A server found on this machine needs no credential, and neither does the model zot brings; a key is a paste away.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.dialogs.picker import Picker
 from zot.agent.modes.interactive.trust_question import ask_about_trust
+from zot.errors import ZotError
 from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 
 if TYPE_CHECKING:
+    from zot.agent.local.offering import Offer
     from zot.provider.discovery import LocalServer
 
-LOGIN, LATER = "login", "later"
+LOGIN, LATER, INSTALL = "login", "later", "install"
 _MODELS = 5
 
 
@@ -38,27 +40,42 @@ async def greet(context: Context) -> None:
 
 
 async def _first_launch(context: Context) -> None:
+    from zot.agent.local.offering import offer
     from zot.agent.modes.interactive.commands.model import use_model
     from zot.provider.discovery import find_local_servers
 
     conversation = context.conversation
     providers = conversation.catalog.providers().values()
-    chosen = await context.dialogs.ask(
-        FirstLaunch(
-            await find_local_servers(conversation.pool, providers=providers, environ=conversation.resources.environ)
-        )
-    )
+    servers = await find_local_servers(conversation.pool, providers=providers, environ=conversation.resources.environ)
+    embedded = offer()
+    chosen = await context.dialogs.ask(FirstLaunch(servers, embedded))
     if chosen == LOGIN:
         context.commands.run("/login")
+    elif chosen == INSTALL:
+        await _install(context, embedded)
     elif chosen not in (None, LATER):
         provider, _, model = chosen.partition("\n")
         await use_model(context, provider, model)
 
 
-class FirstLaunch(Picker):
-    """Ends with ``login``, ``later``, or provider and model of a local server joined by a newline."""
+async def _install(context: Context, embedded: Offer) -> None:
+    from zot.agent.modes.interactive.commands.model import use_model
+    from zot.agent.modes.interactive.dialogs.install import install
 
-    def __init__(self, servers: Sequence[LocalServer]) -> None:
+    proxy = context.conversation.settings.values.http_proxy
+    try:
+        done = await install(context.dialogs, embedded, context.desk.redraw, proxy)
+    except ZotError as error:
+        context.status.error(f"{error}; /login takes a key instead")
+        return
+    if done:
+        await use_model(context, "local", embedded.model)
+
+
+class FirstLaunch(Picker):
+    """Ends with ``login``, ``later``, ``install``, or provider and model on this machine joined by a newline."""
+
+    def __init__(self, servers: Sequence[LocalServer], embedded: Offer) -> None:
         rows = [
             Choice(
                 f"{server.provider}\n{model}", f"use {one_line(model)}", f"{server.provider} on this machine, no key"
@@ -66,6 +83,10 @@ class FirstLaunch(Picker):
             for server in servers
             for model in server.models[:_MODELS]
         ]
+        if embedded.download:
+            rows.append(Choice(INSTALL, "install a small model here", embedded.detail))
+        else:
+            rows.append(Choice(f"local\n{embedded.model}", f"use {one_line(embedded.title)}", embedded.detail))
         rows += [
             Choice(LOGIN, "log in with an API key", "Anthropic, OpenAI, Kimi and others"),
             Choice(LATER, "look around first", "/login when you are ready"),

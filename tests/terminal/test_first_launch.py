@@ -1,0 +1,82 @@
+"""The first screen without a credential: a model of this machine is one key away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.weights_publisher import Publisher, gguf, publisher, table
+from tests.terminal.conftest import OpenZot
+
+DATA = gguf()
+
+
+@pytest.fixture
+def source() -> Iterator[Publisher]:
+    with publisher(DATA) as state:
+        yield state
+
+
+def weights(zot: Zot, source: Publisher) -> Path:
+    path = table(zot.home / "weights.json", DATA, [source.source])
+    zot.environment |= {"ZOT_LOCAL_WEIGHTS": str(path)}
+    return zot.home / ".cache" / "zot" / "models" / "small.gguf"
+
+
+def test_one_key_installs_the_small_model_and_goes_on_with_it(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
+    """iface-177: where no server answers, the model zot brings is the first choice."""
+    place, go_on = weights(zot, source), Event()
+    source.held = lambda: go_on.wait(30)
+    terminal = open_zot(model=False)
+    terminal.wait_for("install a small model here")
+    assert "no key, then offline" in terminal.screen
+    terminal.press("enter")
+    terminal.wait_for("Apache-2.0")
+    terminal.wait_for("esc stops; what was fetched is kept")
+    assert not place.exists()
+    go_on.set()
+    terminal.wait_for("model: small (local)")
+    assert place.read_bytes() == DATA
+
+
+def test_closing_the_dialog_stops_the_download_and_keeps_what_was_fetched(
+    open_zot: OpenZot, zot: Zot, source: Publisher
+) -> None:
+    place, go_on = weights(zot, source), Event()
+    source.held = lambda: go_on.wait(30)
+    terminal = open_zot(model=False)
+    terminal.wait_for("install a small model here")
+    terminal.press("enter")
+    begun, half = place.with_name(".small.gguf.part"), len(DATA) // 2
+    terminal.wait_until(lambda: begun.exists() and begun.stat().st_size == half, "half of the file to arrive")
+    terminal.press("esc")
+    terminal.wait_gone("esc stops")
+    go_on.set()
+    assert begun.stat().st_size == half and not place.exists()
+    terminal.submit("hello")
+    terminal.wait_for("no credential")
+
+
+def test_a_source_that_fails_is_named(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
+    weights(zot, source)
+    source.status = 404
+    terminal = open_zot(model=False, columns=110)
+    terminal.wait_for("install a small model here")
+    terminal.press("enter")
+    terminal.wait_for("http 404")
+    terminal.wait_for("/login takes a key instead")
+
+
+def test_what_is_installed_already_is_used_at_once(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
+    place = weights(zot, source)
+    place.parent.mkdir(parents=True)
+    place.write_bytes(DATA)
+    terminal = open_zot(model=False)
+    terminal.wait_for("nothing leaves this machine")
+    terminal.press("enter")
+    terminal.wait_for("model: small (local)")
+    assert source.asked == []
