@@ -412,6 +412,10 @@ class _Resolver:
         from zot.agent.local.choice import API, choose  # no other run needs it
 
         query, remembered = self.query, ""
+        if query.base_url:
+            raise UsageError(
+                "--base-url does not go with --provider local; for a server of your own: --provider llama.cpp"
+            )
         if canonical_id(query.remembered_provider, self.providers) == provider.id:
             remembered = query.remembered_model
         elif canonical_id(self.settings.values.provider, self.providers) == provider.id:

@@ -1,0 +1,270 @@
+"""The server of a local model, with real weights (tiny ones): started once, shared, and gone with its last user."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tests.e2e.conftest import Ran, Zot
+from tests.fakes.llama_server import MODEL
+from tests.fakes.weights_publisher import gguf
+from zot.agent.local.runtime import Runtime
+from zot.agent.local.shared import Running
+from zot.agent.local.weights import Chosen
+
+pytestmark = pytest.mark.llama
+
+T = TypeVar("T")
+
+LOCAL = ["--provider", "local", "--model", str(MODEL), "--no-tools", "-nc", "--no-skills", "--no-session"]
+SHORT = ["--system-prompt", "You are a writer."]
+LONG = "Write a long story about a king, a ship and an island. Do not stop."
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(zot: Zot) -> Iterator[None]:
+    """However a test ends, no server of it stays."""
+    assert MODEL.exists(), "no text model: run `make fixtures`"
+    yield
+    for server in servers(zot):
+        os.kill(server["pid"], signal.SIGKILL)
+
+
+def servers(zot: Zot) -> list[dict[str, Any]]:
+    ran = zot("local", "status", "--json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)["servers"]
+
+
+def wait_for(look: Callable[[], T], what: str) -> T:
+    deadline = time.monotonic() + 100
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.05)
+    return found
+
+
+def is_gone(pid: int) -> bool:
+    """Also when nobody has asked for its exit code."""
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text() if os.path.isdir("/proc/self") else not _signalled(pid)
+    except OSError:
+        return True
+
+
+def _signalled(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def ask(zot: Zot, prompt: str, *more: str) -> Ran:
+    return zot("--json", prompt, *LOCAL, *SHORT, *more)
+
+
+def text_of(ran: Ran) -> str:
+    return "".join(event["delta"] for event in ran.events if event["type"] == "text_delta")
+
+
+def started(zot: Zot) -> subprocess.Popen[bytes]:
+    """A run in the middle of a long answer."""
+    process = zot.start("--json", LONG, *LOCAL, *SHORT)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if b'"text_delta"' in line:
+            return process
+    raise AssertionError(process.communicate())
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_a_run_starts_the_server_and_it_ends_with_the_run(zot: Zot) -> None:
+    ran = ask(zot, "Say hello.")
+    assert (ran.code, text_of(ran) != "") == (0, True), ran.err
+    wait_for(lambda: not servers(zot), "the server has ended")
+
+
+def test_three_share_one_server_and_it_goes_when_the_last_of_them_is_killed(zot: Zot) -> None:
+    runs = [zot.start("--json", LONG, *LOCAL, *SHORT) for _ in range(3)]
+    pids = {run.pid for run in runs}
+    try:
+        (server,) = wait_for(
+            lambda: [found for found in servers(zot) if set(found["users"]) == pids], "all three use one server"
+        )
+        assert len(servers(zot)) == 1
+        for run in runs[:2]:
+            end(run)
+        (still,) = wait_for(
+            lambda: [found for found in servers(zot) if found["users"] == [runs[2].pid]], "one user is left"
+        )
+        assert (still["pid"], still["memory"] > 50_000_000) == (server["pid"], True)
+    finally:
+        for run in runs:
+            end(run)
+    wait_for(lambda: is_gone(server["pid"]), "the server has gone")
+    assert servers(zot) == []
+
+
+def test_a_server_that_dies_in_an_answer_is_told_of_and_the_next_request_starts_another(zot: Zot) -> None:
+    process = started(zot)
+    assert process.stdout is not None
+    (first,) = servers(zot)
+    os.kill(first["pid"], signal.SIGKILL)
+    asked_again = False
+    for line in process.stdout:  # without a person the model is asked to go on, once
+        asked_again = asked_again or b"Your last answer broke off" in line
+        if asked_again and b'"text_delta"' in line:
+            break
+    (second,) = servers(zot)
+    assert second["pid"] != first["pid"]
+    os.kill(second["pid"], signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    told = "local: the model's server ended before the answer did; the next request starts another one"
+    first_line, *_, last_line = err.decode().splitlines()
+    assert first_line.startswith(f"zot: the answer broke off ({told});")
+    assert told in last_line
+    end(started(zot))
+
+
+def test_what_is_left_of_a_dead_server_is_not_believed(zot: Zot) -> None:
+    process = started(zot)
+    (server,) = servers(zot)
+    state = Path(server["key_file"]).with_name("state.json")
+    before = state.read_bytes()
+    end(process)
+    os.kill(server["pid"], signal.SIGKILL)
+    wait_for(lambda: is_gone(server["pid"]), "the server has gone")
+    state.write_bytes(before)
+    assert servers(zot) == []
+    end(started(zot))
+
+
+def test_serve_keeps_it_for_others_and_the_prefix_stays_warm(zot: Zot) -> None:
+    serving = zot.start("local", "serve", str(MODEL))
+    assert serving.stdout is not None
+    try:
+        first, second = serving.stdout.readline().decode(), serving.stdout.readline().decode()
+        address, pid = re.findall(r"at (http://127\.0\.0\.1:\d+) \(process (\d+)\)", first)[0]
+        key_file = Path(second.removeprefix("key: ").strip())
+        assert key_file.stat().st_mode & 0o777 == 0o600
+        key = key_file.read_text().strip()
+        for place in ("cmdline", "environ"):
+            assert key.encode() not in Path(f"/proc/{pid}/{place}").read_bytes()
+        _check_key(address, key)
+        usage = [_usage(ask(zot, "Say hello to my old friend Robert, who is a sailor.")) for _ in range(2)]
+        assert usage[0]["cache_read"] < 10 < usage[1]["cache_read"]
+        (server,) = servers(zot)
+        assert (server["pid"], server["users"]) == (int(pid), [serving.pid])
+        assert f"process {pid}" in zot("local", "status").out
+    finally:
+        serving.send_signal(signal.SIGINT)
+        serving.communicate(timeout=60)
+    assert serving.returncode == 130
+    wait_for(lambda: is_gone(int(pid)), "the server has gone")
+    assert zot("local", "status").out == "no local model is running\n"
+
+
+def _check_key(address: str, key: str) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"{address}/v1/models", b"{}")
+    asked = urllib.request.Request(f"{address}/v1/models", headers={"authorization": f"Bearer {key}"})
+    assert MODEL.name in urllib.request.urlopen(asked).read().decode()
+    with pytest.raises(urllib.error.HTTPError, match="404"):  # no page for browsers
+        urllib.request.urlopen(urllib.request.Request(f"{address}/", headers={"authorization": f"Bearer {key}"}))
+
+
+def _usage(ran: Ran) -> dict[str, int]:
+    return next(event for event in ran.events if event["type"] == "usage")
+
+
+def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    async def use() -> list[Running]:
+        runtime = Runtime(Chosen("tiny", MODEL), idle_s=0.5)
+        first = await runtime.ensure()
+        assert await runtime.is_gone(within=60)
+        second = await runtime.ensure()
+        runtime.release()
+        assert await runtime.is_gone(within=60)
+        return [first, second]
+
+    first, second = asyncio.run(use())
+    assert first.pid != second.pid
+
+
+def test_who_is_cancelled_while_it_loads_leaves_no_second_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    async def use() -> None:
+        runtime, other = Runtime(Chosen("tiny", MODEL)), Runtime(Chosen("tiny", MODEL))
+        starting = asyncio.ensure_future(runtime.ensure())
+        while not runtime.room.is_alive():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        starting.cancel()
+        first, second = await other.ensure(), await runtime.ensure()
+        assert first.pid == second.pid
+        runtime.release()
+        other.release()
+        assert await runtime.is_gone(within=60)
+
+    asyncio.run(use())
+
+
+def test_too_little_memory_is_refused_with_the_numbers(zot: Zot) -> None:
+    limit = 450_000_000
+    done = subprocess.run(
+        zot.argv(["-p", "hi", *LOCAL]),
+        capture_output=True,
+        text=True,
+        cwd=zot.project,
+        env=zot.env(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        timeout=60,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert re.search(r"not enough memory for \S+: it takes about 4\d\d MB and 450 MB are free", line)
+
+
+def test_weights_the_runtime_cannot_run_are_told_in_its_words(zot: Zot) -> None:
+    (zot.project / "odd.gguf").write_bytes(gguf("nosuchkind", 5000))
+    ran = zot("-p", "hi", "--provider", "local", "--model", "./odd.gguf")
+    assert ran.code == 1
+    (line,) = ran.err.splitlines()
+    assert line.startswith("zot: local: ./odd.gguf could not be started: ") and "(all it said: " in line
+
+
+def test_without_the_runtime_one_line_says_what_to_type(zot: Zot) -> None:
+    program = "import sys; sys.modules['xllamacpp'] = None; from zot.__main__ import main; sys.exit(main())"
+    argv = [sys.executable, "-c", program, "-p", "hi", *LOCAL]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=zot.project, env=zot.env(), timeout=60)
+    assert done.returncode == 1
+    assert re.fullmatch(r"zot: the runtime for local models is not installed: \S+ .*install .*\n", done.stderr)
+
+
+def test_an_address_does_not_go_with_a_model_zot_runs_itself(zot: Zot) -> None:
+    ran = zot("-p", "hi", *LOCAL, "--base-url", "http://127.0.0.1:1")
+    assert (ran.code, "--base-url" in ran.err) == (1, True)
