@@ -22,16 +22,24 @@ import pytest
 from tests.e2e.conftest import Ran, Zot
 from tests.fakes.llama_server import MODEL
 from tests.fakes.weights_publisher import gguf
+from zot.agent.local.choice import API
+from zot.agent.local.client import LocalClient
 from zot.agent.local.runtime import Runtime
 from zot.agent.local.shared import Running
 from zot.agent.local.weights import Chosen
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.pool import HttpPool
+from zot.provider.messages import user_message
+from zot.provider.model import Model
+from zot.provider.model_call import Finished, Request, UsageReported
 
 pytestmark = pytest.mark.llama
 
 T = TypeVar("T")
 
 LOCAL = ["--provider", "local", "--model", str(MODEL), "--no-tools", "-nc", "--no-skills", "--no-session"]
-SHORT = ["--system-prompt", "You are a writer."]
+BRIEFLY = ["--system-prompt", "You answer briefly.", "--temperature", "0"]
+STORY = ["--system-prompt", "You are a writer."]
 LONG = "Write a long story about a king, a ship and an island. Do not stop."
 
 
@@ -74,17 +82,13 @@ def _signalled(pid: int) -> bool:
     return True
 
 
-def ask(zot: Zot, prompt: str, *more: str) -> Ran:
-    return zot("--json", prompt, *LOCAL, *SHORT, *more)
-
-
 def text_of(ran: Ran) -> str:
     return "".join(event["delta"] for event in ran.events if event["type"] == "text_delta")
 
 
 def started(zot: Zot) -> subprocess.Popen[bytes]:
     """A run in the middle of a long answer."""
-    process = zot.start("--json", LONG, *LOCAL, *SHORT)
+    process = zot.start("--json", LONG, *LOCAL, *STORY)
     assert process.stdout is not None
     for line in process.stdout:
         if b'"text_delta"' in line:
@@ -98,13 +102,13 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_a_run_starts_the_server_and_it_ends_with_the_run(zot: Zot) -> None:
-    ran = ask(zot, "Say hello.")
+    ran = zot("--json", "Say hello.", *LOCAL, *BRIEFLY)
     assert (ran.code, text_of(ran) != "") == (0, True), ran.err
     wait_for(lambda: not servers(zot), "the server has ended")
 
 
 def test_three_share_one_server_and_it_goes_when_the_last_of_them_is_killed(zot: Zot) -> None:
-    runs = [zot.start("--json", LONG, *LOCAL, *SHORT) for _ in range(3)]
+    runs = [zot.start("--json", LONG, *LOCAL, *STORY) for _ in range(3)]
     pids = {run.pid for run in runs}
     try:
         (server,) = wait_for(
@@ -159,7 +163,7 @@ def test_what_is_left_of_a_dead_server_is_not_believed(zot: Zot) -> None:
     end(started(zot))
 
 
-def test_serve_keeps_it_for_others_and_the_prefix_stays_warm(zot: Zot) -> None:
+def test_serve_keeps_it_for_others(zot: Zot) -> None:
     serving = zot.start("local", "serve", str(MODEL))
     assert serving.stdout is not None
     try:
@@ -171,8 +175,6 @@ def test_serve_keeps_it_for_others_and_the_prefix_stays_warm(zot: Zot) -> None:
         for place in ("cmdline", "environ"):
             assert key.encode() not in Path(f"/proc/{pid}/{place}").read_bytes()
         _check_key(address, key)
-        usage = [_usage(ask(zot, "Say hello to my old friend Robert, who is a sailor.")) for _ in range(2)]
-        assert usage[0]["cache_read"] < 10 < usage[1]["cache_read"]
         (server,) = servers(zot)
         assert (server["pid"], server["users"]) == (int(pid), [serving.pid])
         assert f"process {pid}" in zot("local", "status").out
@@ -193,8 +195,24 @@ def _check_key(address: str, key: str) -> None:
         urllib.request.urlopen(urllib.request.Request(f"{address}/", headers={"authorization": f"Bearer {key}"}))
 
 
-def _usage(ran: Ran) -> dict[str, int]:
-    return next(event for event in ran.events if event["type"] == "usage")
+async def test_the_prefix_stays_warm_between_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pool = HttpPool()
+    client = LocalClient(Chosen("tiny", MODEL), API, Endpoint(provider="local", base_url="http://127.0.0.1"), pool)
+    model = Model(id="tiny", provider="local", context_window=4096, max_output=8)
+    said = [user_message("Say hello to my old friend Robert, who is a sailor and sails to an island.")]
+    read: list[int] = []
+    try:
+        for _ in range(2):
+            async for event in client.stream(Request(model=model, system="You are polite.", messages=tuple(said))):
+                if isinstance(event, UsageReported):
+                    read.append(event.usage.cache_read_tokens)
+                if isinstance(event, Finished):
+                    said += [event.message, user_message("And to his wife?")]
+    finally:
+        await client.aclose()
+        await pool.aclose()
+    assert read[0] < 10 < 20 < read[1]
 
 
 def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
