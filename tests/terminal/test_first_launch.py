@@ -9,10 +9,11 @@ from threading import Event
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.weights_publisher import Publisher, gguf, publisher, table
+from tests.fakes.weights_publisher import Publisher, gguf, packages, publisher, table
 from tests.terminal.conftest import OpenZot
 
 DATA = gguf()
+PARTS = [1_000_000, 1_000_000, 500_000, 500_000]
 
 
 @pytest.fixture
@@ -69,6 +70,20 @@ def test_a_source_that_fails_is_named(open_zot: OpenZot, zot: Zot, source: Publi
     terminal.press("enter")
     terminal.wait_for("http 404")
     terminal.wait_for("/login takes a key instead")
+
+
+def test_the_second_source_takes_over(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:
+    """Packages of the Python index are unpacked beside the terminal, and it goes on drawing."""
+    place = weights(zot, source)
+    source.status = 404
+    table(zot.home / "weights.json", DATA, [source.source, packages(zot.project, DATA, PARTS)])
+    zot.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(zot.project)}
+    terminal = open_zot(model=False, columns=110)
+    terminal.wait_for("install a small model here")
+    terminal.press("enter")
+    terminal.wait_for("http 404")
+    terminal.wait_for("model: small (local)", timeout=60)
+    assert place.read_bytes() == DATA
 
 
 def test_what_is_installed_already_is_used_at_once(open_zot: OpenZot, zot: Zot, source: Publisher) -> None:

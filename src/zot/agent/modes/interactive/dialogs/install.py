@@ -54,7 +54,7 @@ class InstallDialog(Dialog[bool]):
         self.hint = "esc stops; what was fetched is kept"
         self.failed: ZotError | None = None
         self.complaints: list[str] = []
-        self._redraw = redraw
+        self._draw, self._loop = redraw, asyncio.get_running_loop()
         self._lines: list[str] = []
         self._progress = ""
 
@@ -69,6 +69,10 @@ class InstallDialog(Dialog[bool]):
     def show(self, text: str) -> None:
         self._progress = text
         self._redraw()
+
+    def _redraw(self) -> None:
+        """Parts are unpacked in a thread, and tell of it there."""
+        self._loop.call_soon_threadsafe(self._draw)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         rows = [theme.paint("muted", row) for line in self._lines[-_SHOWN:] for row in wrap(f"  {line}", width, "  ")]
