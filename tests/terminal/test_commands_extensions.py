@@ -113,6 +113,42 @@ def test_an_extension_of_the_project_runs_only_when_it_was_trusted(
     assert json.loads((zot.home / "zot" / "trust.json").read_text())["extensions"]
 
 
+def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """Closing it grants nothing and it is asked again; a yes grants what was shown, and nothing is asked after that."""
+    serve([Say("ok")])
+    says = COMMAND.format(name="say", says="I run")
+    directory = write_extension(zot.home / "zot" / "extensions", "mine", says, permissions={})
+    program, manifest = directory / "main.py", directory / "extension.json"
+    program.write_text(program.read_text().replace('os.path.join(HERE, "seen.jsonl")', "os.devnull"))
+    assert zot("-p", "go").err == ""  # what it asks for at its first start is granted
+    asking = {**json.loads(manifest.read_text()), "permissions": {"net": True, "env": ["MY_TOKEN"]}}
+    manifest.write_text(json.dumps(asking))
+    terminal = open_zot(columns=120, rows=40)
+    terminal.wait_for("an extension of yours asks for more than you granted")
+    terminal.wait_for("more than you granted before: it connects to any place on the network")
+    assert "more than you granted before: it gets the variables MY_TOKEN" in terminal.screen
+    terminal.press("enter")  # the first answer is no
+    terminal.wait_gone("an extension of yours asks for more")
+    terminal.submit("/say")
+    terminal.wait_for("unknown command /say")
+    terminal.press("esc")
+    terminal.wait_gone("unknown command /say")
+    terminal.submit("/reload-ext")
+    terminal.wait_for("an extension of yours asks for more than you granted")
+    manifest.write_text(json.dumps({**asking, "permissions": {"exec": True}}))
+    terminal.press("down", "enter")  # and a yes is not for what came after it
+    terminal.wait_for("extension mine was not granted more: has changed since you were asked")
+    terminal.submit("/reload-ext")
+    terminal.wait_for("more than you granted before: it runs any program")
+    terminal.press("down", "enter")
+    terminal.wait_for("1 loaded, 1 ready")
+    terminal.submit("/say")
+    terminal.wait_for("[mine] I run")
+    terminal.submit("/exit")
+    terminal.wait_exit()
+    assert zot("ext", "doctor", model=False).code == 0
+
+
 def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
     serve: Any, open_zot: OpenZot, zot: Zot, project: Path
 ) -> None:

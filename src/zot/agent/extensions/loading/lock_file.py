@@ -95,6 +95,12 @@ class LockFile:
         with self._file.changing() as content:
             content.extensions[name] = Locked(pins, permissions is not None, permissions or Permissions())
 
+    def grant(self, name: str, permissions: Permissions | None) -> None:
+        """What it asks for by now; its files stay pinned as they are."""
+        with self._file.changing() as content:
+            pins = known.pins if (known := content.extensions.get(name)) else ()
+            content.extensions[name] = Locked(pins, permissions is not None, permissions or Permissions())
+
     def grant_first(self, manifest: Manifest) -> None:
         """One that nobody installed and that says what it needs: from now on it gets no more than that."""
         with self._file.changing() as content:

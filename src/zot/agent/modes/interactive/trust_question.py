@@ -1,4 +1,5 @@
-"""May this project's extensions run? One question for all of them that nobody decided about, with what changed.
+"""May this project's extensions run? One question for all of them that nobody decided about, with what changed; and one
+about the user's own that ask for more than they were granted.
 
 Everything the answer is about can be read: names, commands and files go through the door for text a person decides on.
 """
@@ -11,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zot.agent.extensions.loading.data_place import LOCK
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
-from zot.errors import ExtensionError, in_words
+from zot.errors import ConfigError, ExtensionError, in_words
 from zot.system.spelled import has_hidden, spelled
 from zot.tui.decide import folded, painted
 from zot.tui.keys import Key
@@ -23,7 +25,9 @@ from zot.tui.widgets.select_list import Choice, SelectList
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
     from zot.agent.conversation import Conversation
+    from zot.agent.extensions.host import ExtensionHost
     from zot.agent.extensions.loading.trust import Untrusted
+    from zot.agent.extensions.loading.widened import Widened
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
@@ -32,11 +36,17 @@ TRUST, EDITING, SKIP = "trust", "editing", "skip"
 async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
     """Ask if there is something to ask; whether something may run now that could not before."""
     host = conversation.extensions
-    if host is None or flags.no_ext or flags.trust_project:
+    if host is None or flags.no_ext:
         return False
+    place = Path(conversation.present.directory)
+    trusted = not flags.trust_project and await _ask_about_project(host, place, dialogs)
+    return await _ask_about_more(host, dialogs) or trusted
+
+
+async def _ask_about_project(host: ExtensionHost, place: Path, dialogs: Dialogs) -> bool:
     from zot.agent.extensions.loading.trust import undecided
 
-    found = await asyncio.to_thread(undecided, Path(conversation.present.directory), host.trust)
+    found = await asyncio.to_thread(undecided, place, host.trust)
     answer = await dialogs.ask(TrustDialog(found)) if found else None
     for extension in found:
         if answer == TRUST:  # what was shown, whatever lies there by now
@@ -49,29 +59,35 @@ async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dia
     return answer in (TRUST, EDITING)
 
 
-class TrustDialog(Dialog[str]):
-    """Ends with ``trust``, ``editing`` or ``skip``; closing it skips, which is also what is selected."""
+async def _ask_about_more(host: ExtensionHost, dialogs: Dialogs) -> bool:
+    if not (host.home / LOCK).exists():  # nothing was ever granted
+        return False
+    from zot.agent.extensions.loading.widened import grant, widened
+
+    found = await asyncio.to_thread(widened, host.home)
+    answer = await dialogs.ask(MoreDialog(found)) if found else None
+    for extension in found if answer == TRUST else ():
+        try:
+            await asyncio.to_thread(grant, host.home, extension)
+        except (ExtensionError, ConfigError, OSError) as error:
+            host.diagnostics.note(f"extension {extension.name} was not granted more: {in_words(error)}")
+    return answer == TRUST
+
+
+class _Question(Dialog[str]):
+    """What it is about above the answers, of which the first is selected; closing it is that one, too."""
 
     unasked = True
     takes_text = False
     hint = "enter picks · page up/down reads · esc closes"
 
-    def __init__(self, found: Sequence[Untrusted]) -> None:
+    def __init__(self, title: str, warning: str, told: Sequence[str], choices: Sequence[Choice]) -> None:
         super().__init__()
-        again = any(extension.changes for extension in found)
-        many, want = ("these extensions", "want") if len(found) > 1 else ("this extension", "wants")
-        word = "changed since you trusted" if again else f"{want} to run"
-        self.title = f"this project: {many} {word}"
-        choices = [
-            Choice(SKIP, "do not run them", "ask again next time"),
-            Choice(TRUST, "trust them as they are now", "until a file changes"),
-        ]
-        if again:
-            choices.append(Choice(EDITING, "trust this directory while I edit (this run)", "nothing is stored"))
+        self.title = title
         self._answers = SelectList(choices, filterable=False)
         self._count = len(choices)
-        told = [line for extension in found for line in _described(extension)]
-        self._evidence = Evidence(lambda theme, width: _rows(told, theme, width), hidden=any(map(has_hidden, told)))
+        hidden = any(map(has_hidden, told))
+        self._evidence = Evidence(lambda theme, width: _rows(warning, told, theme, width), hidden=hidden)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         body = self._evidence.rows(theme, width, max(height - self._count, 2))
@@ -87,8 +103,39 @@ class TrustDialog(Dialog[str]):
         return self._evidence.key(key)
 
 
-def _rows(told: Sequence[str], theme: Theme, width: int) -> list[str]:
-    warning = "They are programs, held to what is said below. Look at the files before you trust them."
+class TrustDialog(_Question):
+    """Ends with ``trust``, ``editing`` or ``skip``."""
+
+    def __init__(self, found: Sequence[Untrusted]) -> None:
+        again = any(extension.changes for extension in found)
+        many, want = ("these extensions", "want") if len(found) > 1 else ("this extension", "wants")
+        word = "changed since you trusted" if again else f"{want} to run"
+        choices = [
+            Choice(SKIP, "do not run them", "ask again next time"),
+            Choice(TRUST, "trust them as they are now", "until a file changes"),
+        ]
+        if again:
+            choices.append(Choice(EDITING, "trust this directory while I edit (this run)", "nothing is stored"))
+        warning = "They are programs, held to what is said below. Look at the files before you trust them."
+        told = [line for extension in found for line in _described(extension)]
+        super().__init__(f"this project: {many} {word}", warning, told, choices)
+
+
+class MoreDialog(_Question):
+    """Ends with ``trust`` or ``skip``."""
+
+    def __init__(self, found: Sequence[Widened]) -> None:
+        many = "extensions of yours ask" if len(found) > 1 else "an extension of yours asks"
+        choices = [
+            Choice(SKIP, "do not run them", "ask again next time"),
+            Choice(TRUST, "grant what they ask for", "until they ask for more"),
+        ]
+        warning = "Their manifests changed. Somebody or something wrote that; grant it if it was you."
+        told = [line for extension in found for line in _asking(extension)]
+        super().__init__(f"{many} for more than you granted", warning, told, choices)
+
+
+def _rows(warning: str, told: Sequence[str], theme: Theme, width: int) -> list[str]:
     rows = [*painted(folded(warning, width), "fg", theme), ""]
     return rows + [row for line in told for row in painted(folded(spelled(line), width, 4), "fg", theme, "    ")]
 
@@ -101,3 +148,11 @@ def _described(extension: Untrusted) -> list[str]:
     lines += [f"  more than you granted before: it {line}" for line in extension.wider]
     lines += [f"  it {line}" for line in extension.permissions]
     return lines + [f"  {note}" for note in extension.changes or extension.files]
+
+
+def _asking(extension: Widened) -> list[str]:
+    guard = " (a guard)" if extension.guard else ""
+    command = shlex.join([extension.exec, *extension.args])
+    lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]
+    lines += [f"  more than you granted before: it {line}" for line in extension.wider]
+    return lines + [f"  it {line}" for line in extension.permissions if line not in extension.wider]
