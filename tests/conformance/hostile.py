@@ -45,6 +45,9 @@ from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
 from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.gemini_schema import accepted
+from zot.provider.dialects.grammar.action_grammar import action_grammar, editable
+from zot.provider.dialects.grammar.decoder import read_blocks
+from zot.provider.dialects.grammar.dialect import GrammarDialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.failures import failure
@@ -54,7 +57,7 @@ from zot.provider.http.route import parse_url
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import user_message
 from zot.provider.model import Model
-from zot.provider.model_call import Request
+from zot.provider.model_call import Request, ToolSpec
 from zot.provider.retry import retry_after
 from zot.provider.secrets import without
 from zot.system import strict_json
@@ -556,7 +559,8 @@ rows("keys out of a text", lambda text: without(text, SECRETS), alike="ab", othe
 
 
 def answers(dialect: Dialect, name: str = "") -> Callable[[list[bytes]], None]:
-    request = Request(model=Model(id="m", provider="p", max_output=100), messages=(user_message("hi"),))
+    model = Model(id="m", provider="p", max_output=100)
+    request = Request(model=model, messages=(user_message("hi"),), tools=(ToolSpec("read", "", {}),))
 
     def decoded(events: list[bytes]) -> None:
         decoder = dialect.decoder(request, Endpoint(provider="p", base_url="http://a", api_key="k"))
@@ -598,6 +602,31 @@ rows(
     calls_without_anything=repeated(CALL % ""),
     endings=repeated('{"choices":[{"finish_reason":"tool_calls"}]}', CALL % '"index":#,"id":"c#",'),
     endings_of_one_call=repeated('{"choices":[{"finish_reason":"tool_calls"}]}', CALL % '"index":0,"id":"c",'),
+)
+SPOKEN = '{"choices":[{"delta":{"content":"%s"}}]}'
+rows(
+    "events of a model held by a grammar",
+    answers(GrammarDialect()),
+    texts=repeated(SPOKEN % "a"),
+    braces=repeated(SPOKEN % "{"),
+    blanks=repeated(SPOKEN % " "),
+    names=lambda n: [(SPOKEN % r"{\"tool\": \"").encode(), *repeated(SPOKEN % "a")(n)],
+    calls=lambda n: [(SPOKEN % r"{\"tool\": \"read\", ").encode(), *repeated(SPOKEN % "a")(n)],
+    endings=repeated(SPOKEN % r"{\"tool\": \"read\"}", '{"choices":[{"finish_reason":"stop"}]}'),
+)
+rows(
+    "blocks of an action",
+    read_blocks,
+    fences="```\n",
+    open_fences="```a\n\n",
+    ticks="`",
+    both="~~~\n```\n~~~\n",
+)
+rows(
+    "lines that can be edited",
+    editable,
+    lines="a\n",
+    steps=lambda n: "\n".join(" " * (i % 90) + str(i) for i in range(n // 50)),
 )
 rows(
     "Responses' events",
@@ -685,6 +714,24 @@ rows(
             for i in range(n // 40)
         },
     },
+)
+
+rows(
+    "a schema for a grammar",
+    lambda schema: action_grammar((ToolSpec("a", "", schema),), final=True),
+    properties=lambda n: {"type": "object", "properties": {str(i): {"type": "string"} for i in range(n // 9)}},
+    choices=lambda n: {"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}] * (n // 9)}}},
+    words=lambda n: {"type": "object", "properties": {"a": {"enum": [str(i) for i in range(n // 9)]}}},
+    long_name=lambda n: {"type": "object", "properties": {"a" * n: {}}, "required": ["a" * n]},
+    twins=lambda n: {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/0"}},
+        "$defs": {
+            str(i): {"type": "object", "properties": {k: {"$ref": f"#/$defs/{i + 1}"} for k in "ab"}}
+            for i in range(n // 40)
+        },
+    },
+    itself=lambda n: {"type": "object", "properties": {"a": {"$ref": "#"}, "b" * n: {"$ref": "#"}}},
 )
 
 # --- JSON, frames, commands

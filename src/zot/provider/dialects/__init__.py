@@ -1,4 +1,4 @@
-"""The wire dialects zot speaks: one file each, one row here, and only the one that is asked for is imported.
+"""The wire dialects zot speaks: one file or folder each, one row here, and only the one that is asked for is imported.
 
 A dialect owns everything that is particular to its vendor; ``dialect.py`` says what that is.
 """
@@ -17,6 +17,7 @@ DIALECTS = {
     "openai-responses": ("openai_responses", "OpenAIResponsesDialect"),
     "gemini": ("gemini", "GeminiDialect"),
     "bedrock": ("bedrock", "BedrockDialect"),
+    "grammar": ("grammar.dialect", "GrammarDialect"),
 }
 
 

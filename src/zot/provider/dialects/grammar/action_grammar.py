@@ -1,0 +1,121 @@
+"""The grammar of one turn: the actions a model may take now, and nothing else.
+
+Where the transcript tells what is in a file, what an edit replaces must be lines of it: a model that cannot copy
+them does not fail at that. A tool whose schema is too much for a grammar takes any JSON object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Block, Shape, shape_of
+from zot.provider.dialects.grammar.gbnf import Grammar, alternatives, json_literal, json_text, literal, rule_name
+from zot.provider.dialects.grammar.schema_rules import SchemaRules, TooMuch
+from zot.provider.model_call import ToolSpec
+
+MOST_LINES = 400  # of all files whose lines are in a grammar
+MOST_CHARACTERS = 20_000
+
+
+def action_grammar(tools: Sequence[ToolSpec], *, final: bool, files: Mapping[str, str] | None = None) -> str:
+    """``files`` are those whose content is known, by the path the model used, the one it saw last at the end; while
+    there are none, nothing can be edited. None means that nobody looked."""
+    grammar = Grammar({})
+    options = [
+        grammar.add(rule_name("a", tool.name), _action(grammar, tool, files))
+        for tool in tools
+        if files is None or files or not is_edit(shape_of(tool))
+    ]
+    if final or not options:
+        grammar.rules["a-final"] = f'{literal(final_head())} "\\n" [^\\x00]+'
+        options.append("a-final")
+    return grammar.text(alternatives(options))
+
+
+def final_head() -> str:
+    return json_text({"tool": FINAL})
+
+
+def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, str] | None) -> str:
+    shape = shape_of(tool)
+    if is_edit(shape) and files:
+        return _edit(grammar, shape, files)
+    head = f'"{{" {_head(grammar, tool, shape)} "}}"'
+    return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
+
+
+def _head(grammar: Grammar, tool: ToolSpec, shape: Shape) -> str:
+    named = literal(f'"tool": {json_text(tool.name)}')
+    before = dict(grammar.rules)
+    rules = SchemaRules(grammar, tool.name, tool.schema)
+    try:
+        if shape.nested:
+            return f'{named} ", \\"args\\": " {_object(rules.value(tool.schema))}'
+        return rules.members(shape.inline, shape.required, leading=named)
+    except (TooMuch, RecursionError):
+        grammar.rules = before
+        return f'{named} (", " string ": " value)*' if not shape.nested else f'{named} ", \\"args\\": " object'
+
+
+def _object(found: str) -> str:
+    """Arguments are an object, whatever the schema allows besides."""
+    return "object" if found == "value" else found
+
+
+def _block(shape: Shape, block: Block) -> str:
+    label = literal(block.label) if len(shape.blocks) > 1 else "[a-z]{0,12}"
+    plain = f'"\\n{FENCE}" {label} "\\n" lines "{FENCE}"'
+    return f'({plain} | "\\n{OTHER_FENCE}" {label} "\\n" tildes "{OTHER_FENCE}")'
+
+
+# --- edits of files that are known
+
+
+def is_edit(shape: Shape) -> bool:
+    return [block.label for block in shape.blocks] == ["old", "new"] and shape.required == ("path",)
+
+
+def _edit(grammar: Grammar, shape: Shape, files: Mapping[str, str]) -> str:
+    options: list[str] = []
+    left = MOST_LINES
+    for path, text in reversed(list(files.items())):
+        left -= text.count("\n") + 1
+        pieces = [literal(f"{piece}\n") for piece in editable(text)]
+        if left < 0 or not pieces:
+            continue
+        old = grammar.add(rule_name("old"), alternatives(pieces))
+        options.append(f'{json_literal(path)} "}}\\n{FENCE}old\\n" {old} "{FENCE}"')
+    if not options:
+        head = f'"{{" {literal(chr(34) + "tool" + chr(34) + ": " + json_text(shape.name))} ", \\"path\\": " string "}}"'
+        return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
+    named = literal(f'{{"tool": {json_text(shape.name)}, "path": ')
+    return f"{named} ({alternatives(options)}) {_block(shape, shape.blocks[1])}"
+
+
+def editable(text: str) -> list[str]:
+    """The pieces of a text that may be replaced: each line that is more than space, with what is indented below it and
+    the bracket that closes it; as far as they occur once, and as no line of them looks like a fence. None
+    of a text that is too large for a grammar."""
+    lines = text.split("\n", MOST_LINES)
+    if len(lines) > MOST_LINES or len(text) > MOST_CHARACTERS:
+        return []
+    found = ["\n".join(lines[start : _end(lines, start) + 1]) for start, line in enumerate(lines) if line.strip()]
+    return [piece for piece in found if text.count(piece) == 1 and FENCE not in piece]
+
+
+def _end(lines: Sequence[str], start: int) -> int:
+    """The last line of the piece that begins here."""
+    depth, last = _indent(lines[start]), start
+    for number in range(start + 1, len(lines)):
+        line = lines[number]
+        if not line.strip():
+            continue
+        closes = last > start and _indent(line) == depth and line.lstrip()[0] in ")]}"
+        if _indent(line) <= depth and not closes:
+            break
+        last = number
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

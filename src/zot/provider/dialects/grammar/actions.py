@@ -1,0 +1,180 @@
+"""What an action looks like: a line of JSON that names a tool and its short arguments, then a fenced block for each
+argument that holds lines of text. Small models write text far better as it stands than inside JSON strings.
+
+``{"tool": "read", "path": "a.py"}`` is one; ``write`` is followed by a block with the content, ``edit`` by a
+block ``old`` and a block ``new``, and ``final`` by the answer. ``Shape`` knows this of a tool, says it to the
+model, and turns a call into the text that would have made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from zot.provider.dialects.grammar.gbnf import json_text
+from zot.provider.dialects.grammar.schema_rules import properties_of, required_of
+from zot.provider.messages import ToolCallBlock
+from zot.provider.model_call import ToolSpec
+
+FINAL = "final"
+FENCE, OTHER_FENCE = "```", "~~~"
+_DESCRIBED = 90  # characters
+
+# Required strings of these names hold lines of text and get a block; the block's label is the second word.
+_BLOCKS = {
+    "content": "content",
+    "text": "text",
+    "code": "code",
+    "body": "body",
+    "patch": "patch",
+    "diff": "diff",
+    "script": "script",
+    "oldText": "old",
+    "newText": "new",
+    "old_text": "old",
+    "new_text": "new",
+    "old_string": "old",
+    "new_string": "new",
+    "old": "old",
+    "new": "new",
+}
+_LANGUAGES = {
+    "py": "python",
+    "js": "javascript",
+    "ts": "typescript",
+    "sh": "bash",
+    "md": "markdown",
+    "rs": "rust",
+    "rb": "ruby",
+    "yml": "yaml",
+    "htm": "html",
+}
+_SAME = frozenset({"json", "html", "css", "c", "go", "java", "toml", "yaml", "ini", "sql", "xml", "cpp"})
+
+
+class Block(msgspec.Struct, frozen=True):
+    """An argument that travels as a block of text."""
+
+    name: str
+    label: str
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """How calls of one tool are written. ``inside`` names the array whose one object holds the blocks; ``nested`` puts
+    the other arguments below ``args``, for tools whose own names would be mistaken for ours."""
+
+    name: str
+    inline: dict[str, Any]
+    required: tuple[str, ...]
+    blocks: tuple[Block, ...] = ()
+    inside: str = ""
+    nested: bool = False
+
+    def told(self, description: str) -> str:
+        """One line for the system prompt."""
+        pairs = "".join(f', "{name}": {_kind(self.inline[name])}' for name in self.required)
+        labels = " and ".join(block.label for block in self.blocks)
+        then = f" + block{'s' if len(self.blocks) > 1 else ''} {labels}" if self.blocks else ""
+        return f'{{"tool": {json_text(self.name)}{pairs}}}{then}: {_first_sentence(description)}'
+
+    def written(self, call: ToolCallBlock) -> str:
+        """The call as this shape says it; one that does not fit, with all its arguments in one object."""
+        args = call.args or {}
+        texts = self._texts(args)
+        known = all(name in self.inline or name == self.inside or self._is_block(name) for name in args)
+        if texts is None or not known or self.nested or any(name not in args for name in self.required):
+            return json_text({"tool": self.name, "args": args})
+        order = [*self.required, *(name for name in self.inline if name not in self.required)]
+        head = json_text({"tool": self.name, **{name: args[name] for name in order if name in args}})
+        return "\n".join([head, *(_fenced(self._label(block, args), text) for block, text in texts)])
+
+    def _is_block(self, name: str) -> bool:
+        return not self.inside and any(block.name == name for block in self.blocks)
+
+    def _label(self, block: Block, args: Mapping[str, Any]) -> str:
+        return block.label if len(self.blocks) > 1 else language_of(args)
+
+    def _texts(self, args: Mapping[str, Any]) -> list[tuple[Block, str]] | None:
+        """The text of each block; None when the arguments are not made as the shape has them."""
+        holder: Any = args
+        if self.inside:
+            items = args.get(self.inside)
+            one = cast("list[Any]", items) if isinstance(items, list) else []
+            holder = one[0] if len(one) == 1 else None
+            if not isinstance(holder, dict) or len(cast("dict[str, Any]", holder)) != len(self.blocks):
+                return None
+        found = [(block, cast("Any", holder).get(block.name)) for block in self.blocks]
+        return found if all(isinstance(text, str) for _, text in found) else None
+
+    def arguments(self, head: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+        """The tool's own arguments, from the head's and the text of each block by its name."""
+        if not self.blocks:
+            return dict(head)
+        return {**head, **({self.inside: [dict(texts)]} if self.inside else texts)}
+
+
+def shape_of(tool: ToolSpec) -> Shape:
+    properties, required = properties_of(tool.schema), required_of(tool.schema)
+    blocks = _blocks(properties, required)
+    inside = ""
+    for name in required:
+        items: Any = properties[name].get("items") if isinstance(properties[name], dict) else None
+        if not blocks and isinstance(items, dict) and properties[name].get("type") == "array":
+            inner, needed = properties_of(cast("dict[str, Any]", items)), required_of(cast("dict[str, Any]", items))
+            if found := _blocks(inner, needed):
+                if len(found) == len(inner):  # of plain lists the model may want to give more than one item
+                    blocks, inside = found, name
+                break
+    taken = {inside} if inside else {block.name for block in blocks}
+    inline = {name: schema for name, schema in properties.items() if name not in taken}
+    return Shape(
+        tool.name,
+        inline,
+        tuple(name for name in required if name in inline),
+        blocks,
+        inside,
+        nested="tool" in properties or "args" in properties or (not blocks and not _is_plain(tool.schema)),
+    )
+
+
+def _is_plain(schema: Mapping[str, Any]) -> bool:
+    """Whether it lists its properties: only then is it known what may stand beside the tool's name."""
+    listed = isinstance(schema.get("properties"), dict)
+    return (listed or not schema or set(schema) <= {"type", "description", "title"}) and "$ref" not in schema
+
+
+def _blocks(properties: Mapping[str, Any], required: tuple[str, ...]) -> tuple[Block, ...]:
+    found = [Block(name, _BLOCKS[name]) for name in required if name in _BLOCKS and _is_text(properties[name])]
+    return tuple(found) if len({block.label for block in found}) == len(found) else ()
+
+
+def _is_text(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "string" and "enum" not in schema  # pyright: ignore
+
+
+def language_of(args: Mapping[str, Any]) -> str:
+    """What a model writes behind the fence of a file's content."""
+    path = args.get("path")
+    ending = path.rpartition(".")[2].lower() if isinstance(path, str) else ""
+    return _LANGUAGES.get(ending) or (ending if ending in _SAME else "")
+
+
+def _fenced(label: str, text: str) -> str:
+    fence = OTHER_FENCE if f"\n{text}".find(f"\n{FENCE}") >= 0 else FENCE
+    return f"{fence}{label}\n{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{fence}"
+
+
+def _kind(schema: Any) -> str:
+    kind = cast("dict[str, Any]", schema).get("type") if isinstance(schema, dict) else None
+    return {"integer": "NUMBER", "number": "NUMBER", "boolean": "true", "array": "[…]", "object": "{…}"}.get(
+        kind if isinstance(kind, str) else "", "TEXT"
+    )
+
+
+def _first_sentence(description: str) -> str:
+    line = " ".join(description[:2000].split())
+    head, stop, _ = line.partition(". ")
+    said = (head + stop.strip()) or "(no description)"
+    return said if len(said) <= _DESCRIBED else said[: _DESCRIBED - 1].rstrip() + "…"

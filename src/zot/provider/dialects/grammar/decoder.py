@@ -1,0 +1,155 @@
+"""Reads an action as it is written: the answer's text as it comes, a tool call with its own arguments.
+
+A server that does not hold the model to the grammar sends anything: what is no action is an answer. An action that was
+cut off at the limit is kept as a call without arguments, so that its tool refuses it and the model hears why.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.provider.dialects.answer import BAD_JSON, ToolPart
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Shape, shape_of
+from zot.provider.dialects.openai_chat import OpenAIChatDecoder
+from zot.provider.model_call import Request, StreamEvent, ToolArgs, ToolStarted
+
+_NAMED = re.compile(r'\s{0,9}\{\s{0,9}"tool"\s{0,9}:\s{0,9}"((?:[^"\\]|\\.){1,200})"\s{0,9}')
+_UNDECIDED = 300  # characters in which a name must have come
+_FENCED = re.compile(rf"({FENCE}|{OTHER_FENCE})[^\n]*\n")
+
+
+class GrammarDecoder(OpenAIChatDecoder):
+    """Assembles one streamed action."""
+
+    def __init__(self, request: Request, endpoint: Endpoint) -> None:
+        super().__init__(request, endpoint)
+        self._shapes = {tool.name: shape_of(tool) for tool in request.tools}
+        self._state: Literal["start", "answer", "call"] = "start" if request.tools else "answer"
+        self._buffer = ""  # what is not decided yet, or not said yet
+        self._written: list[str] = []  # the action, once it is known to be a call
+        self._action: ToolPart | None = None
+        self._shape = Shape("", {}, ())
+        self._leading = False  # the answer's first newline is not its own
+
+    @property
+    def progress(self) -> int:
+        return super().progress + len(self._buffer) + len(self._written)
+
+    def _say(self, text: str, out: list[StreamEvent]) -> None:
+        if self._state == "call":
+            self._written.append(text)
+            return
+        self._buffer += text
+        if self._state == "start":
+            self._decide(out)
+        if self._state == "answer":
+            self._answer(out)
+
+    def _decide(self, out: list[StreamEvent], *, at_end: bool = False) -> None:
+        """Whether this is a call or an answer, once its name has come."""
+        text = self._buffer
+        named = _NAMED.match(text)
+        if named and len(text) > named.end():
+            self._name(_unquoted(named[1]), text[named.end() :], out)
+        elif at_end or len(text) > _UNDECIDED or text.strip()[:1] not in ("", "{"):
+            self._state = "answer"
+
+    def _name(self, name: str, rest: str, out: list[StreamEvent]) -> None:
+        if name == FINAL and FINAL not in self._shapes:
+            self._state, self._leading = "answer", True
+            self._buffer = rest.removeprefix("}")
+            return
+        self._state = "call"
+        self._written.append(self._buffer)
+        self._buffer = ""
+        self._shape = self._shapes.get(name) or Shape(name, {}, ())
+        self._action = ToolPart(f"call_{self._turn}_0", name)
+        self._text = None
+        self.parts.append(self._action)
+        self.has_content = True
+        out.append(ToolStarted(self._action.id, name))
+
+    def _answer(self, out: list[StreamEvent]) -> None:
+        text = self._buffer
+        if self._leading:
+            text = text.lstrip()
+            if not text:
+                return
+            self._leading = False
+        self._buffer = ""
+        if text:
+            super()._say(text, out)
+
+    def _settle(self, out: list[StreamEvent]) -> None:
+        """The model has ended: a call gets its arguments, unless it was cut."""
+        if self._state == "start" and self._buffer:
+            self._decide(out, at_end=True)
+        if self._state == "answer":
+            self._answer(out)
+        if self._action is not None and not self._action.ended and self._finish != "content_filter":
+            self._complete(self._action, out)
+        super()._settle(out)
+
+    def _complete(self, action: ToolPart, out: list[StreamEvent]) -> None:
+        arguments = {} if self._finish == "length" else read_action("".join(self._written), self._shape)
+        self._finish = "stop"
+        spelled = msgspec.json.encode(arguments).decode()
+        action.pieces.append(spelled)
+        out.append(ToolArgs(action.id, spelled))
+        out.extend(self.end_tool(action))
+
+
+def read_action(text: str, shape: Shape) -> dict[str, Any]:
+    """The tool's arguments in an action; none when it is not one."""
+    head, _, rest = text.partition("\n")
+    try:
+        said = msgspec.json.decode(head.encode("utf-8", "surrogatepass"))
+    except BAD_JSON:
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    found = cast("dict[str, Any]", said)
+    found.pop("tool", None)
+    if set(found) == {"args"} and (shape.nested or "args" not in shape.inline):
+        return cast("dict[str, Any]", found["args"]) if isinstance(found["args"], dict) else {}
+    if not shape.blocks:
+        return found
+    texts = read_blocks(rest)
+    if len(texts) != len(shape.blocks):
+        return {}
+    named = {block.name: text for block, text in zip(shape.blocks, texts, strict=True)}
+    return shape.arguments(found, _as_edit(named) if len(texts) > 1 else named)
+
+
+def _as_edit(named: dict[str, str]) -> dict[str, str]:
+    """Pieces of lines, without their last newline: it may be missing at the end of a file. Where nothing takes the
+    place of a piece, the newline goes, too."""
+    if any(not text for text in named.values()):
+        return named
+    return {name: text.removesuffix("\n") for name, text in named.items()}
+
+
+def read_blocks(text: str) -> list[str]:
+    """The fenced blocks, one below the other; one that is not closed does not count."""
+    found: list[str] = []
+    place = 0
+    while opened := _FENCED.match(text, place):
+        fence = opened[1]
+        end = text.find(f"\n{fence}", opened.end() - 1) + 1
+        if end < opened.end():
+            break
+        found.append(text[opened.end() : end])
+        place = end + len(fence)
+        place += text.startswith("\n", place)
+    return found
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return msgspec.json.decode(f'"{text}"'.encode(), type=str)
+    except BAD_JSON:
+        return text

@@ -1,0 +1,69 @@
+"""Chat completions of a llama.cpp server whose model cannot call tools by itself: no ``tools`` are sent, but a grammar
+that leaves the model only the actions they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
+from zot.provider.dialects.grammar.action_grammar import action_grammar
+from zot.provider.dialects.grammar.coaching import Advice, advise
+from zot.provider.dialects.grammar.transcript import DEFAULT_WINDOW, LONGEST_ANSWER, wire_messages
+from zot.provider.dialects.request_parts import address, bearer, get, post
+from zot.provider.http.message import HttpRequest
+from zot.provider.http.sse import SseParser
+from zot.provider.model_call import Request
+
+
+class GrammarDialect:
+    """Speaks ``/v1/chat/completions`` with ``grammar``, which only llama.cpp knows."""
+
+    levels: Mapping[str, str] = {}
+    frames = SseParser
+
+    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
+        url = address(endpoint.base_url, "chat/completions")
+        return post(url, endpoint, bearer(endpoint), body(request))
+
+    def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
+        from zot.provider.dialects.grammar.decoder import GrammarDecoder  # only an answer needs it
+
+        return GrammarDecoder(request, endpoint)
+
+    def list_request(self, endpoint: Endpoint, after: str) -> HttpRequest:
+        return get(address(endpoint.base_url, "models"), endpoint, bearer(endpoint))
+
+    def listed(self, page: Mapping[str, Any]) -> tuple[list[ListedModel], str]:
+        from zot.provider.dialects.model_list import entries
+
+        return entries(page), ""
+
+    def probe_request(self, endpoint: Endpoint) -> HttpRequest:
+        return self.list_request(endpoint, "")
+
+
+def body(request: Request) -> dict[str, Any]:
+    advice = advise(request) if request.tools else Advice()
+    window = request.model.context_window or DEFAULT_WINDOW
+    limit = request.max_tokens or request.model.max_output or LONGEST_ANSWER
+    wire: dict[str, Any] = {
+        "model": request.model.id,
+        "messages": wire_messages(request, advice),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": max(request.temperature or 0.0, advice.temperature),
+        "seed": len(request.messages),  # a run that is repeated goes the same way
+        "max_tokens": min(limit, LONGEST_ANSWER, max(window // 4, 64)) if request.tools else limit,
+        "cache_prompt": True,
+    }
+    if request.tools:
+        wire["grammar"] = turn_grammar(request, advice)
+    return wire
+
+
+def turn_grammar(request: Request, advice: Advice) -> str:
+    if advice.must_end:
+        return action_grammar((), final=True)
+    offered = [tool for tool in request.tools if tool.name not in advice.withheld]
+    return action_grammar(offered, final=advice.final, files=advice.files)

@@ -1,0 +1,89 @@
+"""What a transcript tells of the files it speaks of: what was read whole, written, and edited since.
+
+Commands may change files behind its back; then an edit fails, its file is not known any more, and is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
+
+_CUT = "... ["  # how the read tool marks what it left out
+_EMPTY = "[the file is empty]\n"
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One action and what came of it."""
+
+    call: ToolCallBlock
+    result: ToolResultBlock
+
+    @property
+    def text(self) -> str:
+        return "\n".join(block.text for block in self.result.content if isinstance(block, TextBlock))
+
+    @property
+    def args(self) -> dict[str, Any]:
+        return self.call.args or {}
+
+    @property
+    def path(self) -> str:
+        path = self.args.get("path")
+        return path if isinstance(path, str) else ""
+
+
+def steps_of(messages: Sequence[Message]) -> list[Step]:
+    """The calls of these messages that have a result, in order."""
+    calls: dict[str, ToolCallBlock] = {}
+    found: list[Step] = []
+    for message in messages:
+        calls.update({call.id: call for call in message.tool_calls()})
+        found += [Step(calls[result.call_id], result) for result in message.tool_results() if result.call_id in calls]
+    return found
+
+
+def known_files(steps: Sequence[Step]) -> dict[str, str]:
+    """The content of files by path as the model wrote it, the one it saw last at the end."""
+    files: dict[str, str] = {}
+    for step in steps:
+        before = files.pop(step.path, None)
+        now = _after(step, before)
+        if now is not None:
+            files[step.path] = now
+    return files
+
+
+def _after(step: Step, before: str | None) -> str | None:
+    failed = step.result.is_error
+    match step.call.name:
+        case "read" if not failed:
+            return before if {"offset", "limit"} & step.args.keys() else _read(step)
+        case "write" if not failed:
+            content = step.args.get("content")
+            return content if isinstance(content, str) else None
+        case "edit" if not failed:
+            return None if before is None else _edited(before, step.args.get("edits"))
+        case "edit":
+            return before if "are the same" in step.text else None
+        case _:
+            return before
+
+
+def _read(step: Step) -> str | None:
+    text = step.text
+    cut = any(line.startswith(_CUT) for line in text.rstrip("\n").split("\n")[-3:])
+    whole = len(step.result.content) == 1 and isinstance(step.result.content[0], TextBlock)
+    return text if whole and not cut and text != _EMPTY else None
+
+
+def _edited(text: str, edits: Any) -> str | None:
+    for edit in cast("list[Any]", edits) if isinstance(edits, list) else []:
+        old, new = (edit.get("oldText"), edit.get("newText")) if isinstance(edit, dict) else (None, None)  # pyright: ignore
+        if not isinstance(old, str) or not isinstance(new, str) or text.count(old) != 1:
+            return None
+        text = text.replace(old, new)
+    return text

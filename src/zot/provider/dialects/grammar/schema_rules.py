@@ -1,0 +1,150 @@
+"""A JSON schema becomes rules of a grammar: what they let a model write is JSON the schema describes.
+
+The reader is lenient and bounded: what it does not know, what refers to itself and what is too large or too deep lets
+any JSON value through, and the tool itself has the last word on its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from zot.provider.dialects.grammar.gbnf import Grammar, alternatives, json_literal, literal, rule_name
+
+MOST_NODES = 200  # of one tool's schema
+DEEPEST = 6
+MOST_CHOICES = 100
+_LONGEST_CHOICE = 200
+_SCALARS = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "null": '"null"'}
+
+
+class TooMuch(Exception):
+    """The schema is larger than a grammar should be."""
+
+
+class SchemaRules:
+    """Turns the schemas of one tool into rules of ``grammar``; ``root`` is what its references point into."""
+
+    def __init__(self, grammar: Grammar, name: str, root: Mapping[str, Any]) -> None:
+        self._grammar = grammar
+        self._name = name
+        self._root = root
+        self._nodes = 0
+
+    def value(self, schema: Any, *, depth: int = 0) -> str:
+        """The expression for one value; ``TooMuch`` when the whole tool had better take anything."""
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise TooMuch
+        if not isinstance(schema, dict) or depth > DEEPEST:
+            return "value"
+        node = cast("dict[str, Any]", schema)
+        if isinstance(node.get("$ref"), str):
+            found = self._referred(node["$ref"])
+            return "value" if found is None else self.value(found, depth=depth + 1)
+        if "const" in node:
+            return self._choices([node["const"]])
+        if isinstance(node.get("enum"), list):
+            return self._choices(node["enum"])
+        for key in ("anyOf", "oneOf"):
+            if isinstance(node.get(key), list) and node[key]:
+                return self._any_of(node[key], depth)
+        return self._typed(node, depth)
+
+    def _typed(self, node: dict[str, Any], depth: int) -> str:
+        kind = node.get("type")
+        if isinstance(kind, list):
+            kinds = [one for one in cast("list[Any]", kind) if isinstance(one, str)]
+            return self._any_of([{**node, "type": one} for one in kinds], depth) if kinds else "value"
+        match kind:
+            case str() if kind in _SCALARS:
+                return _SCALARS[kind]
+            case "array":
+                return self._array(node, depth)
+            case "object":
+                return self._object(node, depth)
+            case None if isinstance(node.get("properties"), dict):
+                return self._object(node, depth)
+            case _:
+                return "value"
+
+    def _choices(self, values: list[Any]) -> str:
+        spelled = [json_literal(value) for value in values[:MOST_CHOICES]]
+        if not spelled or len(values) > MOST_CHOICES or any(len(one) > _LONGEST_CHOICE for one in spelled):
+            return "value"
+        return f"({alternatives(spelled)})"
+
+    def _any_of(self, options: list[Any], depth: int) -> str:
+        found = [self.value(option, depth=depth + 1) for option in options[:MOST_CHOICES]]
+        return "value" if "value" in found else f"({alternatives(found)})"
+
+    def _array(self, node: dict[str, Any], depth: int) -> str:
+        item = self.value(node.get("items"), depth=depth + 1)
+        least = node.get("minItems")
+        several = f'{item} (", " {item})*'
+        filled = isinstance(least, int) and least > 0
+        return self._grammar.add(self._rule("list"), f'"[" {several} "]"' if filled else f'"[" ({several})? "]"')
+
+    def _object(self, node: dict[str, Any], depth: int) -> str:
+        properties = properties_of(node)
+        if not properties:
+            return "object"
+        members = self.members(properties, required_of(node), depth=depth)
+        return self._grammar.add(self._rule("object"), f'"{{" {members} "}}"')
+
+    def members(
+        self, properties: Mapping[str, Any], required: tuple[str, ...], *, depth: int = 0, leading: str = ""
+    ) -> str:
+        """What stands between the braces: the required ones in their order, then any of the others, in theirs.
+
+        ``leading`` is an expression that comes first, if there is one."""
+        pairs = {
+            name: f"{literal(json_key(name))} {self.value(schema, depth=depth + 1)}"
+            for name, schema in properties.items()
+        }
+        first = [*([leading] if leading else []), *(pairs[name] for name in required)]
+        others = [pairs[name] for name in properties if name not in required]
+        if first:
+            return ' ", " '.join(first) + "".join(f' (", " {pair})?' for pair in others)
+        return self._some_of(others)
+
+    def _some_of(self, pairs: list[str]) -> str:
+        """Any of these, each at most once and in order, perhaps none; as many rules as pairs."""
+        starts: list[str] = []
+        rest = ""
+        for pair in reversed(pairs):
+            starts.insert(0, f"{pair}{rest}")
+            rest = " " + self._grammar.add(self._rule("rest"), f'(", " {pair})?{rest}')
+        return f"({alternatives(starts)})?"
+
+    def _rule(self, kind: str) -> str:
+        return rule_name("t", self._name, kind)
+
+    def _referred(self, reference: str) -> Any:
+        """What a reference inside the same schema points to; None for any other."""
+        if not reference.startswith("#/"):
+            return None
+        found: Any = self._root
+        for step in reference[2:].split("/")[:20]:
+            if not isinstance(found, dict):
+                return None
+            found = cast("dict[str, Any]", found).get(step.replace("~1", "/").replace("~0", "~"))
+        return found
+
+
+def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found = schema.get("properties")
+    return {str(name): value for name, value in found.items()} if isinstance(found, dict) else {}  # pyright: ignore
+
+
+def required_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The required names that have a schema, in the order the schema lists its properties."""
+    wanted = schema.get("required")
+    names = cast("list[Any]", wanted) if isinstance(wanted, list) else []
+    return tuple(name for name in properties_of(schema) if name in names)
+
+
+def json_key(name: str) -> str:
+    from zot.provider.dialects.grammar.gbnf import json_text
+
+    return f"{json_text(name)}: "

@@ -1,0 +1,106 @@
+"""What a weak model is told and allowed: pure in the transcript, and never changed by what comes later."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from tests.unit.provider.dialects.grammar.test_actions import BUILT_IN
+from tests.unit.provider.samples import MODEL, assistant, result, results, user
+from zot.provider.dialects.grammar.coaching import MOST_STEPS, Advice, advise
+from zot.provider.dialects.grammar.dialect import body
+from zot.provider.messages import Message, ToolCallBlock
+from zot.provider.model_call import Request
+
+PASSES = "OK\n[exit 0]"
+FAILS = "FAILED (failures=1)\n[exit 1]"
+
+
+def step(name: str, said: str = "", *, failed: bool = False, **args: Any) -> tuple[Message, Message]:
+    call = ToolCallBlock("c", name, msgspec.json.encode(args).decode())
+    return assistant(call), results(result("c", said, is_error=failed))
+
+
+def request(*steps: tuple[Message, Message], task: str = "Make the tests pass.") -> Request:
+    messages = (user(task), *(message for pair in steps for message in pair))
+    return Request(model=MODEL, system="Be good.", messages=messages, tools=tuple(BUILT_IN.values()))
+
+
+def advice(*steps: tuple[Message, Message], task: str = "Make the tests pass.") -> Advice:
+    return advise(request(*steps, task=task))
+
+
+RUN = step("bash", FAILS, failed=True, command="make test")
+READ = step("read", "x = 1\ny = 2\n", path="a.py")
+EDIT = step("edit", "diff", path="a.py", edits=[{"oldText": "x = 1", "newText": "x = 3"}])
+
+
+def test_the_same_action_again_is_told_and_its_tool_withheld() -> None:
+    once, twice = advice(READ), advice(READ, READ)
+    assert not once.withheld and once.temperature == 0
+    assert twice.withheld == {"read"} and twice.temperature > 0 and "before" in twice.notes[-1]
+
+
+def test_a_model_that_goes_on_repeating_must_end() -> None:
+    assert advice(READ, READ, READ, READ).must_end
+    assert "a-read" not in body(request(READ, READ, READ, READ))["grammar"]
+
+
+def test_a_read_after_a_change_is_no_repetition() -> None:
+    assert not advice(READ, EDIT, READ).withheld
+
+
+def test_a_failed_command_must_be_mended_before_the_model_may_end_for_some_turns() -> None:
+    other = [step("read", str(i), path=f"{i}.py") for i in range(9)]
+    assert not advice(RUN).final and not advice(RUN, *other[:3]).final
+    assert advice(RUN, *other).final
+
+
+def test_what_was_changed_is_checked_where_the_task_speaks_of_it() -> None:
+    assert not advice(READ, EDIT).final
+    assert advice(READ, EDIT, task="Set x to 3.").final
+    assert advice(READ, EDIT, step("bash", PASSES, command="make test")).final
+
+
+def test_turns_are_capped() -> None:
+    assert advice(*[step("read", str(i), path=f"{i}.py") for i in range(MOST_STEPS)]).must_end
+
+
+def test_files_are_known_as_they_are_after_edits() -> None:
+    assert advice(READ, EDIT).files == {"a.py": "x = 3\ny = 2\n"}
+    written = step("write", "ok", path="b", content="b\n")
+    assert list(advice(written, READ).files) == ["b", "a.py"]
+    failed = step("edit", "edit: a.py was not changed.", failed=True, path="a.py", edits=[])
+    assert advice(READ, failed).files == {}
+    cut = step("read", "x\n... [truncated at 2000 lines]\n... [the file has 3000 lines; …]\n", path="c")
+    assert advice(cut).files == {}
+
+
+def test_the_prompt_only_grows() -> None:
+    steps = [RUN, READ, READ, EDIT, RUN, step("bash", PASSES, command="make test")]
+    prompts = [body(request(*steps[:count]))["messages"] for count in range(len(steps) + 1)]
+    for shorter, longer in pairwise(prompts):
+        assert longer[: len(shorter)] == shorter
+
+
+def test_results_are_cut_to_the_window_with_head_and_tail() -> None:
+    lines = "".join(f"line {i}\n" for i in range(20_000))
+    small = msgspec.structs.replace(request(step("read", lines, path="a")), model=MODEL)
+    text = body(small)["messages"][-1]["content"]
+    assert len(text) < 8192 and "line 0\n" in text and "line 19999" in text and "left out" in text
+
+
+def test_a_long_conversation_keeps_the_task_and_the_last_results() -> None:
+    steps = [step("read", f"{i} " + "x" * 3000, path=f"{i}.py") for i in range(20)]
+    messages = body(request(*steps))["messages"]
+    assert messages[1]["content"] == "Make the tests pass."
+    assert "left out]" in messages[3]["content"] and messages[-1]["content"].startswith("19 ")
+    assert sum(len(message["content"]) for message in messages) < 8192 * 3
+
+
+def test_without_tools_it_is_a_plain_conversation() -> None:
+    plain = body(Request(model=MODEL, system="S", messages=(user("hi"), assistant("ho"), user("well?"))))
+    assert "grammar" not in plain
+    assert [message["content"] for message in plain["messages"]] == ["S", "hi", "ho", "well?"]

@@ -1,0 +1,73 @@
+"""Actions as they are streamed: answers as they come, calls with the tool's own arguments, and what is no action."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.unit.provider.dialects.grammar.test_actions import BUILT_IN
+from tests.unit.provider.samples import ENDPOINT, MODEL, user
+from zot.errors import TransportFailed
+from zot.provider.dialects.grammar.dialect import GrammarDialect
+from zot.provider.http.sse import SseEvent
+from zot.provider.model_call import Finished, Request, StreamEvent, TextDelta, ToolArgs, ToolEnded, ToolStarted
+
+REQUEST = Request(model=MODEL, messages=(user("hi"),), tools=tuple(BUILT_IN.values()))
+
+
+def heard(text: str, finish: str = "stop", size: int = 3, *, done: bool = True) -> list[StreamEvent]:
+    """What the decoder makes of a text that comes in pieces of this size."""
+    decoder = GrammarDialect().decoder(REQUEST, ENDPOINT)
+    chunks = [{"choices": [{"delta": {"content": None}}]}]
+    chunks += [{"choices": [{"delta": {"content": text[at : at + size]}}]} for at in range(0, len(text), size)]
+    chunks += [{"choices": [{"delta": {}, "finish_reason": finish}]}] if done else []
+    chunks += [{"choices": [], "usage": {"prompt_tokens": 90, "completion_tokens": 7}}] if done else []
+    made = [event for chunk in chunks for event in decoder.feed(SseEvent("", msgspec.json.encode(chunk)))]
+    return made + (decoder.feed(SseEvent("", b"[DONE]")) if done else []) + decoder.end_of_input()
+
+
+def end_of(events: list[StreamEvent]) -> Finished:
+    assert isinstance(events[-1], Finished)
+    return events[-1]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_an_answer_is_said_as_it_comes(size: int) -> None:
+    events = heard('{"tool": "final"}\nAll\nis "well".', size=size)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == 'All\nis "well".'
+    assert end_of(events).stop == "end" and end_of(events).message.text() == 'All\nis "well".'
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_a_call_is_a_call_as_of_any_other_model(size: int) -> None:
+    events = heard('{"tool": "write", "path": "a.py"}\n```python\nx = "é"\n```', size=size)
+    started, args, ended = events[0], events[1], events[2]
+    assert started == ToolStarted("call_1_0", "write") and ended == ToolEnded("call_1_0")
+    assert isinstance(args, ToolArgs) and args.id == "call_1_0"
+    [call] = end_of(events).message.tool_calls()
+    assert call.args == {"path": "a.py", "content": 'x = "é"\n'} and call.arguments == args.delta
+    assert end_of(events).stop == "tool_use"
+
+
+def test_the_blocks_of_an_edit_are_its_edits() -> None:
+    text = '{"tool": "edit", "path": "a"}\n```old\nx = 1\n```\n```new\nx = 2\n```'
+    [call] = end_of(heard(text)).message.tool_calls()
+    assert call.args == {"path": "a", "edits": [{"oldText": "x = 1", "newText": "x = 2"}]}
+
+
+@pytest.mark.parametrize("text", ["Just text.", "{ not an action", '{"answer": 1}', "x" * 500, '{"tool'])
+def test_what_is_no_action_is_an_answer(text: str) -> None:
+    end = end_of(heard(text))
+    assert end.stop == "end" and end.message.text() == text and not end.message.tool_calls()
+
+
+def test_a_call_cut_at_the_limit_is_made_without_arguments_so_that_the_model_hears_of_it() -> None:
+    end = end_of(heard('{"tool": "write", "path": "a"}\n```\nx\nx\nx', "length"))
+    [call] = end.message.tool_calls()
+    assert (call.name, call.args, end.stop) == ("write", {}, "tool_use")
+    assert end_of(heard('{"tool": "final"}\nand so on', "length")).stop == "length"
+
+
+def test_a_cut_stream_is_an_error_that_may_be_retried() -> None:
+    end = end_of(heard('{"tool": "read", "path": "a"}', done=False))
+    assert end.stop == "error" and isinstance(end.error, TransportFailed) and end.error.retryable
