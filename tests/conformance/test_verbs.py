@@ -78,6 +78,7 @@ VERBS: dict[str, Verb] = {
     "jailed": Verb(Not("its launcher knows"), Not("whoever makes it knows"), SHOWN),
     "jail_state": inside(),
     "jail": Verb(Not("`--jail`, by the launcher"), Not("`jail=` of Options"), "/jail"),
+    "ask_outside": Verb(Not("a person's word"), Not("a person's word"), "/settings"),
     "unjail": Verb(Not("a person's word"), Not("a person's word"), "/unjail"),
     "missing": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),
     "unanswered": inside(),

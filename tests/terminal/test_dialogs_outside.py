@@ -24,6 +24,10 @@ def out(project: Path) -> Path:
     return place
 
 
+def configured(zot: Any) -> Any:
+    return json.loads((zot.home / "zot" / "config.json").read_text())
+
+
 def cat(out: Path) -> CallTools:
     return CallTools([("bash", {"command": f"cat {out}/file"})])
 
@@ -95,6 +99,33 @@ def test_a_name_that_hides_something_is_spelled_out(serve: Any, open_zot: OpenZo
     listening(terminal)
     terminal.press("esc")
     terminal.wait_for("finished")
+
+
+def test_settings_switch_it_on_and_off_at_once(serve: Any, open_zot: OpenZot, out: Path, zot: Any) -> None:
+    server = serve([cat(out), Say("finished"), cat(out), Say("ended"), cat(out), Say("over")])
+    terminal = open_zot("--jail", columns=160, rows=40)
+    terminal.wait_for("jailed (full)")
+    terminal.submit("go")
+    terminal.wait_for("finished")
+    for shown in ("you are asked", "stays refused"):
+        terminal.submit("/settings")
+        terminal.wait_for("enter changes")
+        terminal.type("what a jailed call")
+        terminal.wait_for("filter: what a jailed call")
+        terminal.press("enter")
+        terminal.wait_for(f"what a jailed call wanted outside: {shown}")
+        terminal.press("esc")
+        terminal.wait_gone("enter changes")
+        terminal.submit("go on")
+        if shown == "you are asked":
+            terminal.wait_for(ASKS)
+            assert configured(zot) == {"approve": "outside"}
+            listening(terminal)
+            terminal.press("1")
+            terminal.wait_for("ended")
+            assert told(server).count("s3cr3t") == 1
+    terminal.wait_for("over")
+    assert told(server).count("s3cr3t") == 1 and configured(zot) == {"approve": ""}
 
 
 def test_the_setting_asks_once_the_tools_are_jailed(serve: Any, open_zot: OpenZot, out: Path, zot: Any) -> None:

@@ -225,12 +225,13 @@ def _gate(resources: Resources, late: list[Conversation]) -> ConfirmGate | None:
 
 
 def _outside(resources: Resources, late: list[Conversation]) -> Outside | None:
-    """Who asks about what is outside a jail, when that was asked for."""
-    if not (resources.config.approve or resources.settings.values.approve):
+    """Who asks about what is outside a jail, when that was asked for or somebody may yet ask for it."""
+    wanted = bool(resources.config.approve or resources.settings.values.approve)
+    if not (wanted or resources.front_end.switches):
         return None
     from zot.agent.permission.outside import Outside  # most runs have no jail
 
-    made = Outside(resources.workspace, resources.home, lambda text: late[0].emit(Diagnostic(text)))
+    made = Outside(resources.workspace, resources.home, lambda text: late[0].emit(Diagnostic(text)), asks=wanted)
     made.asker = resources.front_end.outside
     return made
 
@@ -292,7 +293,7 @@ def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
         appends=config.append_system_prompt,
         context=context.parts,
         skills=manifest(resources.skills),
-        jail=lambda: told_of(resources.workspace.jail, asks=resources.outside is not None),
+        jail=lambda: told_of(resources.workspace.jail, asks=resources.asks_outside),
     )
 
 

@@ -619,8 +619,15 @@ class Conversation:
             network=policy.network,
             read=(*policy.read, *policy.read_files),
             write=(*policy.writable, *policy.write_files),
-            approve="outside" if self.resources.outside is not None else "",
+            approve="outside" if self.resources.asks_outside else "",
         )
+
+    def ask_outside(self) -> None:
+        """From the next call on, whether a person is asked about what is outside is what the flag and the settings say;
+        only a person's own keyboard gets here."""
+        self._must_own_the_jail()
+        if self.resources.outside is not None:
+            self.resources.outside.asks = bool(self.resources.config.approve or self.settings.values.approve)
 
     def jail(self, *, network: bool = False) -> str:
         """Confine what tools do from now on; ZotError where nothing can hold that. Flags' directories stay."""

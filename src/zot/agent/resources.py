@@ -84,7 +84,12 @@ class Resources:
         self.kept_rules: KeptRules | None = None  # there with a gate
         self._ledger: Ledger | None = None
         self._local: dict[Path, Client] = {}  # models on this machine that were used
-        self.outside: Outside | None = None  # there with ``approve``
+        self.outside: Outside | None = None  # there with ``approve``, and where that may be switched on
+
+    @property
+    def asks_outside(self) -> bool:
+        """Whether what a call wants outside a jail is put to a person."""
+        return self.outside is not None and self.outside.asks
 
     @property
     def environ(self) -> Mapping[str, str]:

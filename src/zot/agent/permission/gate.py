@@ -33,7 +33,7 @@ def permission_gate(
             resources.home,
             own,
             tool_of,
-            lambda: resources.outside is not None and resources.workspace.jail is not None,
+            lambda: resources.asks_outside and resources.workspace.jail is not None,
         ),
         kept=resources.kept_rules,
         asks_each=config.ask_each,

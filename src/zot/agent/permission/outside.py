@@ -48,10 +48,11 @@ Asker = Callable[[Offer], Awaitable[Decision]]
 
 class Outside:
     """What is allowed and what is not to be asked again, for one run. ``asker`` is attached by whoever can ask a
-    person; ``told`` hears what was refused because nobody could."""
+    person; ``told`` hears what was refused because nobody could. Unless it ``asks``, there is nothing to ask."""
 
-    def __init__(self, workspace: Workspace, home: Path, told: Callable[[str], None]) -> None:
+    def __init__(self, workspace: Workspace, home: Path, told: Callable[[str], None], *, asks: bool = True) -> None:
         self.asker: Asker | None = None
+        self.asks = asks
         self._workspace = workspace
         self._home = home
         self._told = told
@@ -62,7 +63,11 @@ class Outside:
     def wishes(self, call: ToolCallBlock, ended: ToolResult | Jailed, workspace: Workspace) -> list[Wish]:
         """What a call wanted that ended like this; none when it went well or failed for other reasons."""
         jail = workspace.jail
-        if jail is None or (isinstance(ended, ToolResult) and not (ended.is_error and call.name == "bash")):
+        if (
+            not self.asks
+            or jail is None
+            or (isinstance(ended, ToolResult) and not (ended.is_error and call.name == "bash"))
+        ):
             return []
         from zot.system.jail.wishes import Surroundings, file_wish, wishes_in
 

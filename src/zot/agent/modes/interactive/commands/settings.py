@@ -65,6 +65,10 @@ def _limits(context: Context) -> None:
     context.conversation.hold_limits()
 
 
+def _approve(context: Context) -> None:
+    context.conversation.ask_outside()
+
+
 ROWS: tuple[Row, ...] = (
     Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again),
@@ -74,6 +78,7 @@ ROWS: tuple[Row, ...] = (
         ("everything", "ask", "accept-edits", "plan"),
         _permission_mode,
     ),
+    Row("approve", "what a jailed call wanted outside", ("", "outside"), _approve),
     Row("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
     Row("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _limits),
     Row("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _limits),
@@ -88,8 +93,8 @@ _PICKERS = {"theme": "colour theme", "reasoning": "reasoning level", "quick_mode
 
 
 def _settings_picker(context: Context, selected: str) -> Picker:
-    rows = [Choice(row.key, row.label, _shown_row(row, _value(context, row))) for row in ROWS]
-    rows += [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]
+    rows = [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]  # asked for most
+    rows += [Choice(row.key, row.label, _shown_row(row, _value(context, row))) for row in ROWS]
     return Picker("settings", rows, selected=selected, hint="enter changes · type to filter · esc closes")
 
 
@@ -102,6 +107,8 @@ def _value(context: Context, row: Row) -> Any:
 def _shown_row(row: Row, value: Any) -> str:
     if row.key == "inline_images_enabled" and not protocol(allowed=True):
         return f"{_shown(value)} (this terminal cannot)"
+    if row.key == "approve":
+        return "you are asked" if value else "stays refused"
     if row.apply is _limits:
         return f"${value:g}" if value > 0 else "no limit"
     return _shown(value)
