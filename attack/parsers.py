@@ -114,6 +114,29 @@ serve()
     return in_time(began, "the run")
 
 
+RECORDED = '{"type":"header","t":0,"format":2,"zot":"\\u001b]0;owned\\u0007"}\n'
+HOSTILE_RECORDINGS = {
+    "with a line of 50 MB": RECORDED + '{"type":"event","x":"' + "a" * 50_000_000 + '"}\n',
+    "with 100,000 lines of strangers": RECORDED + '{"type":"a"}\n' * 100_000,
+    "that is nested 1,000,000 deep": RECORDED + "[" * 1_000_000,
+    "that sets the title": RECORDED
+    + '{"type":"told","t":0,"event":{"type":"notice","text":"\\u001b]0;owned\\u0007"}}\n',
+}
+
+for name, text in HOSTILE_RECORDINGS.items():
+
+    @attack("parsers", f"a recording {name}", expect="shown or refused at once", quick=name == "that sets the title")
+    def replayed(scratch: Path, text: str = text) -> str:
+        zot = zot_in(scratch)
+        (zot.project / "run.zotrec").write_text(text)
+        began = time.monotonic()
+        for how in ("--fast", "--verify"):
+            ran = zot("replay", how, "run.zotrec", model=False)
+            if "Traceback" in ran.err or "\x1b" in ran.out + ran.err or ran.code not in (0, 1):
+                return f"{how}: {ran.code} {ran.err[-300:]}"
+        return in_time(began, "showing it")
+
+
 MESSAGE = '{"type":"message","message":{"role":"%s","content":[%s]}}\n'
 META = '{"type":"meta","meta":{"id":"a","cwd":"/","model":"m"}}\n'
 

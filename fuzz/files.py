@@ -12,6 +12,8 @@ import msgspec
 
 from fuzz.reader import holds, reader, text_of
 from zot.agent.modes.interactive.editor.file_index import PathMatcher
+from zot.agent.recording.reading import decoded_line
+from zot.agent.replaying.showing import STRANGE, Shown
 from zot.agent.skills import discover
 from zot.agent.tools.edit_diff import Span, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
@@ -19,6 +21,8 @@ from zot.core.session.records import MessageRow, NotARecord, decode_row, encode_
 from zot.core.session.resume import replay, window
 from zot.core.session.row_file import read_lines
 from zot.core.summary_text import serialise
+from zot.provider.recorded_answers import turns_of
+from zot.system.sealed_lines import read_sealed
 from zot.tui import theme_file
 from zot.tui.fuzzy import Pattern
 from zot.tui.theme import built_in
@@ -53,6 +57,35 @@ def _session(data: bytes, rng: random.Random) -> None:
     for line in data.split(b"\n"):
         with suppress(NotARecord):
             decode_row(line)
+
+
+RECORDINGS = (
+    '{"type":"header","t":0,"format":2,"zot":"1","clock":{"wall":1}}\n'
+    '{"type":"setup","t":0,"interceptors":[false]}\n'
+    '{"type":"input","t":0,"what":"prompt","text":"go"}\n'
+    '{"type":"event","t":0,"event":{"type":"user_message","message":{"role":"user","content":[{"type":"text","text":"go"}]}}}\n'
+    '{"type":"stream","t":0,"n":1,"kind":"TextDelta","value":{"text":"hello"}}\n'
+    '{"type":"stream","t":0,"n":1,"kind":"Finished","value":{"stop":"end","message":{"role":"assistant","content":[]},"error":null}}\n'
+    '{"type":"told","t":0,"event":{"type":"diagnostic","text":"x"}}\n{"type":"end","t":1}\n',
+    '{"type":"header","t":0,"format":1}\n{"type":"frame","t":0,"frame":{"type":"subscribe","intercept":["assistant_message"]}}\n'
+    '{"type":"tool","t":0,"id":"1","name":"bash","arguments":"{}"}\n{"type":"progress","t":0,"id":"1","text":"x"}\n'
+    '{"type":"event","t":0,"event":{"type":"tool_call","call":{"type":"tool_call","id":"1","name":"bash","arguments":"{}"}}}\n'
+    '{"type":"event","t":0,"event":{"type":"tool_result","id":"1","is_error":false,"content":[{"type":"text","text":"x"}]}}\n'
+    '{"type":"refusal","t":0,"n":2,"error":{"text":"no","status":400}}\n{"type":"about","settings":{},"doctor":["x"]}\n',
+)
+RECORDING_WORDS = '{ } [ ] , : " "type": "event" "stream" "input" "frame" "about" "answer" "setup" "command" "t": "n": "agent":2 "kind":"TextDelta" "ThinkingDelta" "value": null -1 1e999 \n "sum":"0123456789abcdef"} \\u001b'
+
+
+@reader("recordings", RECORDINGS, RECORDING_WORDS)
+def _recording(data: bytes, rng: random.Random) -> None:
+    shown = Shown(rng.choice((20, 80)), colours=False)
+    for sealed in read_sealed(io.BytesIO(data)):
+        if (line := decoded_line(sealed)) is not None:
+            with suppress(*STRANGE):
+                shown.hear(line)
+            rows = shown.rows()
+            holds("\x1b" not in "".join(rows), "what is printed drives no terminal", rows)
+    turns_of(data.split(b"\n"))
 
 
 THEMES = (

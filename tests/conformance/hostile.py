@@ -29,6 +29,9 @@ from zot.agent.modes.interactive.editor.popups import file_mention
 from zot.agent.modes.interactive.screen import tool_bodies
 from zot.agent.modes.interactive.screen.bash_text import read_bash
 from zot.agent.modes.interactive.screen.tool_view import ToolView
+from zot.agent.recording.reading import read_recording
+from zot.agent.replaying.comparing import excerpts
+from zot.agent.replaying.showing import STRANGE, Shown
 from zot.agent.skills import discover
 from zot.agent.tools.bash_output import OutputCapture
 from zot.agent.tools.edit_diff import Span, diff_of
@@ -58,6 +61,7 @@ from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Request, ToolSpec
+from zot.provider.recorded_answers import turns_of
 from zot.provider.retry import retry_after
 from zot.provider.secrets import without
 from zot.system import strict_json
@@ -869,6 +873,45 @@ def summarised(text: str) -> None:
 
 rows("a session", resumed, **SESSION)
 rows("the summary of a session", summarised, **SESSION)
+
+HEADER = '{"type":"header","t":0,"format":2}\n'
+RECORDING: dict[str, str | bytes | Callable[[int], Any]] = {
+    "deltas": lambda n: (
+        HEADER + '{"type":"stream","t":0,"n":1,"kind":"TextDelta","value":{"text":"a b "}}\n' * (n // 70 + 1)
+    ),
+    "lines_of_strangers": lambda n: HEADER + '{"type":"a"}\n' * (n // 13 + 1),
+    "blank_lines": lambda n: HEADER + "\n" * n,
+    "one_line": lambda n: HEADER[:-2] + ',"x":"' + "a" * n + '"}',
+    "a_deep_line": lambda n: HEADER + "[" * n,
+    "events": lambda n: HEADER + '{"type":"event","t":0,"event":{"type":"turn_start","step":1}}\n' * (n // 60 + 1),
+    "progress": lambda n: HEADER + '{"type":"progress","t":0,"id":"1","text":"a"}\n' * (n // 45 + 1),
+    "answers": lambda n: (
+        HEADER
+        + "".join(
+            f'{{"type":"stream","n":{i},"kind":"TextDelta","value":{{"text":"a"}}}}\n' for i in range(n // 60 + 1)
+        )
+    ),
+}
+
+
+def shown_again(text: str) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(os.fsencode(text))
+        file.flush()
+        shown = Shown(WIDTH, colours=False)
+        for line in read_recording(file.name).lines:
+            with suppress(*STRANGE):
+                shown.hear(line)
+                shown.rows()
+
+
+def answered_again(text: str) -> None:
+    turns_of(line for line in os.fsencode(text).split(b"\n") if line)
+
+
+rows("a recording", quietly(shown_again, ZotError), **RECORDING)
+rows("the answers in a recording", answered_again, **RECORDING)
+rows("lines of two recordings", lambda text: excerpts(text, text + "x"), text="a b", quotes='"\\')
 
 # --- files of a project
 

@@ -359,6 +359,7 @@ class Conversation:
         """Restart all of them; the conversation continues. None when there are none. Needs an idle agent."""
         if not await self.find_extensions() or self.resources.extensions is None:
             return None
+        self._agent.note("reload")
         stats = await self.resources.extensions.reload()
         self._agent.rebuild_system()
         return stats

@@ -89,6 +89,11 @@ class SystemPrompt:
             self._text = self._build(specs)
         return self._text
 
+    @property
+    def jailed(self) -> str:
+        """What it says of the jail at this moment."""
+        return self._jail()
+
     def parts(self) -> dict[str, Any]:
         """What it was made from, for one like it elsewhere."""
         return {**self._given, "context": self._context, "date": self._date, "jail": self._jailed}

@@ -37,15 +37,20 @@ from zot.provider.model_call import (
     ToolStarted,
     UsageReported,
 )
-from zot.system.opening import read_whole
+from zot.system.opening import read_beginning, read_whole
 
 DEMONSTRATION = Path(__file__).parent / "demonstration.json"  # what is played when no script is named
+_RECORDING = b'{"type":"header"'  # how one begins
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
 
-class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """``arguments`` is their text where it is no JSON object; without an ``id`` the call gets one."""
+
     name: str
     args: dict[str, Any] = {}
+    id: str = ""
+    arguments: str = ""
 
 
 class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +58,7 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     message: str = "scripted failure"
 
 
-class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Thoughts, text, calls, or some of them; or an error in their place."""
 
     thinking: str = ""
@@ -62,7 +67,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     error: ScriptedError | None = None
 
 
-class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     turns: list[ScriptedTurn]
     delay_ms: float = 0
     repeat: bool = False
@@ -70,8 +75,12 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_script(path: Path) -> Script:
-    """Raises ConfigError naming the file and the place in it."""
+    """Of a script, or of the answers in a recording; ConfigError names the file and the place in it."""
     try:
+        if read_beginning(path, len(_RECORDING)) == _RECORDING:
+            from zot.provider.recorded_answers import read_answers  # few scripts are recordings
+
+            return read_answers(path)
         data = read_whole(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the script: {error.strerror}") from error
@@ -123,7 +132,7 @@ class ScriptedClient:
         for word in _WORDS.findall(turn.text):
             await asyncio.sleep(self._script.delay_ms / 1000)
             yield TextDelta(word)
-        calls = [_call(call, f"call_{number}_{n}") for n, call in enumerate(turn.tool_calls, 1)]
+        calls = [_call(call, call.id or f"call_{number}_{n}") for n, call in enumerate(turn.tool_calls, 1)]
         for call in calls:
             yield ToolStarted(call.id, call.name)
             yield ToolArgs(call.id, call.arguments)
@@ -150,7 +159,7 @@ class ScriptedClient:
 
 
 def _call(call: ScriptedCall, id: str) -> ToolCallBlock:
-    return ToolCallBlock(id, call.name, msgspec.json.encode(call.args).decode())
+    return ToolCallBlock(id, call.name, call.arguments or msgspec.json.encode(call.args).decode())
 
 
 def _prompt_tokens(request: Request) -> int:

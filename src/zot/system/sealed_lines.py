@@ -11,6 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from zot.system.digest import blake2b
 
+RECORDING_FORMAT = 2  # of the recordings that this zot writes; it reads those of format 1, too, which have no sums
 LONGEST = 256 << 20  # of one line
 _SIZE = 8  # bytes of a sum
 _KEY = b',"sum":"'

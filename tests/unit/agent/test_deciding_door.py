@@ -32,6 +32,7 @@ DECIDING = {
 }
 NOT_A_DECISION = {
     "agent/cli/lines.py": "the door itself",
+    "agent/cli/replay.py": "reads enter, for the next step",
     "agent/extkit/dev_loop.py": "reads frames that are typed",
     "agent/extkit/live_trace.py": "reads frames that are typed",
     "agent/modes/interactive/commands/login.py": "our own words, and a name of the user's own models.json",
@@ -54,6 +55,7 @@ PRINTING = {
     ("agent/cli/ext/logs.py", "_write"): "a log, cleaned as a stream on a terminal",
     ("agent/cli/ext/replay.py", "run"): "lines made safe one by one",
     ("agent/cli/ext/trace.py", "_write"): "JSON, and lines made safe one by one",
+    ("agent/cli/replay.py", "_verify"): "lines made safe one by one",
     ("agent/cli/list_models.py", "run"): "a table made safe cell by cell",
 }
 

@@ -26,6 +26,8 @@ VERBS = {
     "ext": "zot.agent.cli.ext.door",
     "jail": "zot.agent.cli.jail",
     "local": "zot.agent.cli.local",
+    "replay": "zot.agent.cli.replay",
+    "report": "zot.agent.cli.report",
     "sessions": "zot.agent.cli.sessions",
     "update": "zot.agent.cli.update",
 }
@@ -33,7 +35,6 @@ VERBS = {
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
 RESERVED = (
     *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
-    *("replay", "report"),
     *("run", "pack", "inspect", "verify"),
 )
 

@@ -451,6 +451,35 @@ VERBS: tuple[Verb, ...] = (
         "Its exit code is given back; 126 when the jail could not be built. `zot docs safety` says what levels stop.",
     ),
     Verb(
+        "replay",
+        "FILE [OUT]",
+        "show a run that --record wrote, or run it once more and compare",
+        (
+            Switch("--speed", "so many times as fast as it was (default: 1)", "N"),
+            Switch("--fast", "without waiting"),
+            Switch("--step", "one step at a time: enter for the next, q to end"),
+            Switch("--verify", "run it once more through the real loop; exit 1 at the first difference"),
+            Switch("--live-tools", "with --verify: tools really run, here, in this directory"),
+            Switch("--live-extensions", "with --verify: the extensions really run, from where they were"),
+            Switch("--to-script", "write its answers to OUT, for --script"),
+        ),
+        (FILE, FILE),
+        "--verify uses the recorded model, tools, people and extensions, and never the network; what the agent makes "
+        "of them has to be what it made then: requests, calls, frames, events. `zot docs recordings` says more.",
+    ),
+    Verb(
+        "report",
+        "[SESSION]",
+        "bundle a session for a bug report: redacted, with version, platform and settings",
+        (
+            Switch("--recording", "a recording of it, to be in it, too", "FILE", FILE),
+            Switch("--out", "the file to write (default: zot-report-….zotrec here)", "FILE", FILE),
+            _CWD,
+        ),
+        (SESSION,),
+        f"{_SESSION}\nNothing is sent. Look through it with `zot replay FILE` before you send it.",
+    ),
+    Verb(
         "update",
         "",
         "whether there is a newer zot and how to install it (asks only a feed you configured)",

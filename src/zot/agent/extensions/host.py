@@ -27,6 +27,7 @@ from zot.agent.extensions.nested_calls import NestedCalls, RunTool
 from zot.agent.extensions.process.child import Child
 from zot.agent.extensions.process.children import BackgroundTasks, Children
 from zot.agent.extensions.process.log import Diagnostics
+from zot.agent.extensions.process.pipes import start_process
 from zot.agent.extensions.registry import (
     BUILTIN_COMMANDS,
     CommandInfo,
@@ -99,6 +100,7 @@ class ExtensionHost:
         self.ends: list[EndTap] = []
         self.diagnostics = Diagnostics(on_fault)
         self.discovery: Discovery | None = None
+        self.start_process = start_process
         self._surface = surface
         self._zot_version = zot_version
         self._environment = environment

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from zot.agent.recording.recorder import Recorder
+from zot.agent.system_prompt import SystemPrompt
 from zot.core.agent import Agent, FirstCall, Outcome
 from zot.core.confirm import ConfirmGate
 from zot.core.events import (
@@ -43,7 +44,7 @@ _TOLD = (
 )
 CHANGEABLE = (
     *("model", "reasoning", "temperature", "session_id", "compact_at"),
-    *("max_cost_usd", "max_steps", "goes_on", "mode", "asks"),
+    *("max_cost_usd", "max_steps", "goes_on", "mode", "asks", "jail"),
 )
 
 
@@ -89,6 +90,7 @@ class RecordedAgent(Agent):
             *(self.model, self.reasoning, self.temperature, self.session_id, self.compact_at),
             *(self.max_cost_usd, self.max_steps, self.goes_on),
             *(("", False) if gate is None else (gate.mode, self.asks)),
+            self.system.jailed if isinstance(self.system, SystemPrompt) else "",
         )
 
     # --- events
@@ -189,17 +191,23 @@ class RecordedAgent(Agent):
         self._noted = (model, *self._noted[1:])
         self._input("model", model=model)
 
+    def note(self, what: str) -> None:
+        self._input(what)
+
     def _input(self, what: str, **fields: Any) -> None:
         self.recorder.input(self, what, **{name: value for name, value in fields.items() if value != ()})
 
     # --- another beside it
 
     def _made_like_this(self, **parts: Any) -> Agent:
-        child = RecordedAgent(self.recorder, **parts)
+        child = self._like_this(**parts)
         system, tools = child.system(child.specs), [tool.name for tool in child.tools]
         child.begin()
         self._input("child", number=child.number, system=system, tools=tools, messages=child.messages or None)
         return child
+
+    def _like_this(self, **parts: Any) -> RecordedAgent:
+        return RecordedAgent(self.recorder, **parts)
 
     # --- the outside
 

@@ -19,11 +19,12 @@ from zot.core.permission import Nature, Rule
 from zot.core.tool import ToolResult
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import Request, StreamEvent
+from zot.system.sealed_lines import RECORDING_FORMAT
 
 if TYPE_CHECKING:
     from zot.agent.recording.recorded_agent import RecordedAgent
 
-FORMAT = 2
+FORMAT = RECORDING_FORMAT
 
 
 class Sink(Protocol):

@@ -20,10 +20,12 @@ from zot.agent.recording.recorder import FORMAT, Recorder
 from zot.agent.resolve import Resolved
 from zot.agent.resources import Resources
 from zot.agent.system_prompt import SystemPrompt
+from zot.agent.tools.registry import Limits
 from zot.core.agent import Agent
 from zot.core.events import Diagnostic
 from zot.core.tool import Tool
 from zot.provider.providers import credential_variables
+from zot.system.files import find_program
 
 _SECRET_FLAGS = ("--api-key",)
 _USER_INFO = re.compile(r"//[^/@\s]+@")
@@ -102,6 +104,7 @@ def _setup(conversation: Conversation, agent: RecordedAgent) -> dict[str, Any]:
         "state": agent.begin(),
         "system": system.parts() if isinstance(system, SystemPrompt) else {"text": system(agent.specs)},
         "tools": [_spec(tool) for tool in resources.own_tools],
+        "bash": _bash(resources),
         "chosen": resources.tool_choice.names,
         "interceptors": [each.watches_text for each in agent.interceptors],
         "messages": agent.messages,
@@ -112,10 +115,20 @@ def _setup(conversation: Conversation, agent: RecordedAgent) -> dict[str, Any]:
         setup["gate"] = {"limit": gate.limit, "asks_each": gate.asks_each}
     if host is not None:
         setup["extensions"] = host.plan().entries
+        setup["permissions"] = {
+            entry.manifest.name: host.permissions(entry, entry.manifest) for entry in host.plan().entries
+        }
         setup["missing_guards"] = [problem for problem in host.plan().problems if problem.guard]
         setup["interactive"] = host.interactive
         setup["tool_timeout_s"] = host.tool_timeout_s
     return setup
+
+
+def _bash(resources: Resources) -> dict[str, Any]:
+    """What the description of bash depends on."""
+    values = resources.settings.values
+    limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
+    return {"shell": find_program("bash") or "/bin/sh", "limits": limits}
 
 
 def _spec(tool: Tool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import asyncio
 import os
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -19,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from zot.agent.extensions.loading.discover import Entry
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.extensions.process.log import ChildLog, Diagnostics
-from zot.agent.extensions.process.pipes import ExtensionProcess, start_process
 from zot.agent.extensions.process.spoiled import Kind, meant_for
 from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
 from zot.wire import frames, limits
@@ -28,6 +28,7 @@ from zot.wire.codec import UnknownFrame, decode_child, encode
 if TYPE_CHECKING:
     from zot.agent.extensions.loading.manifest import Manifest
     from zot.agent.extensions.loading.permissions import Permissions
+    from zot.agent.extensions.process.pipes import ExtensionProcess
     from zot.agent.extensions.process.walls import Confined
     from zot.agent.recording.frame_trace import Direction
     from zot.system.jail.jail import Jail
@@ -58,6 +59,7 @@ class Owner(Protocol):
 
     home: Path
     diagnostics: Diagnostics
+    start_process: Callable[..., ExtensionProcess]
 
     def place(self, entry: Entry) -> Path:
         """The directory to run it in; ExtensionError says why it may not be started now."""
@@ -256,7 +258,7 @@ class Child:
             self.log.write(remark)
         self._private = self.guard
         try:
-            process = start_process(
+            process = self._owner.start_process(
                 argv,
                 cwd=self.place,
                 env=environment,

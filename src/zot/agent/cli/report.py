@@ -1,0 +1,70 @@
+"""``zot report``: a session, or a recording, as one redacted file for a bug report. Nothing is sent anywhere."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from zot import __version__
+from zot.agent.build import working_directory
+from zot.agent.cli.lines import show_path, tell
+from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.agent.cli.verbs import options
+from zot.agent.export.writing import redaction
+from zot.agent.recording.reading import read_recording
+from zot.agent.replaying.reporting import about_this_machine, counts, of_recording, of_session, report_lines
+from zot.core.session.copies import write_numbered
+from zot.core.session.named import find_session
+from zot.core.session.store import SessionStore
+from zot.core.session.summary import summarise
+from zot.errors import SessionError, UsageError
+from zot.system.files import zot_home
+
+SUFFIX = ".zotrec"
+
+
+def run(argv: list[str]) -> int:
+    typed = parse(argv, options("report"), most=1)
+    home, cwd = zot_home(), working_directory(typed.values.get("--cwd", ""))
+    about = about_this_machine(home, cwd)
+    if named := typed.values.get("--recording"):
+        if typed.words:
+            raise UsageError("--recording and a SESSION: one of them")
+        recording = read_recording(os.path.abspath(os.path.expanduser(named)))
+        if recording.damage:
+            tell(f"{named}: {recording.damage}")
+        where, records = str(recording.header.get("cwd", cwd)), list(of_recording(recording, about))
+        what = "the recording"
+    else:
+        path = _session(SessionStore(home, cwd, __version__), typed.word(0))
+        summary = summarise(path)
+        if summary is None:
+            raise SessionError(f"{path} is not a session: its first row is not a `meta` row")
+        where, records = summary.cwd, list(of_session(path, summary, about))
+        what = f"the session {summary.label}"
+    written = write_numbered(_target(typed), SUFFIX, report_lines(records, redaction(home, where)))
+    prompts, calls = counts(records)
+    show_path(written)
+    tell(f"it holds {what} ({prompts} prompts, {calls} tool calls), the settings that are not the default, and what")
+    tell(
+        "`zot doctor` says. Credentials, addresses of people and paths that zot recognises are replaced; it cannot know"
+    )
+    tell("every secret. Nothing was sent: look through it with")
+    tell(f"  zot replay --fast {written}")
+    tell("and, one JSON object on each line, with any editor, before you give it to somebody.")
+    return 0
+
+
+def _session(store: SessionStore, text: str | None) -> Path:
+    if text is not None:
+        return find_session(store, text)
+    if (newest := store.newest()) is None:
+        raise SessionError(f"no sessions in {store.cwd}; name one, or record a run with --record and use --recording")
+    return newest
+
+
+def _target(typed: Arguments) -> Path:
+    named = typed.values.get("--out", f"zot-report-{time.strftime('%Y%m%d-%H%M%S')}{SUFFIX}")
+    path = Path(os.path.abspath(os.path.expanduser(named)))
+    return path if path.name.endswith(SUFFIX) else path.with_name(path.name + SUFFIX)

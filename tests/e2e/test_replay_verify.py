@@ -1,0 +1,433 @@
+"""``zot replay --verify``: recorded runs of every mode, run once more through the real loop with the network off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.extension_kit import BROKEN, install
+from tests.e2e.conftest import Ran, Zot
+from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say
+from tests.fakes.model_turns import Cut, Slow
+from tests.fakes.rpc_client import FakeRpcClient
+from zot.agent.recording.reading import read_recording
+from zot.agent.replaying.verifying import Live, verify
+from zot.system.sealed_lines import sealed
+
+GUARD = Path(__file__).parents[2] / "examples" / "extensions" / "guard"
+LONG = " ".join(f"word{n}" for n in range(400))
+
+
+def no_network(tmp_path: Path) -> dict[str, str]:
+    """An environment in which Python cannot connect anywhere: it ends at once instead."""
+    place = tmp_path / "no-network"
+    place.mkdir(exist_ok=True)
+    (place / "sitecustomize.py").write_text(
+        "import os, socket\n"
+        "def refuse(*_):\n"
+        "    os.write(2, b'THE NETWORK WAS USED\\n'); os._exit(77)\n"
+        "socket.socket.connect = socket.socket.connect_ex = refuse\n"
+    )
+    return {"PYTHONPATH": str(place)}
+
+
+@pytest.fixture
+def verified(zot: Zot, tmp_path: Path) -> Callable[..., Ran]:
+    """Runs ``zot replay --verify`` in another home and another directory, with the network off."""
+
+    def run(path: Path, *more: str) -> Ran:
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        environment = Zot(elsewhere, elsewhere, environment=no_network(tmp_path)).env()
+        argv = [*(["unshare", "-n"] if can_unshare() else []), sys.executable, "-m", "zot", "replay", "--verify"]
+        done = subprocess.run(
+            [*argv, str(path), *more], cwd=elsewhere, env=environment, capture_output=True, timeout=120
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+def can_unshare() -> bool:
+    if os.geteuid() or not shutil.which("unshare"):
+        return False
+    return subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
+
+
+def same(ran: Ran) -> bool:
+    assert ran.code == 0 and ran.out.startswith("no difference: "), ran.out + ran.err
+    return True
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The recording as another zot might have written it: changed, with sums that fit."""
+    before, out = "", b""
+    for fields in lines_of(path):
+        del fields["sum"]
+        change(fields)
+        line, before = sealed(json.dumps(fields, separators=(",", ":")).encode(), before)
+        out += line + b"\n"
+    changed = path.with_name("changed.zotrec")
+    changed.write_bytes(out)
+    return changed
+
+
+# --- a guard, tools, aborts: the one recording of this file that many tests look at
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``zot rpc`` over HTTP with a guard: calls of which one is refused, an answer and a tool that are aborted."""
+    place = tmp_path_factory.mktemp("recorded")
+    (place / "notes.txt").write_text("one\ntwo\n")
+    calls = [("bash", {"command": "echo hi"}), ("read", {"path": "notes.txt"}), ("read", {"path": "nope"})]
+    turns = [
+        CallTools(calls, text="Let me look."),
+        CallTools([("bash", {"command": "rm -rf /tmp/nothing-there"})]),
+        Say("There it is."),
+        Slow(Say(LONG), delay_s=0.01),
+        CallTools([("bash", {"command": "echo begun; sleep 60"})], text="Again."),
+        Say("The end."),
+    ]
+    with FakeModelServer(turns) as server:
+        zot = Zot(place, place, server.url)
+        record = ["--record", str(place / "run.zotrec"), "--ext", str(GUARD)]
+        client = FakeRpcClient(zot.argv(["rpc", *record, *zot.endpoint(True)]), zot.env(), place)
+        client.prompt("go")
+        client.send("prompt", message="talk")
+        client.until("text_delta")
+        client.send("abort")
+        client.until("done")
+        client.send("prompt", message="sleep")
+        client.until("tool_progress")
+        client.send("abort")
+        client.until("done")
+        client.prompt("last")
+        assert client.close() == 0, client.stderr
+    return place / "run.zotrec"
+
+
+def test_a_guard_tools_and_aborted_turns_verify_with_the_network_off(
+    recorded: Path, verified: Callable[..., Ran]
+) -> None:
+    kinds = {(line["type"], line.get("what")) for line in lines_of(recorded)}
+    assert {("input", "abort"), ("input", "prompt"), ("tool", None), ("frame", None), ("gone", None)} <= kinds
+    for _ in range(3):
+        assert same(verified(recorded))
+
+
+def test_it_verifies_twenty_times_out_of_twenty(recorded: Path, tmp_path: Path) -> None:
+    recording = read_recording(recorded)
+    outcomes = [asyncio.run(verify(recording, tmp_path / str(n), Live())) for n in range(20)]
+    assert [outcome.difference for outcome in outcomes] == [None] * 20
+    assert {outcome.compared for outcome in outcomes} == {len(recording.lines) - 2}
+
+
+def test_one_changed_byte_is_found_and_its_line_named(recorded: Path, verified: Callable[..., Ran]) -> None:
+    data = recorded.read_bytes()
+    starts = [0, *(n + 1 for n, byte in enumerate(data[:-1]) if byte == 0x0A)]
+    changed = recorded.with_name("one-byte.zotrec")
+    for number in range(1, len(starts) + 1, max(1, len(starts) // 12)):
+        place = data.index(b'"t":', starts[number - 1]) + 4  # a digit: what is left is JSON all the same
+        changed.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert read_recording(changed).damage.startswith(f"line {number} "), number
+    ran = verified(changed)
+    assert ran.code == 1 and f"line {number} is not as it was written" in ran.err and ran.out == ""
+
+
+@pytest.mark.parametrize("what", ["removed", "twice", "moved"])
+def test_lines_that_were_moved_about_are_found(recorded: Path, what: str) -> None:
+    lines = recorded.read_bytes().splitlines(keepends=True)
+    others = {
+        "removed": lines[:20] + lines[21:],
+        "twice": lines[:21] + lines[20:],
+        "moved": [*lines[:20], lines[21], lines[20], *lines[22:]],
+    }
+    changed = recorded.with_name("moved.zotrec")
+    changed.write_bytes(b"".join(others[what]))
+    assert read_recording(changed).damage.startswith(f"line {22 if what == 'twice' else 21} ")
+
+
+def test_what_this_zot_says_otherwise_is_the_first_difference(recorded: Path, verified: Callable[..., Ran]) -> None:
+    """A changed prompt misses loudly: the request is compared, not only counted."""
+
+    def change(line: dict[str, Any]) -> None:
+        if line["type"] == "request" and line["n"] == 1:
+            line["system"] = line["system"].replace("Be concise.", "Be brief.")
+
+    ran = verified(rewritten(recorded, change))
+    first, then, now = ran.out.splitlines()
+    assert ran.code == 1 and first.startswith("first difference: request 1 at .system (")
+    assert "Be brief." in then and "Be concise." in now
+
+
+def test_a_tool_described_otherwise_is_the_first_difference(recorded: Path, verified: Callable[..., Ran]) -> None:
+    def change(line: dict[str, Any]) -> None:
+        for tool in line.get("tools", ()):
+            if line["type"] == "request" and tool["name"] == "read":
+                tool["description"] = "Read."
+
+    assert "request 1 at .tools[2].description" in verified(rewritten(recorded, change)).out
+
+
+def test_another_answer_of_the_model_leads_to_the_first_event_that_differs(
+    recorded: Path, verified: Callable[..., Ran]
+) -> None:
+    def change(line: dict[str, Any]) -> None:
+        if line["type"] == "stream" and line["kind"] == "Finished" and line["n"] == 3:
+            line["value"]["message"]["content"][0]["text"] = "Here it is."
+
+    ran = verified(rewritten(recorded, change))
+    assert ran.code == 1 and "event assistant_message at .event.message.content[0].text" in ran.out
+    assert '"There it is."' in ran.out.splitlines()[1] and '"Here it is."' in ran.out.splitlines()[2]
+
+
+def test_a_guard_that_says_otherwise_changes_what_runs(recorded: Path, verified: Callable[..., Ran]) -> None:
+    """The loop is real: a call that is refused now does not run."""
+
+    def change(line: dict[str, Any]) -> None:
+        frame = line.get("frame", {})
+        if frame.get("type") == "event_intercept_response" and not frame.get("block"):
+            frame["block"] = True
+
+    ran = verified(rewritten(recorded, change))
+    assert ran.code == 1 and "recorded: event permission_decided" not in ran.out
+    assert "permission_decided" in ran.out and '"denied"' in ran.out
+
+
+def test_what_does_not_come_any_more_is_the_difference(recorded: Path, tmp_path: Path) -> None:
+    """A recording with an event this zot does not emit."""
+    lines, before, out = lines_of(recorded), "", b""
+    place = next(n for n, line in enumerate(lines) if line.get("event", {}).get("type") == "done")
+    lines.insert(place, {"type": "event", "t": 0, "event": {"type": "error", "message": "it was"}})
+    for fields in lines:
+        fields.pop("sum", None)
+        line, before = sealed(json.dumps(fields).encode(), before)
+        out += line + b"\n"
+    changed = tmp_path / "more.zotrec"
+    changed.write_bytes(out)
+    outcome = asyncio.run(verify(read_recording(changed), tmp_path / "scratch", Live()))
+    assert outcome.difference is not None and outcome.difference.what == "event error"
+    assert outcome.difference.got.startswith("event done")
+
+
+def test_a_truncated_recording_verifies_up_to_its_end(recorded: Path, verified: Callable[..., Ran]) -> None:
+    data = recorded.read_bytes()
+    cut = recorded.with_name("cut.zotrec")
+    for size in (len(data) // 3, len(data) // 2, len(data) - 10):
+        cut.write_bytes(data[:size])
+        ran = verified(cut)
+        assert same(ran) and "breaks off there" in ran.out
+
+
+# --- other modes
+
+
+def test_an_answer_stopped_by_ctrl_c(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
+    serve([Slow(Say(LONG), delay_s=0.01)])
+    path = tmp_path / "run.zotrec"
+    child = zot.start("--stream", "--record", str(path), "go")
+    assert child.stdout is not None
+    assert child.stdout.read(5) == b"word0"
+    os.kill(child.pid, signal.SIGINT)
+    assert child.wait(30) == 130
+    assert [line for line in lines_of(path) if line.get("what") == "abort"]
+    assert same(verified(path))
+
+
+def test_a_tool_stopped_by_ctrl_c(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
+    serve([CallTools([("bash", {"command": "touch begun; sleep 60"})])])
+    path = tmp_path / "run.zotrec"
+    child = zot.start("-p", "--record", str(path), "go")
+    wait_for_file(zot.project / "begun")
+    os.kill(child.pid, signal.SIGINT)
+    assert child.wait(30) == 130
+    assert same(verified(path))
+
+
+def wait_for_file(path: Path) -> None:
+    import time
+
+    for _ in range(3000):
+        if path.exists():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{path} did not come")
+
+
+@pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])
+def test_every_headless_mode(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran], mode: str) -> None:
+    serve([CallTools([("write", {"path": "a.txt", "content": "x"}), ("read", {"path": "a.txt"})]), Say("done")])
+    assert zot(mode, "--record", str(tmp_path / "run.zotrec"), "go").code == 0
+    (zot.project / "a.txt").unlink()
+    assert same(verified(tmp_path / "run.zotrec"))
+
+
+def test_failures_retries_and_answers_that_broke_off(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    serve([Refuse(529, "overloaded"), Cut(Say(LONG), after_bytes=3000), Say("the rest"), Refuse(400, "no")])
+    assert zot("-p", "--record", str(tmp_path / "run.zotrec"), "go").code == 0
+    assert same(verified(tmp_path / "run.zotrec"))
+    assert zot("-p", "--record", str(tmp_path / "refused.zotrec"), "go").code == 1
+    assert same(verified(tmp_path / "refused.zotrec"))
+
+
+def test_a_resumed_session_context_files_and_a_second_model(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    (zot.project / "AGENTS.md").write_text("Say it in one word.\n")
+    serve([Say("one"), Refuse(401, "no"), Say("two")])
+    assert zot("-p", "first").code == 0
+    second = ["--fallback-model", "claude-haiku-4-5"]
+    ran = zot("-p", "--continue", *second, "--record", str(tmp_path / "run.zotrec"), "second")
+    assert ran.out == "two\n", ran.err
+    (zot.project / "AGENTS.md").unlink()
+    assert same(verified(tmp_path / "run.zotrec"))
+
+
+def test_questions_to_a_person_and_what_they_answered(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    run = [("bash", {"command": "echo one"})]
+    serve([CallTools(run), CallTools(run), CallTools([("write", {"path": "f", "content": "x"})]), Say("ok")])
+    path = tmp_path / "run.zotrec"
+    argv = ["rpc", "--permission-mode", "ask", "--record", str(path), *zot.endpoint(True)]
+    client = FakeRpcClient(zot.argv(argv), zot.env(), zot.project)
+    client.ask("hello", capabilities=["approvals"])
+    client.send("prompt", message="go")
+    for decision in ("tool", "deny"):  # bash from now on; not the file
+        asked = client.until("approval_request")
+        client.send("approve", request_id=asked["request_id"], decision=decision, reason="no files")
+    client.until("done")
+    client.send("set_permission_mode", mode="plan")
+    assert client.close() == 0
+    kinds = [line["type"] for line in lines_of(path)]
+    assert kinds.count("answer") == 2 and "nature" in kinds
+    assert same(verified(path))
+
+
+def test_steering_clearing_and_compacting(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
+    serve([CallTools([("bash", {"command": "touch begun; sleep 0.3"})]), Say("one"), Say("a summary"), Say("two")])
+    path = tmp_path / "run.zotrec"
+    client = FakeRpcClient(zot.argv(["rpc", "--record", str(path), *zot.endpoint(True)]), zot.env(), zot.project)
+    client.prompt("go")
+    client.send("compact")
+    client.until("compact_done")
+    client.ask("clear")
+    client.prompt("again")
+    assert client.close() == 0
+    whats = [line["what"] for line in lines_of(path) if line["type"] == "input"]
+    assert whats == ["prompt", "compact", "messages", "prompt"]
+    assert same(verified(path))
+
+
+def test_an_extension_with_tools_of_its_own(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
+    sample = install(BROKEN / "good.py", tmp_path / "sample")
+    serve([CallTools([("echo", {"text": "one two"})]), Say("All done.")])
+    assert zot("-p", "--ext", str(sample), "--record", str(tmp_path / "run.zotrec"), "go").code == 0
+    shutil.rmtree(sample)
+    assert same(verified(tmp_path / "run.zotrec"))
+
+
+def test_an_extension_that_crashes_in_the_middle(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    sample = install(BROKEN / "good.py", tmp_path / "sample")
+    main = sample / "main.py"
+    text = main.read_text().replace('self.send("tool_result"', 'import os; os._exit(3); self.send("tool_result"', 1)
+    main.write_text(text)
+    serve([CallTools([("echo", {"text": "x"})]), Say("It crashed.")])
+    assert zot("-p", "--ext", str(sample), "--record", str(tmp_path / "run.zotrec"), "go").out == "It crashed.\n"
+    assert same(verified(tmp_path / "run.zotrec"))
+
+
+def test_the_sdk_with_tools_and_interceptors_of_its_own(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    serve([CallTools([("add", {"a": 1, "b": 2}), ("bash", {"command": "echo no"})]), Say("three")])
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import asyncio, sys
+            from zot.sdk import Runtime
+
+            def add(a: int, b: int) -> str:
+                "Add two numbers."
+                return str(a + b)
+
+            class NoBash:
+                watches_text = False
+                async def before_turn(self, step):
+                    from zot.core.interceptors import TurnVerdict
+                    return TurnVerdict()
+                async def before_tool(self, call, origin=""):
+                    from zot.core.interceptors import ToolVerdict
+                    return ToolVerdict(call.name != "bash", "no bash here" if call.name == "bash" else "")
+                async def before_message(self, text):
+                    from zot.core.interceptors import TextVerdict
+                    return TextVerdict()
+
+            async def main():
+                options = dict(base_url=sys.argv[1], api_key="test-key", provider="anthropic")
+                async with Runtime(**options, tools=[add], interceptors=[NoBash()], record=sys.argv[2]) as zot:
+                    print(await zot.ask("one and two?"))
+
+            asyncio.run(main())
+            """
+        )
+    )
+    path = tmp_path / "run.zotrec"
+    done = subprocess.run(
+        [sys.executable, str(program), zot.url, str(path)], env=zot.env(), cwd=zot.project, capture_output=True
+    )
+    assert done.stdout == b"three\n", done.stderr
+    assert lines_of(path)[0]["argv"] == []
+    assert same(verified(path))
+
+
+# --- parts that run for real
+
+
+def test_live_tools_run_here_and_a_different_result_is_found(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    (zot.project / "a.txt").write_text("then\n")
+    serve([CallTools([("read", {"path": "a.txt"}), ("bash", {"command": "sleep 0.2; echo x"})]), Say("ok")])
+    assert zot("-p", "--record", str(tmp_path / "run.zotrec"), "go").code == 0
+    here = tmp_path / "elsewhere"
+    here.mkdir()
+    (here / "a.txt").write_text("then\n")
+    ran = verified(tmp_path / "run.zotrec", "--live-tools")
+    assert same(ran) and f"really run now, in {here}" in ran.err
+    (here / "a.txt").write_text("now\n")
+    ran = verified(tmp_path / "run.zotrec", "--live-tools")
+    assert ran.code == 1 and "first difference: result " in ran.out and "then" in ran.out and "now" in ran.out
+
+
+def test_live_extensions_are_asked_for_real(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
+    guard = tmp_path / "guard"
+    shutil.copytree(GUARD, guard)
+    serve([CallTools([("bash", {"command": "sudo ls"})]), Say("ok")])
+    assert zot("-p", "--ext", str(guard), "--record", str(tmp_path / "run.zotrec"), "go").code == 0
+    assert same(verified(tmp_path / "run.zotrec", "--live-extensions"))
+    main = guard / "main.py"
+    main.write_text(main.read_text().replace('"sudo": r', '"doas": r'))
+    ran = verified(tmp_path / "run.zotrec", "--live-extensions")
+    assert ran.code == 1 and "refused by guard: sudo" in ran.out
