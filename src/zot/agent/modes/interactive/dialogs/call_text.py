@@ -5,19 +5,19 @@ All of it goes through the door for text a person decides on: what is approved i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from zot.agent.tools.edit_diff import Span, diff_of
+from zot.agent.tools.edit_diff import CONTEXT, Diff, Span, diff_of
 from zot.errors import ToolError
 from zot.system.opening import TooLarge, read_whole
 from zot.system.spelled import MARK, TAB, has_hidden, spelled_lines
 from zot.tui.call_rows import counts
 from zot.tui.changed_words import changed_words
 from zot.tui.decide import decision_rows, folded, painted
-from zot.tui.diff import UNTINTED, on_tint
+from zot.tui.diff import UNTINTED, numbered, on_tint
 from zot.tui.highlight import language_of
 from zot.tui.markdown import Painter
 from zot.tui.width import CONTINUED, cut, visible, wrap
@@ -41,7 +41,7 @@ def nothing_there(path: str) -> bytes | None:
 
 def call_rows(tool: str, args: Any, painter: Painter, width: int, existing: Existing = nothing_there) -> list[str]:
     """Nothing is left out, whatever its length: what is approved has to be readable. Over a file that is there a write
-    is a difference first, and then the whole file as it will be."""
+    is a difference first, and then the whole file as it will be; an edit stands among the lines around it."""
     fields = _fields(args)
     if tool == "bash" and isinstance(command := fields.get("command"), str):
         return [*_text(f"$ {command}", "accent", painter, width), *_rest(fields, ("command",), painter, width)]
@@ -51,7 +51,7 @@ def call_rows(tool: str, args: Any, painter: Painter, width: int, existing: Exis
         return rows + _file(content, fields["path"], painter, width)
     if tool == "edit" and (changes := _changes(fields)) and _has_path(fields):
         rows = [*_path(fields, painter, width), *_rest(fields, ("path", "edits"), painter, width)]
-        return rows + _edits(changes, painter, width)
+        return rows + (_in_place(existing(fields["path"]), changes, painter, width) or _edits(changes, painter, width))
     return _rest(fields, (), painter, width) if fields else _text(_as_text(args), "fg", painter, width)
 
 
@@ -160,34 +160,76 @@ def _edits(changes: list[dict[str, str]], painter: Painter, width: int) -> list[
     return rows
 
 
-def _changed_rows(changes: list[tuple[str, str]], painter: Painter, width: int) -> list[str]:
+def _in_place(before: bytes | None, changes: list[dict[str, str]], painter: Painter, width: int) -> list[str]:
+    """The edits with the lines around them and their numbers; empty where the file is not what they were made for, or
+    where more than that would have to be shown."""
+    after = _edited(before, changes) if before is not None else None
+    if before is None or after is None:
+        return []
+    diff = _compared(before.decode(), after)
+    lines = numbered(diff.text.split("\n"), [(hunk.old_start, hunk.new_start) for hunk in diff.hunks])
+    quoted = sum(text.count("\n") + 1 for change in changes for text in change.values())
+    if not diff.hunks or len(lines) > quoted + (2 * CONTEXT + 2) * len(changes):
+        return []
+    digits = max(4, len(str(max((line.number for line in lines), default=0))))
+    gutters = [f"{line.number:>{digits}} " if line.sign else " " * (digits + 1) for line in lines]
+    told = [(_ROLES[line.sign], f"{line.sign} {line.text}") if line.sign else ("muted", line.text) for line in lines]
+    return _changed_rows(told, painter, width, gutters)
+
+
+def _edited(before: bytes, changes: list[dict[str, str]]) -> str | None:
+    """What the file would say; None when an edit does not fit, which is the tool's to complain about."""
+    try:
+        text = before.decode()
+    except UnicodeDecodeError:
+        return None
+    spans = sorted((text.find(change["oldText"]), change["oldText"], change["newText"]) for change in changes)
+    pieces: list[str] = []
+    end = 0
+    for start, old, new in spans:
+        if not old or start < end or text.count(old) != 1:
+            return None
+        pieces += [text[end:start], new]
+        end = start + len(old)
+    return "".join([*pieces, text[end:]])
+
+
+def _changed_rows(
+    changes: list[tuple[str, str]], painter: Painter, width: int, gutters: Sequence[str] = ()
+) -> list[str]:
     """Changed lines on their tint, changed words on a stronger one, each line folded and whole."""
     theme = painter.theme
+    room = max(width - len(gutters[0]), 1) if gutters else width
     words = changed_words([text[:1] for _, text in changes], [text for _, text in changes])
     rows: list[str] = []
     for place, (role, text) in enumerate(changes):
         ground, strong = (
             ("", "") if role not in _CHANGED else (theme.tint(role), theme.tint(role, strong=True) or UNTINTED)
         )
-        parts = folded(text, width, 2)
+        parts = folded(text, room, 2)
+        gutter = theme.paint("muted", gutters[place]) if gutters else ""
         start = 0
         for number, (part, shown) in enumerate(zip(parts, painted(parts, role, theme), strict=True)):
             spans = [(first - start, last - start) for first, last in words.get(place, [])]
             mark = theme.paint("muted", f"{CONTINUED} ") if number else ""
-            rows.append(mark + on_tint(shown, ground, spans, strong))
+            rows.append(gutter + mark + on_tint(shown, ground, spans, strong))
+            gutter = " " * len(gutters[place]) if gutters else ""
             start += len(part)
     return rows
 
 
 def _difference(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Role and text of each line. What an edit merely quotes to be unique is context, not a change.
+    """Role and text of each line. What an edit merely quotes to be unique is context, not a change."""
+    for row in _compared(old, new).text.split("\n"):
+        yield (_ROLES[row[0]], f"{row[0]} {row[1:]}") if row[:1] in _ROLES else ("muted", row)
 
-    The texts are spelled out before they are compared: lines that differ still do."""
+
+def _compared(old: str, new: str) -> Diff:
+    """The texts are spelled out before they are compared: lines that differ still do."""
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
     old, new = "\n".join(spelled_lines(old)), "\n".join(spelled_lines(new))
-    for row in diff_of(old, [Span(0, len(old), 1, new)]).text.split("\n"):
-        yield (_ROLES[row[0]], f"{row[0]} {row[1:]}") if row[:1] in _ROLES else ("muted", row)
+    return diff_of(old, [Span(0, len(old), 1, new)])
 
 
 def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width: int) -> list[str]:

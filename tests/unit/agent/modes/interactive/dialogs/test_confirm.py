@@ -52,6 +52,27 @@ def test_a_write_over_a_file_says_what_it_replaces_and_shows_all_of_the_new_one(
     assert rows(b"\0", "a\n")[1] == "this replaces a file that is not text"
 
 
+def test_an_edit_stands_among_the_lines_around_it_with_their_numbers() -> None:
+    before = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+
+    def rows(*edits: tuple[str, str], file: bytes | None = before) -> list[str]:
+        changes = [{"oldText": old, "newText": new} for old, new in edits]
+        made = call_rows("edit", {"path": "f", "edits": changes}, PAINTER, 50, lambda path: file)
+        return [visible(row) for row in made]
+
+    context = ["f", "   2   two", "   3   three", "   4   four"]
+    assert rows(("five", "5\u202e")) == [
+        *[*context, "   5 - five", "   5 + 5⟨U+202E⟩"],
+        *["   6   six", "   7   seven"],
+    ]
+    plain = ["f", "- two", "+ 2"]
+    assert rows(("two", "2"), file=None) == plain, "nobody knows the file"
+    assert rows(("two", "2"), file=b"two two") == plain, "it would be refused"
+    assert rows(("two", "2"), file=b"\xfftwo") == plain, "it is not text"
+    assert len(rows(("one", "1"), ("seven", "7"))) == 1 + 7 + 2
+    assert rows(("a", "b"), ("a\n", "c"), file=b"a\n")[1] == "edit 1 of 2", "they overlap"
+
+
 async def test_a_key_that_comes_with_the_dialog_is_ignored() -> None:
     """§4.6: typing does not approve."""
     asked = dialog({"command": "ls"})
