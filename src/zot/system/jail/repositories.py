@@ -60,7 +60,7 @@ class Directory(NamedTuple):
 
 class Repositories:
     """Of the directories ``roots``. What was seen of a directory is believed until its time changes, which no command
-    can set; ``gave_up`` when there is too much to look at."""
+    can set; ``gave_up`` when there is too much to look at, which is told once."""
 
     def __init__(self, roots: Iterable[str]) -> None:
         self._roots = tuple(roots)
@@ -69,6 +69,7 @@ class Repositories:
         self._held: list[int] = []
         self._running = 0
         self.gave_up = False
+        self._said_so = False
 
     def begin(self) -> list[str]:
         """A command is about to start: the directories of git that are there now, for protection."""
@@ -106,6 +107,12 @@ class Repositories:
                 told.append(
                     f"{found.place} was changed: git would now heed {_named(fresh)}; look at it before you use git"
                 )
+        if self.gave_up and not self._said_so:
+            self._said_so = True
+            told.append(
+                f"{', '.join(self._roots)} is too large to be looked through after commands: repositories made there "
+                "are not set aside; look at them before you use git"
+            )
         return told
 
     def _look(self) -> list[Repository]:

@@ -92,7 +92,20 @@ def test_what_was_there_is_the_users_and_a_change_is_told_once(tmp_path: Path) -
 def test_too_much_to_look_at_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repositories, "LONGEST_LOOK_S", -1.0)
     looked = Repositories([str(tmp_path)])
-    assert looked.begin() == [] and looked.gave_up and looked.end() == []
+    assert looked.begin() == [] and looked.gave_up
+    [told] = looked.end()
+    assert told.startswith(f"{tmp_path} is too large to be looked through") and "\n" not in told
+    looked.begin()
+    assert looked.end() == [], "once is enough"
+
+
+def test_a_project_that_grew_too_large_while_a_command_ran_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = Repositories([str(tmp_path)])
+    assert looked.begin() == [] and not looked.gave_up
+    monkeypatch.setattr(repositories, "LONGEST_LOOK_S", -1.0)
+    assert len(looked.end()) == 1
 
 
 def test_those_further_down_are_held_too_and_nothing_stays(tmp_path: Path) -> None:
