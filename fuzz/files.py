@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from fuzz.reader import holds, reader, text_of
+from zot.agent.local import gguf
 from zot.agent.modes.interactive.editor.file_index import PathMatcher
 from zot.agent.recording.reading import decoded_line
 from zot.agent.replaying.showing import STRANGE, Shown
@@ -196,3 +197,19 @@ def _edit(data: bytes, rng: random.Random) -> None:
     made = diff_of(text, spans)
     for row in made.text.split("\n") if made.text else ():
         holds(row == "..." or row[:1] in (" ", "-", "+"), "a row of a difference", row)
+
+
+WEIGHTS = (
+    "GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0general.architecture\x08\0\0\0\x05\0\0\0\0\0\0\0qwen2"
+    "\x14\0\0\0\0\0\0\0qwen2.context_length\x04\0\0\0\0\x10\0\0",
+)
+
+
+@reader(
+    "weights",
+    WEIGHTS,
+    "GGUF general.architecture general.name .context_length \x08\0\0\0 \x04\0\0\0 \x09\0\0\0 \xff\xff",
+)
+def _weights(data: bytes, rng: random.Random) -> None:
+    header = gguf.header_of(data)
+    holds(header.window >= 0, "a window is a number of tokens", header)

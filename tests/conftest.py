@@ -1,8 +1,9 @@
-"""For every test: no credential, proxy or zot home of the machine leaks in; ``make fuzz`` raises the examples."""
+"""For every test: no credential, proxy, local model or home of the machine leaks in; ``make fuzz`` raises the examples."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,6 +21,8 @@ def no_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in set(os.environ).difference(_OURS):
         if name.endswith(_LEAKS) or name.startswith(("ZOT_", "XDG_STATE")):
             monkeypatch.delenv(name)
+    # Models that whoever runs the tests has installed; the variable itself is also where compilers keep their caches.
+    monkeypatch.setattr("zot.provider.catalog.cache_home", lambda: Path("/nonexistent"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -141,8 +141,10 @@ async def _session_and_model(resources: Resources) -> tuple[Session | None, Reso
                 remembered_model=session.meta.model if session else "",
             )
         )
-        if not resources.front_end.may_log_in:
-            require_credential(resolved)
+        if not resources.front_end.may_log_in and resolved.missing:
+            from zot.agent.keyless import with_what_answers  # a run that cannot be
+
+            require_credential(await with_what_answers(resolved, resources))
     except Exception:
         if session is not None:
             session.close()

@@ -31,6 +31,7 @@ DEFAULT_PROVIDER = "anthropic"
 # What local servers get as a key: most ignore it, some want one to be there.
 _LOCAL_KEY = "ollama"
 
+ANY_SERVER = "--provider ollama --model NAME"  # for who has, or could have, a server of models
 _HERE = "http://127.0.0.1"  # of a server that is not started yet, and has no port
 
 _Origin = Literal["typed", "remembered", "config", "default"]
@@ -266,7 +267,9 @@ class _Resolver:
             return f"{text}; there is one for {', '.join(others)} (--provider {others[0]})"
         if provider.user_endpoint:
             return f'{text}; for a server without keys write "auth": "none" in models.json'
-        return f"{text}; no key needed: --provider ollama --model NAME, or --provider script for a demonstration"
+        here = any(row.provider == "local" for row in self.catalog.rows())
+        embedded = "--provider local" if here else "zot local install small && zot --provider local"
+        return f"{text}; no key needed: {embedded}, {ANY_SERVER}, or --provider script for a demonstration"
 
     def _substitute(self, provider: Provider, origin: _Origin, credential: Credential | None) -> Provider | None:
         """Another provider, when nobody asked for this one and it cannot be used without a key."""

@@ -185,6 +185,7 @@ def test_a_missing_credential_names_variable_flag_login_and_the_way_without_a_ke
     text = str(raised.value)
     for word in ("ANTHROPIC_API_KEY", "--api-key", "/login", "--provider ollama", "--provider script"):
         assert word in text
+    assert "zot local install small && zot --provider local" in text
 
 
 def test_asking_for_the_way_in_runs_no_key_command(home: Home, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def read_header(path: Path) -> Header:
         swapped = int.from_bytes(data[4:8], "big") in (2, 3)
         what = "was made for machines of another byte order" if swapped else f"has version {version} of the format"
         raise NotThere(f"{path}: the GGUF file {what}; versions 2 and 3, little-endian, can be used")
-    header = _header(data)
+    header = header_of(data)
     if not header.architecture:
         raise NotThere(f"{path}: the GGUF file does not say for which architecture it is; it may be cut short")
     if header.architecture in _NO_CHAT:
@@ -51,7 +51,7 @@ def read_header(path: Path) -> Header:
     return header
 
 
-def _header(data: bytes) -> Header:
+def header_of(data: bytes) -> Header:
     found: dict[str, str | int] = {}
     at = 24
     try:
