@@ -1,4 +1,4 @@
-"""For every test: no credential, proxy, local model or home of the machine leaks in; ``make fuzz`` raises the examples."""
+"""For every test: no credential, proxy, local model or home of the machine leaks in; ``make fuzz`` raises examples."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from zot.errors import NotThere
 from zot.provider.local_weights import embedded_model
 from zot.provider.model import Model
 
-API = "openai"  # how its server is spoken to
+API = "grammar"  # its models cannot call tools by themselves
 FIRST = "small"  # what to install when nobody said which
 
 
