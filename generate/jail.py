@@ -47,7 +47,7 @@ Repositories further down are protected too when they are there, those of submod
 cannot be held in advance, and git runs what a repository's configuration names, as soon as your shell asks it for a prompt.
 So zot looks through the project after each command: a new repository whose configuration or hooks name a program is renamed
 (`.git-from-the-jail`) and you are told. In a project with more directories than can be looked at in 0.3 seconds this is not
-done.
+done, which you are told once.
 
 What zot opens itself for the model, in its own process, goes through the same roots, opened so that no link can lead out:
 the tools `read`, `write`, `edit`, `glob`, `grep` and `skill`, context files, what you attach with `!@`, pictures you drop.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.system.files import user_home
-from zot.system.opening import reading
+from zot.system.opening import read_at_most, reading
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -40,7 +40,7 @@ def read_text(path: Path, limit: int, within: Path | None = None, beneath: Benea
     """
     with open_text(path, within, beneath) as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(limit + 1)
+        data = read_at_most(file, limit + 1)
     cut = len(data) > limit
     text, damaged = _decode(data[:limit], final=not cut)
     return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), size, cut, damaged)

@@ -61,10 +61,17 @@ def reading(path: AnyPath, within: AnyPath | None = None) -> BufferedReader:
 def read_whole(path: AnyPath, limit: int = LARGEST_SETTINGS, within: AnyPath | None = None) -> bytes:
     """All of a file; TooLarge when there is more than ``limit``, however much it claims to hold."""
     with reading(path, within) as file:
-        data = file.read(limit + 1)
+        data = read_at_most(file, limit + 1)
     if len(data) > limit:
         raise TooLarge(path, limit)
     return data
+
+
+def read_at_most(file: BufferedReader, limit: int) -> bytes:
+    """``file.read(limit)``, which would make room for all of that first: a tenth of a millisecond for 32 MiB."""
+    expected = min(os.fstat(file.fileno()).st_size + 1, limit)
+    data = file.read(expected)
+    return data + file.read(limit - expected) if len(data) == expected < limit else data  # it grew, or did not say
 
 
 def read_beginning(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:

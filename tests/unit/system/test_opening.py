@@ -126,3 +126,11 @@ def test_an_emptied_file_is_private(tmp_path: Path) -> None:
     (tmp_path / "old").chmod(0o644)
     os.close(open_to_replace(tmp_path / "old"))
     assert (tmp_path / "old").read_text() == "" and (tmp_path / "old").stat().st_mode & 0o777 == 0o600
+
+
+def test_room_is_made_for_what_is_there_and_not_for_what_could_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"0123456789")
+    assert read_whole(tmp_path / "file", 1 << 50) == b"0123456789"
+    assert read_whole(tmp_path / "file", 10) == b"0123456789"
+    with pytest.raises(TooLarge):
+        read_whole(tmp_path / "file", 9)

@@ -32,7 +32,6 @@ class Objects:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.added = 0
-        self._made: set[str] = set()
 
     def keep(self, data: bytes) -> str:
         """Its digest; what is there already is only marked as used again. Raises OSError."""
@@ -48,15 +47,18 @@ class Objects:
         self._write(path, data)
         return digest
 
+    def make_places(self) -> None:
+        """Every directory that a content may come to lie in, so that nobody who keeps one has to. Raises OSError."""
+        make_private_dir(self.root)
+        for number in range(256):
+            with suppress(FileExistsError):
+                os.mkdir(os.path.join(self.root, f"{number:02x}"), 0o700)
+
     def _write(self, path: str, data: bytes) -> None:
-        directory = os.path.dirname(path)
-        if directory not in self._made:
-            make_private_dir(Path(directory))
-            self._made.add(directory)
         try:
             new = Unfinished(path)
-        except FileNotFoundError:  # somebody cleaned up
-            make_private_dir(Path(directory))
+        except FileNotFoundError:
+            make_private_dir(Path(os.path.dirname(path)))
             new = Unfinished(path)
         try:
             rest = memoryview(data)

@@ -37,6 +37,7 @@ def prune(place: Place, capacity: int, *, now: float | None = None, young_s: flo
             if info.st_size and current - info.st_mtime < EVERY_S and sum(sizes.values()) <= capacity:
                 return
             _prune(place, capacity, sizes, current, young_s)
+            place.objects.make_places()
             os.ftruncate(fd, 0)
             os.write(fd, b".")
         finally:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.errors import ToolError
-from zot.system.opening import TooLarge, open_regular, read_whole
+from zot.system.opening import TooLarge, open_regular, read_at_most, read_whole
 
 if TYPE_CHECKING:
     from zot.agent.changes.keeping import Keeping
@@ -226,7 +226,7 @@ class Workspace:
         if self.jail is None:
             return read_whole(path, limit)
         with os.fdopen(self.open_regular(path), "rb") as file:
-            data = file.read(limit + 1)
+            data = read_at_most(file, limit + 1)
         if len(data) > limit:
             raise TooLarge(path, limit)
         return data

@@ -65,3 +65,15 @@ async def test_one_session_alone_is_held_to_the_size(project: Project) -> None:
         await project.write(letter, letter * 1000)
     prune(project.place, 2500, now=time.time() + 7200, young_s=60)
     assert sum(map(len, kept(project))) <= 2500
+
+
+async def test_the_first_cleaning_makes_room_for_every_content(project: Project) -> None:
+    """Beside the work: whoever keeps a content later finds its directory there."""
+    await one_session(project, "a", "x")
+    places = list(project.place.objects.root.iterdir())
+    assert len(places) == 256 and {place.stat().st_mode & 0o777 for place in places} == {0o700}
+    for place in places:
+        if not any(place.iterdir()):
+            place.rmdir()
+    digest = project.place.objects.keep(b"one without a directory")
+    assert project.place.objects.read(digest) == b"one without a directory"

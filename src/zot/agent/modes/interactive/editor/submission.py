@@ -20,7 +20,7 @@ from zot.agent.text_files import project_of, reason_of
 from zot.errors import ZotError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.opening import reading
+from zot.system.opening import read_at_most, reading
 
 if TYPE_CHECKING:
     from zot.system.jail.beneath import Beneath
@@ -83,7 +83,7 @@ def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[s
 def _read(path: Path, room: int, within: Path | None, beneath: Beneath | None) -> bytes:
     try:
         with reading(path, within) if beneath is None else beneath.reading(path) as file:
-            data = file.read(room + 1)
+            data = read_at_most(file, room + 1)
     except OSError as error:
         raise ZotError(f"{path}: cannot be attached: {reason_of(error)}") from error
     if len(data) > room:
