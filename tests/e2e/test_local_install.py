@@ -84,9 +84,12 @@ def test_an_interrupted_download_goes_on_the_next_time(zot: Zot, source: Publish
         assert running.poll() is None
         ended.wait(0.01)
     running.send_signal(number)
-    running.communicate(timeout=60)
+    told = running.communicate(timeout=60)[1].decode()
     ended.set()
     assert not place.exists()
+    if number == signal.SIGINT:
+        assert running.returncode == 130
+        assert told.splitlines()[-1] == "zot: interrupted; zot local install small goes on from here"
     source.held = lambda: None
     ran = zot("local", "install", "small")
     assert ran.code == 0, ran.err

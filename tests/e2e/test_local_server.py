@@ -221,10 +221,10 @@ def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypa
     async def use() -> list[Running]:
         runtime = Runtime(Chosen("tiny", MODEL), idle_s=0.5)
         first = await runtime.ensure()
-        assert await runtime.is_gone(within=60)
+        assert await runtime.is_gone(first, within=60)
         second = await runtime.ensure()
         runtime.release()
-        assert await runtime.is_gone(within=60)
+        assert await runtime.is_gone(second, within=60)
         return [first, second]
 
     first, second = asyncio.run(use())
@@ -246,7 +246,7 @@ def test_who_is_cancelled_while_it_loads_leaves_no_second_server(
         assert first.pid == second.pid
         runtime.release()
         other.release()
-        assert await runtime.is_gone(within=60)
+        assert await runtime.is_gone(first, within=60)
 
     asyncio.run(use())
 

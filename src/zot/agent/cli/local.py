@@ -74,7 +74,11 @@ def _install_known(weights: Weights) -> str:
         tell(f"zot: {weights.name} takes about {amount(weights.memory)} of memory, and {amount(free)} are free now")
     tell(f"{weights.title} by {weights.by}, {amount(weights.bytes)}, licence {weights.licence}")
     proxy = Settings(zot_home()).values.http_proxy
-    run_loop(fetch(weights, place, tell=lambda text: tell(f"zot: {text}"), proxy=proxy))
+    try:
+        run_loop(fetch(weights, place, tell=lambda text: tell(f"zot: {text}"), proxy=proxy))
+    except KeyboardInterrupt:
+        tell(f"zot: interrupted; zot local install {weights.name} goes on from here")
+        raise
     return weights.name
 
 

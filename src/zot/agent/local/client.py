@@ -38,18 +38,19 @@ class LocalClient:
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         for left in reversed(range(_STARTS)):
-            client = self._client(await self._running())
+            server = await self._running()
+            client = self._client(server)
             begun = False
             try:
                 async with aclosing(client.stream(request)) as events:
                     async for event in events:
                         begun = begun or isinstance(event, Started)
                         if isinstance(event, Finished) and isinstance(event.error, TransportFailed):
-                            event = msgspec.structs.replace(event, error=await self._told(event.error))
+                            event = msgspec.structs.replace(event, error=await self._told(event.error, server))
                         yield event
                 return
             except TransportFailed as error:
-                told = await self._told(error)
+                told = await self._told(error, server)
                 if begun or told is error or not left:
                     raise told from error
             finally:
@@ -72,9 +73,9 @@ class LocalClient:
         endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{running.address}/v1", api_key=running.key)
         return HttpClient(self.name, self._dialect, endpoint, self._pool)
 
-    async def _told(self, error: TransportFailed) -> TransportFailed:
+    async def _told(self, error: TransportFailed, server: Running) -> TransportFailed:
         """The same error, unless the server is gone: then that is the reason."""
-        if not await self._runtime.is_gone():
+        if not await self._runtime.is_gone(server):
             return error
         return TransportFailed(
             f"{self.name}: the model's server ended before the answer did; the next request starts another one",

@@ -76,7 +76,8 @@ class Runtime:
         async with asyncio.timeout(_PATIENCE_S):
             while True:
                 with room.starting() as ours:
-                    if running := room.running():
+                    # Without that lock, what is told of the last server could be taken for the one that begins.
+                    if ours and (running := room.running()):
                         self._lease.note_use()
                         return running
                     if ours and (lock := room.server_lock()) >= 0:
@@ -91,11 +92,12 @@ class Runtime:
         if self._lease is not None:
             self._lease.note_use()
 
-    async def is_gone(self, within: float = 1.0) -> bool:
-        """Whether the server has ended, or does in a moment."""
+    async def is_gone(self, server: Running, within: float = 1.0) -> bool:
+        """Whether that server has ended, or does in a moment; another one may have taken its place."""
         for _ in range(max(1, int(within / _LOOK_S))):
             self._reap()
-            if not self.room.is_alive():
+            running = self.room.running()
+            if running is None or running.pid != server.pid:
                 return True
             await asyncio.sleep(_LOOK_S)
         return False
