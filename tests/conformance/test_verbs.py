@@ -106,6 +106,7 @@ VERBS: dict[str, Verb] = {
     "commands": Verb("get_commands", Not("commands are for people and their clients"), "/help"),
     "run_command": Verb("run_command", Not("commands are for people and their clients"), "/go"),
     "start_extensions": inside(),
+    "join_mcp": inside(),
     "find_extensions": Verb(OWNS, OWNS, "/reload-ext"),
     "reload_extensions": Verb(OWNS, OWNS, "/reload-ext"),
     "refresh_tools": inside(),

@@ -45,6 +45,7 @@ from zot.system.files import is_missing, user_home, zot_home
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.mcp.host import McpHost
     from zot.agent.permission.outside import Outside
     from zot.core.confirm import ConfirmGate
 
@@ -77,6 +78,7 @@ async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerat
         for text in (*problems, *found, *unknown_extras(conversation.settings)):
             conversation.emit(Diagnostic(text))
         await conversation.start_extensions()
+        conversation.join_mcp(resources.mcp)
         if config.tools:
             _check_tools(config.tools, conversation, agent.tools)
         yield conversation
@@ -174,6 +176,7 @@ def _converse(
     resources.workspace.tell = lambda text: late[0].emit(Diagnostic(text))
     resources.extensions = extension_host(resources, lambda: late[0].present, lambda event: late[0].emit(event))
     problems: list[str] = []
+    resources.mcp = mcp_host(resources, lambda text: late[0].emit(Diagnostic(text)), problems)
     resources.skills = _skills(resources, problems) if config.skills else Skills()
     problems += resources.skills.problems
     resources.outside = _outside(resources, late)
@@ -189,7 +192,7 @@ def _converse(
         client=resources.client_for(resolved),
         model=resolved.model,
         system=_system_prompt(resources, problems),
-        tools=resources.tool_choice.keep(resources.own_tools),
+        tools=resources.tools() if resources.mcp else resources.tool_choice.keep(resources.own_tools),
         max_steps=config.max_steps,
         reasoning=cast("Reasoning", config.reasoning or values.reasoning),
         temperature=values.temperature if config.temperature is None else config.temperature,
@@ -345,6 +348,17 @@ def extension_host(
         tool_timeout_s=resources.settings.values.extension_tool_timeout_s,
         explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
     )
+
+
+def mcp_host(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
+    """The host of MCP servers, if any is configured: most runs have none and never import it."""
+    config, home, cwd = resources.config, resources.home, resources.workspace.cwd
+    files = (home / "mcp.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json")
+    if config.tools == () or not (config.mcp_config or (config.mcp and not all(map(is_missing, files)))):
+        return None
+    from zot.agent.mcp.joining import mcp_host_of
+
+    return mcp_host_of(resources, tell, problems)
 
 
 def _extension_path(typed: str) -> Path:

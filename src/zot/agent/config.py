@@ -62,6 +62,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     ext: tuple[str, ...] = ()
     installed_extensions: bool = True
     patient_with_ext: bool = False  # wait longer at the start for what ``ext`` names
+    mcp_config: tuple[str, ...] = ()  # files with MCP servers, for this run
+    mcp: bool = True  # also the servers that are configured for the user and the project
     trust_project: bool = False
     ext_trace: str = ""
     record: str = ""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.commands import CommandAnswer
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
+    from zot.agent.mcp.host import McpHost
     from zot.agent.window_use import WindowUse
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
@@ -363,6 +364,13 @@ class Conversation:
         stats = await self.resources.extensions.reload()
         self._agent.rebuild_system()
         return stats
+
+    def join_mcp(self, host: McpHost | None) -> None:
+        """The tools of MCP servers follow what the servers offer; where somebody stays, unknown ones are asked soon."""
+        if host is not None:
+            host.on_tools_changed = self.refresh_tools
+            if self.resources.front_end.switches:
+                host.begin()
 
     def refresh_tools(self) -> None:
         """The tools of this run as they are at this moment, for the next model call."""

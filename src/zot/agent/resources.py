@@ -29,6 +29,7 @@ from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.mcp.host import McpHost
     from zot.agent.permission.kept_rules import KeptRules
     from zot.agent.permission.outside import Outside
     from zot.agent.spending.ledger import Ledger
@@ -80,6 +81,7 @@ class Resources:
         self.own_tools: list[Tool] = []
         self.tool_choice = ToolChoice(config.tools, tuple(tool.name for tool in front_end.tools))
         self.extensions: ExtensionHost | None = None
+        self.mcp: McpHost | None = None  # there when servers are configured
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
         self._ledger: Ledger | None = None
@@ -162,11 +164,15 @@ class Resources:
         """The tools of this run as they are at this moment."""
         taken = {tool.name for tool in self.own_tools}
         offered = self.extensions.tools(taken) if self.extensions else []
+        if self.mcp is not None:
+            offered = [*offered, *self.mcp.tools({*taken, *(tool.name for tool in offered)})]
         return self.tool_choice.keep([*self.own_tools, *offered])
 
     async def aclose(self) -> None:
         """Nothing that was started for this run is left."""
         await self.workspace.stop_jobs(CHILDREN_GRACE)
+        if self.mcp is not None:
+            await self.mcp.stop()
         if self.extensions is not None:
             await self.extensions.stop()
         if self.workspace.jail is not None:

@@ -153,6 +153,16 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 512
     extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    mcp_pinned: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="MCP servers (by name) and tools (`mcp__server__tool`) the model is always told of in full; "
+            "others are found with `mcp_search`. `*` is all of them."
+        ),
+    ] = ()
+    mcp_tool_timeout_s: Annotated[
+        _Seconds, Meta(description="Seconds an MCP server may be silent in a call; its progress begins them anew.")
+    ] = 300
     catalog_url: Annotated[
         str,
         Meta(

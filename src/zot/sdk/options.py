@@ -73,6 +73,8 @@ class Options(TypedDict, total=False):
     # what it loads and keeps
     extensions: Sequence[PathLike]  # directories of extensions to load
     installed_extensions: bool  # also those that are installed
+    mcp_config: Sequence[PathLike]  # files with MCP servers
+    mcp: bool  # also the servers configured for the user and the project; off unless said otherwise
     sessions: PathLike | None  # a directory to keep sessions in
     session: PathLike | None  # a session file to continue
     continue_session: bool  # continue the newest of this cwd in ``sessions``
@@ -131,6 +133,8 @@ def config_of(options: Options) -> RunConfig:
         approve="outside" if options.get("approve_outside") else "",
         ext=tuple(os.fspath(path) for path in options.get("extensions", ())),
         installed_extensions=options.get("installed_extensions", False),
+        mcp_config=tuple(os.fspath(path) for path in options.get("mcp_config", ())),
+        mcp=options.get("mcp", False),
         keep_session=bool(sessions or session),
         session=os.fspath(session or ""),
         continue_session=options.get("continue_session", False),

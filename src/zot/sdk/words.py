@@ -35,6 +35,8 @@ OPTIONS = {
     "--no-skill": "skills=False",
     "--ext": "extensions=",
     "--no-ext": "installed_extensions=False",
+    "--mcp-config": "mcp_config=",
+    "--no-mcp": "mcp=False",
 }
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?: ([A-Z]{2,}|[a-z](?:[\w./:-]*\w)?))?")
 _NEXT_WORDS = frozenset({"and", "or", "goes", "has", "needs", "asks", "with", "to", "is", "on", "for", "in"})

@@ -40,7 +40,7 @@ def complete(words: Sequence[str]) -> Offer:
         return _offer(_run_switches(), rest, typed, "" if path or before else "verbs", ())
     if children := verbs.below(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
-        default = _verb_switches(f"{path} list") if path in ("auth", "local", "sessions") else {}
+        default = _verb_switches(f"{path} list") if path in ("auth", "local", "mcp", "sessions") else {}
         return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
     row = verbs.verb_of(path)
     return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())

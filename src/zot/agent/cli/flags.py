@@ -57,6 +57,8 @@ class Flags:
     max_steps: int = 0
     ext: tuple[str, ...] = ()
     no_ext: bool = False
+    mcp_config: tuple[str, ...] = ()
+    no_mcp: bool = False
     trust_project: bool = False
     ext_trace: str = ""
     record: str = ""
@@ -116,6 +118,8 @@ class Flags:
             "approve": self.approve,
             "ext": self.ext,
             "installed_extensions": not self.no_ext,
+            "mcp_config": self.mcp_config,
+            "mcp": not self.no_mcp,
             "trust_project": self.trust_project,
             "ext_trace": self.ext_trace,
             "record": self.record,
@@ -417,7 +421,23 @@ FLAGS: tuple[Flag, ...] = (
         _text,
         kind="file",
     ),
-    Flag(("--trust-project",), "trust_project", EXT, "trust this project's extensions, for this run only"),
+    Flag(
+        ("--mcp-config",),
+        "mcp_config",
+        EXT,
+        "MCP servers of this file for this run; may be repeated",
+        "FILE",
+        _text,
+        repeat=True,
+        kind="file",
+    ),
+    Flag(("--no-mcp",), "no_mcp", EXT, "no MCP servers but those of --mcp-config"),
+    Flag(
+        ("--trust-project",),
+        "trust_project",
+        EXT,
+        "trust this project's extensions and MCP servers, for this run only",
+    ),
     Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text, kind="file"),
     Flag(
         ("--theme",),

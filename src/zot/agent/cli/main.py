@@ -26,6 +26,7 @@ VERBS = {
     "ext": "zot.agent.cli.ext.door",
     "jail": "zot.agent.cli.jail",
     "local": "zot.agent.cli.local",
+    "mcp": "zot.agent.cli.mcp",
     "replay": "zot.agent.cli.replay",
     "report": "zot.agent.cli.report",
     "sessions": "zot.agent.cli.sessions",

@@ -210,6 +210,56 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("auth use", "PROVIDER ACCOUNT", "switch to another stored account", kinds=(PROVIDER, ACCOUNT)),
     Verb(
+        "mcp",
+        "[COMMAND]",
+        "servers of the Model Context Protocol: add, try, trust and remove them",
+        more="They are configured in mcp.json of your zot home and, for a project, in .mcp.json and .zot/mcp.json; "
+        "`zot --mcp-config FILE` names more for a single run. `zot mcp COMMAND --help` says more about one of them, "
+        "`zot docs mcp` about all.",
+    ),
+    Verb(
+        "mcp list",
+        "",
+        "every server of yours and of this directory, and what would run; the default",
+        (Switch("--json", "the same for a program"),),
+    ),
+    Verb(
+        "mcp get",
+        "NAME",
+        "one server: its tools and prompts as last seen",
+        (Switch("--json", "for a program"),),
+        (TEXT,),
+    ),
+    Verb(
+        "mcp add",
+        "NAME URL|-- COMMAND",
+        "add a server by its address, or by the command that starts it",
+        (
+            Switch("--env", "a variable for the command, NAME=VALUE; may be repeated", "PAIR"),
+            Switch("--header", "a header for the address, NAME: VALUE; may be repeated", "PAIR"),
+            Switch("--project", "in .mcp.json of this directory instead of your own file"),
+            Switch("--force", "replace the server of that name"),
+        ),
+        (TEXT,),
+        "${VAR} and ${VAR:-default} are replaced when the server starts: keep secrets in the environment.\n"
+        "zot mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",
+    ),
+    Verb("mcp remove", "NAME", "take a server out of the file it is in", kinds=(TEXT,)),
+    Verb(
+        "mcp test",
+        "NAME",
+        "start a server, ask what it has, and stop it",
+        kinds=(TEXT,),
+        more="Exit code 0 when it answered.",
+    ),
+    Verb(
+        "mcp trust",
+        "[NAME…]",
+        "let servers of this directory's files run, exactly as they are now; all of them without a name",
+        kinds=(TEXT,),
+    ),
+    Verb("mcp untrust", "NAME…", "take that back", kinds=(TEXT,)),
+    Verb(
         "ext",
         "COMMAND",
         "install, switch, trust, write and check extensions",

@@ -46,9 +46,17 @@ class TrustRecord(msgspec.Struct, frozen=True):
     """A person let it run with all rights."""
 
 
-class _TrustFile(msgspec.Struct):
+class TrustFile(msgspec.Struct):
+    """The whole file."""
+
     version: int = VERSION
     extensions: dict[str, TrustRecord] = {}
+    guests: dict[str, dict[str, str]] = {}
+    """Those of ``zot.agent.guest_trust``."""
+
+
+def trust_file(path: Path) -> StructFile[TrustFile]:
+    return StructFile(path, TrustFile, "fix the file or delete it to trust nothing")
 
 
 class TrustStore:
@@ -58,7 +66,7 @@ class TrustStore:
 
     def __init__(self, home: Path) -> None:
         self.path = home / "trust.json"
-        self._file = StructFile(self.path, _TrustFile, "fix the file or delete it to trust nothing")
+        self._file = trust_file(self.path)
         self._home = home
         self._editing: dict[str, Permissions] = {}
 

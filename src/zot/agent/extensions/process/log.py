@@ -158,14 +158,14 @@ def telling_line(said: list[str]) -> str:
 
 
 class LogFile:
-    """Open for appending while the extension lives.
+    """Open for appending while the extension lives. ``path`` is for others that keep such a log.
 
     Another run may append to the same file, so a full log is copied to ``.log.1`` and emptied in place; renaming it
     would leave the other run writing into the old file.
     """
 
-    def __init__(self, home: Path, name: str, version: str) -> None:
-        self.path = log_path(home, name)
+    def __init__(self, home: Path, name: str, version: str, path: Path | None = None) -> None:
+        self.path = path or log_path(home, name)
         self.fd = _open(self.path)
         self._trim()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,291 @@
+"""All MCP servers of a run, and the seam between them and the agent: which there are, which may run, which are running.
+
+Making it reads files and starts nothing. Servers start on first use, or in the background in modes that stay; every one
+of them ends with ``stop``, whatever state it is in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from zot.agent.mcp.catalogue import Listed, ToolRow, recall
+from zot.agent.mcp.config import Entry
+from zot.agent.mcp.tools import McpTool, SearchTool, full_names, pinned
+from zot.core.tool import Tool
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from zot.agent.extensions.process.children import BackgroundTasks
+    from zot.agent.mcp.link import Link
+    from zot.agent.mcp.server import Server
+    from zot.agent.mcp.session import Ask
+    from zot.agent.tools.workspace import Workspace
+
+SEARCH_S = 20.0  # how long a search waits for servers that were never asked
+BACKGROUND_S = 1.0  # after the start, in modes that stay
+_AT_ONCE = 4
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """A server as people see it."""
+
+    name: str
+    origin: str
+    state: str
+    shown: str
+    tools: int = 0
+    known: bool = False
+    tokens: int = 0
+    error: str = ""
+    log: str = ""
+    pid: int = 0
+    about: str = ""
+    version: str = ""
+
+
+class McpHost:
+    """``entries`` are the servers that may run; ``untrusted`` wait for a person. ``on_tools_changed`` is called when
+    ``tools`` would answer differently; ``tell`` reaches the person. ``asked`` is who answers servers' questions."""
+
+    def __init__(
+        self,
+        entries: Mapping[str, Entry],
+        *,
+        home: Path,
+        workspace: Workspace,
+        pins: tuple[str, ...] = (),
+        timeout_s: float = 300.0,
+        idle_s: float = 300.0,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.home = home
+        self.timeout_s = timeout_s
+        self.idle_s = idle_s
+        self.on_tools_changed: Callable[[], None] = lambda: None
+        self.asked: Ask | None = None
+        self.untrusted: dict[str, Entry] = {}
+        self._workspace = workspace
+        self._pins = pins
+        self._tell = tell
+        self._entries = {name: entry for name, entry in entries.items() if entry.enabled}
+        self._recalled: dict[str, Listed | None] = {name: recall(home, entry) for name, entry in self._entries.items()}
+        self._servers: dict[str, Server] = {}
+        self._rows: dict[str, tuple[str, ToolRow]] = {}
+        self._active: dict[str, None] = {}  # in the order in which they were found
+        self._made: dict[str, McpTool] = {}
+        self._search = SearchTool(self)
+        self._tasks: BackgroundTasks | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._told: set[tuple[str, str]] = set()
+        self._learn_names()
+
+    # --- for the agent
+
+    def tools(self, taken: Iterable[str] = ()) -> list[Tool]:
+        """The search, what is pinned, and what was found so far."""
+        if not self._entries:
+            return []
+        fixed = pinned(self._pins, self._rows)
+        names = [
+            name
+            for name in (*sorted(fixed), *(each for each in self._active if each not in fixed))
+            if name in self._rows
+        ]
+        for name in names:
+            if name not in self._made:
+                server, row = self._rows[name]
+                self._made[name] = McpTool(name, server, row, self, pinned=name in fixed)
+        held = set(taken)
+        offered: list[Tool] = [self._search, *(self._made[name] for name in names)]
+        return [tool for tool in offered if tool.name not in held]
+
+    def begin(self) -> None:
+        """In a mode that stays: servers nobody has asked yet are asked, a moment from now."""
+        import asyncio
+
+        if any(listed is None for listed in self._recalled.values()):
+            self._timer = asyncio.get_running_loop().call_later(BACKGROUND_S, self._list_in_background)
+
+    async def stop(self) -> None:
+        import asyncio
+
+        from zot.agent.mcp.server import END_GRACE
+
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.gather(*(server.stop(END_GRACE) for server in self._servers.values()), return_exceptions=True)
+        if self._tasks is not None:
+            await self._tasks.aclose()
+
+    # --- for tools (tools.Host)
+
+    def running(self, name: str) -> Server:
+        server = self._servers.get(name)
+        if server is None:
+            from zot.agent.mcp.server import Server
+
+            server = self._servers[name] = Server(self._entries[name], self)
+        return server
+
+    def find(self, full_name: str) -> tuple[str, ToolRow] | None:
+        return self._rows.get(full_name)
+
+    def rows(self) -> Mapping[str, tuple[str, ToolRow]]:
+        return self._rows
+
+    def lists(self) -> Mapping[str, Listed | None]:
+        return {name: self._listed(name) for name in self._entries}
+
+    def _listed(self, name: str) -> Listed | None:
+        return self._servers[name].listed if name in self._servers else self._recalled[name]
+
+    async def list_missing(self, only: str = "") -> dict[str, str]:
+        """Ask the servers whose tools nobody knows; what came of those that could not be asked."""
+        import asyncio
+
+        missing = [name for name, listed in self.lists().items() if listed is None and only in ("", name)]
+        if not missing:
+            return {}
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(name: str) -> None:
+            async with limit:
+                await self.running(name).tools()
+
+        asking = {name: self.tasks.start(_quietly(ask(name))) for name in missing}
+        await asyncio.wait(asking.values(), timeout=SEARCH_S)
+        failed: dict[str, str] = {}
+        for name in missing:
+            if self._listed(name) is None:
+                failed[name] = self.running(name).error or "it is still starting"
+        return failed
+
+    def activate(self, names: Iterable[str]) -> None:
+        before = len(self._active)
+        self._active.update(dict.fromkeys(name for name in names if name in self._rows))
+        if len(self._active) != before:
+            self.on_tools_changed()
+
+    # --- for servers (server.Owner)
+
+    @property
+    def tasks(self) -> BackgroundTasks:
+        if self._tasks is None:
+            from zot.agent.extensions.process.children import BackgroundTasks
+
+            self._tasks = BackgroundTasks(self._on_bug)
+        return self._tasks
+
+    def connect(self, entry: Entry, server: Server) -> Link:
+        if entry.kind == "http":
+            from zot.agent.mcp.wire import McpError
+
+            raise McpError(f"{entry.name}: servers that are reached by HTTP are not supported yet")
+        return self._start_process(entry, server)
+
+    def _start_process(self, entry: Entry, server: Server) -> Link:
+        from zot.agent.extensions.loading.manifest import resolve_exec
+        from zot.agent.mcp.server import working_directory
+        from zot.agent.mcp.stdio import StdioLink
+        from zot.agent.mcp.wire import McpError
+        from zot.errors import ExtensionError
+
+        cwd = working_directory(entry)
+        environment = {**self._workspace.child_environment(), **entry.env, "PWD": str(cwd)}
+        try:
+            program = resolve_exec(os.path.expanduser(entry.command), cwd, environment.get("PATH", ""))
+        except ExtensionError:
+            raise McpError(f"{entry.name}: its command {entry.command!r} is not on PATH") from None
+        link = StdioLink(entry.name, server.log, lambda text: self.tell(server, text), self.tasks.start)
+        link.start([program, *entry.args], cwd, environment, self._workspace.jail)
+        return link
+
+    def look_up(self, entry: Entry) -> Callable[[str], str | None]:
+        """The user's own entries may name any variable; others get what a person may grant, not zot's credentials."""
+        if entry.origin in ("user", "flag"):
+            return os.environ.get
+        return lambda name: self._workspace.granted((name,)).get(name)
+
+    def listed_anew(self, server: Server, before: Listed | None) -> None:
+        """Its lists arrived; a change of what was known is told in one line."""
+        now = server.listed
+        self._learn_names()
+        if before is not None and now is not None:
+            old, new = {row.name for row in before.tools}, {row.name for row in now.tools}
+            changes = [f"{len(new - old)} new" if new - old else "", f"{len(old - new)} gone" if old - new else ""]
+            if any(changes):
+                self._tell(f"mcp: the tools of {server.name} changed: {', '.join(filter(None, changes))}")
+        self.on_tools_changed()
+
+    def tell(self, server: Server, text: str) -> None:
+        """Once for each thing there is to say about a server."""
+        if (server.name, text) not in self._told and len(self._told) < 200:
+            self._told.add((server.name, text))
+            self._tell(f"mcp: {server.name}: {text}")
+
+    # --- for people
+
+    def statuses(self) -> list[Status]:
+        rows: list[Status] = []
+        for name, entry in (*self._entries.items(), *self.untrusted.items()):
+            server, listed = self._servers.get(name), self._listed(name) if name in self._entries else None
+            sizes = (
+                (len(row.name) + len(row.description) + len(bytes(row.input_schema)) for row in listed.tools)
+                if listed
+                else ()
+            )
+            rows.append(
+                Status(
+                    name=name,
+                    origin=entry.origin,
+                    state=server.state if server is not None else "off" if name in self._entries else "not trusted",
+                    shown=entry.shown(),
+                    tools=len(listed.tools) if listed is not None else 0,
+                    known=listed is not None,
+                    tokens=sum(sizes) // 4,
+                    error=server.error if server is not None else "",
+                    log=str(server.log) if server is not None else "",
+                    pid=server.pid if server is not None else 0,
+                    about=listed.about if listed is not None else "",
+                    version=listed.version if listed is not None else "",
+                )
+            )
+        return rows
+
+    # --- inside
+
+    def _learn_names(self) -> None:
+        self._rows, problems = full_names(self.lists())
+        for name in [
+            name for name, made in self._made.items() if self._rows.get(name) != (made.extension[4:], made.row)
+        ]:
+            del self._made[name]
+        for text in problems:
+            if ("", text) not in self._told:
+                self._told.add(("", text))
+                self._tell(text)
+
+    def _list_in_background(self) -> None:
+        self._timer = None
+        self.tasks.start(_quietly(self.list_missing()))
+
+    def _on_bug(self, error: BaseException) -> None:
+        from zot.agent.mcp.wire import McpError
+
+        if not isinstance(error, McpError):
+            self._tell(f"mcp: {type(error).__name__}: {error}")
+
+
+async def _quietly(work: Any) -> None:
+    """What went wrong is kept with the server it went wrong with."""
+    from zot.agent.mcp.wire import McpError
+
+    with suppress(McpError):
+        await work

@@ -1,0 +1,299 @@
+"""A conversation with one server: which era it speaks, and one request after another with a bound on each.
+
+Nothing a server does can hold zot up: every wait ends, what it sends unasked is heard and judged, and an answer that
+asks for something first (``input_required``, or a question of its own in the classic era) is put to ``asked``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from zot.agent.mcp import wire
+from zot.agent.mcp.catalogue import Era
+from zot.agent.mcp.link import Link
+from zot.agent.mcp.wire import Incoming, McpError, NeedsLogin, NoAnswer, ServerGone
+
+DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
+MOST_ROUNDS = 10  # of questions before one answer
+MOST_PAGES = 100  # of one list
+_STATE_ONLY_S = 0.1
+
+Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]  # elicitation: the method and its params; the answer
+Progress = Callable[[str], None]
+
+
+class Session:
+    """``open`` first. ``asked`` puts a server's question to a person, None where nobody can answer; ``changed`` hears
+    the kind of a list that is no longer what it was (``tools``, ``prompts``, ``resources``)."""
+
+    def __init__(self, name: str, link: Link, *, asked: Ask | None, changed: Callable[[str], None]) -> None:
+        self.name = name
+        self.link = link
+        self.era: Era = ""
+        self.version = ""
+        self.capabilities: dict[str, Any] = {}
+        self.about = ""
+        self._asked = asked
+        self._changed = changed
+        self._ids = 0
+        self._progress: dict[str, Progress] = {}
+        self._stirred: dict[str, Callable[[], None]] = {}
+        self._questions: set[asyncio.Task[None]] = set()
+        link.hear = self._hear
+
+    @property
+    def own_capabilities(self) -> dict[str, Any]:
+        return {"elicitation": {"form": {}, "url": {}}} if self._asked is not None else {}
+
+    # --- which era
+
+    async def open(self, known: Era, seconds: float) -> None:
+        """Find the era and greet; McpError when the server speaks none of ours."""
+        try:
+            async with asyncio.timeout(seconds):
+                await (self._initialize() if known == "classic" else self._discover(known))
+        except TimeoutError as error:
+            raise NoAnswer(f"{self.name}: did not answer within {seconds:g} s of its start") from error
+
+    async def _discover(self, known: Era) -> None:
+        """Whichever of two greetings is answered decides; the second one is only sent when the first is not."""
+        asking = asyncio.ensure_future(self._ask_to_discover(wire.MODERN[0]))
+        try:
+            done, _ = await asyncio.wait({asking}, timeout=DISCOVER_S if known != "modern" else None)
+            if done:
+                failure = asking.exception()
+                if failure is None:
+                    return
+                if isinstance(failure, ServerGone | NeedsLogin) or not isinstance(failure, McpError):
+                    raise failure
+                await self._after_refusal(failure)
+                return
+            await self._whichever_answers(asking)
+        finally:
+            asking.cancel()
+
+    async def _after_refusal(self, failure: McpError) -> None:
+        """A modern server that knows another version names it; every other error is how a classic one says no."""
+        supported = _supported(failure)
+        mutual = [version for version in wire.MODERN if version in supported]
+        if failure.code == wire.UNSUPPORTED_VERSION and mutual:
+            await self._ask_to_discover(mutual[0])
+            return
+        if failure.code == wire.UNSUPPORTED_VERSION and supported and not set(supported) & set(wire.CLASSIC):
+            raise McpError(
+                f"{self.name}: speaks MCP {', '.join(supported)[:200]}; zot speaks {', '.join(wire.MODERN)} and, of "
+                f"the era before, {', '.join(wire.CLASSIC)}"
+            ) from failure
+        await self._initialize()
+
+    async def _whichever_answers(self, asking: asyncio.Future[None]) -> None:
+        greeting = asyncio.ensure_future(self._initialize())
+        try:
+            pending: set[asyncio.Future[None]] = {asking, greeting}
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                if any(task.exception() is None for task in done):
+                    return
+            raise greeting.exception() or McpError(f"{self.name}: refuses both eras")
+        finally:
+            greeting.cancel()
+
+    async def _ask_to_discover(self, version: str) -> None:
+        self.link.headers["mcp-protocol-version"] = version
+        params = {"_meta": wire.meta(version, self.own_capabilities)}
+        answer = wire.fields(await self._one("server/discover", params, name=""))
+        supported = _names(answer.get("supportedVersions"))
+        mutual = [each for each in wire.MODERN if each in supported]
+        if not mutual:
+            raise McpError(f"{self.name}: offers no modern version", code=wire.METHOD_NOT_FOUND)
+        self.era, self.version = "modern", mutual[0]
+        self.link.headers["mcp-protocol-version"] = self.version
+        self._greeted(answer, answer.get("_meta"))
+
+    async def _initialize(self) -> None:
+        self.link.headers.pop("mcp-protocol-version", None)
+        params = {"protocolVersion": wire.CLASSIC[0], "capabilities": self.own_capabilities, "clientInfo": wire.CLIENT}
+        answer = wire.fields(await self._one("initialize", params, name=""))
+        version = wire.text_of(answer.get("protocolVersion"))
+        if version not in wire.CLASSIC:
+            raise McpError(f"{self.name}: answers initialize with version {version[:40]!r}, which zot does not speak")
+        self.era, self.version = "classic", version
+        self.link.headers["mcp-protocol-version"] = version
+        self.link.tell(wire.notification("notifications/initialized"))
+        self._greeted(answer, answer)
+
+    def _greeted(self, answer: dict[str, Any], about: Any) -> None:
+        self.capabilities = wire.object_in(answer.get("capabilities"))
+        info = wire.object_in(
+            wire.object_in(about).get("serverInfo") or wire.object_in(about).get(f"{wire.META}serverInfo")
+        )
+        self.about = " ".join(filter(None, (wire.text_of(info.get("name")), wire.text_of(info.get("version")))))[:120]
+
+    def offers(self, what: str) -> bool:
+        return isinstance(self.capabilities.get(what), dict)
+
+    # --- requests
+
+    async def request(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        seconds: float,
+        name: str = "",
+        progress: Progress | None = None,
+    ) -> msgspec.Raw:
+        """The result, after whatever the server wanted to know first. ``seconds`` is how long it may be silent: its
+        progress begins them anew. ``name`` is what the request is about, for transports that send it along."""
+        given = dict(params or {})
+        for _ in range(MOST_ROUNDS):
+            result = await self._bounded(method, given, name, seconds, progress)
+            if self.era != "modern":
+                return result
+            read = wire.fields(result)
+            if read.get("resultType", "complete") != "input_required":
+                return result
+            given = {**(params or {}), **await self._input(read)}
+        raise McpError(f"{self.name}: asked for something {MOST_ROUNDS} times and did not get on with its answer")
+
+    async def _bounded(
+        self, method: str, params: dict[str, Any], name: str, seconds: float, progress: Progress | None
+    ) -> msgspec.Raw:
+        meta: dict[str, Any] = {**wire.object_in(params.get("_meta"))}
+        if self.era == "modern":
+            meta |= wire.meta(self.version, self.own_capabilities)
+        token = ""
+        if progress is not None:
+            token = f"p{self._ids + 1}"
+            meta["progressToken"] = token
+        sent = {**params, "_meta": meta} if meta else params
+        try:
+            async with asyncio.timeout(seconds) as bound:
+                if progress is not None:
+                    loop = asyncio.get_running_loop()
+                    self._progress[token] = progress
+                    self._stirred[token] = lambda: bound.reschedule(loop.time() + seconds)
+                return await self._one(method, sent, name)
+        except TimeoutError as error:
+            raise NoAnswer(f"{self.name}: no answer to {method} within {seconds:g} s") from error
+        finally:
+            self._progress.pop(token, None)
+            self._stirred.pop(token, None)
+
+    async def _one(self, method: str, params: dict[str, Any], name: str) -> msgspec.Raw:
+        """One message and its answer; a request that is given up is cancelled on the other side, too."""
+        self._ids += 1
+        id = self._ids
+        try:
+            answer = await self.link.ask(id, method, name, wire.request(id, method, params))
+        except asyncio.CancelledError:
+            if method not in ("initialize", "server/discover"):
+                self.link.tell(wire.notification("notifications/cancelled", {"requestId": id, "reason": "cancelled"}))
+            raise
+        if answer.error is not None:
+            raise wire.error_of(self.name, answer.error)
+        return answer.result
+
+    async def _input(self, read: dict[str, Any]) -> dict[str, Any]:
+        """What the server wants to know before it answers, asked one by one."""
+        responses: dict[str, Any] = {}
+        for key, wanted in list(wire.object_in(read.get("inputRequests")).items())[:MOST_ROUNDS]:
+            responses[key] = await self._answered(wire.object_in(wanted))
+        if not responses:
+            await asyncio.sleep(_STATE_ONLY_S)
+        given: dict[str, Any] = {"inputResponses": responses} if responses else {}
+        if isinstance(state := read.get("requestState"), str):
+            given["requestState"] = state
+        return given
+
+    async def _answered(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        method = wire.text_of(wanted.get("method"))
+        if method != "elicitation/create":
+            raise McpError(f"{self.name}: asks for {method[:60]!r}, which zot does not offer")
+        if self._asked is None:
+            return {"action": "cancel"}
+        return await self._asked(method, wire.object_in(wanted.get("params")))
+
+    async def pages(self, method: str, key: str, seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Everything of a list, page after page, and the last page itself."""
+        rows: list[dict[str, Any]] = []
+        params: dict[str, Any] = {}
+        seen: set[str] = set()
+        page: dict[str, Any] = {}
+        for _ in range(MOST_PAGES):
+            page = wire.fields(await self.request(method, params, seconds=seconds))
+            rows += [wire.object_in(row) for row in wire.list_in(page.get(key))]
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor or cursor in seen:
+                break
+            seen.add(cursor)
+            params = {"cursor": cursor}
+        return rows, page
+
+    async def listen(self) -> None:
+        """In the modern era somebody has to ask to be told of changes; ends when the server ends it."""
+        kinds = [
+            kind
+            for kind in ("tools", "prompts", "resources")
+            if wire.object_in(self.capabilities.get(kind)).get("listChanged")
+        ]
+        if self.era != "modern" or not kinds:
+            return
+        wanted = {f"{kind}ListChanged": True for kind in kinds}
+        params = {"notifications": wanted, "_meta": wire.meta(self.version, self.own_capabilities)}
+        await self._one("subscriptions/listen", params, "")
+
+    # --- what the server says of its own accord
+
+    def _hear(self, message: Incoming) -> None:
+        match message.method:
+            case "notifications/progress":
+                self._on_progress(wire.fields(message.params))
+            case "notifications/tools/list_changed" | "notifications/prompts/list_changed":
+                self._changed(message.method.split("/")[1])
+            case "notifications/resources/list_changed":
+                self._changed("resources")
+            case "ping" if message.id is not None:
+                self.link.tell(wire.answer(message.id, {}))
+            case "elicitation/create" if message.id is not None and self._asked is not None:
+                task = asyncio.ensure_future(self._answer_question(message))
+                self._questions.add(task)
+                task.add_done_callback(self._questions.discard)
+            case method if message.id is not None:
+                self.link.tell(wire.refusal(message.id, wire.METHOD_NOT_FOUND, f"zot has no {method[:60]}"))
+            case _:
+                pass
+
+    def _on_progress(self, params: dict[str, Any]) -> None:
+        token = str(params.get("progressToken"))
+        if (progress := self._progress.get(token)) is None:
+            return
+        self._stirred[token]()
+        done, total = params.get("progress"), params.get("total")
+        share = f"{done:g}" if isinstance(done, int | float) else ""
+        share += f"/{total:g}" if share and isinstance(total, int | float) else ""
+        progress(" ".join(filter(None, (share, wire.text_of(params.get("message"))[:500]))))
+
+    async def _answer_question(self, message: Incoming) -> None:
+        assert self._asked is not None
+        try:
+            self.link.tell(wire.answer(message.id, await self._asked(message.method, wire.fields(message.params))))
+        except McpError as error:
+            self.link.tell(wire.refusal(message.id, wire.INVALID_PARAMS, str(error)))
+
+    async def aclose(self, grace: float) -> None:
+        for task in list(self._questions):
+            task.cancel()
+        await self.link.aclose(grace)
+
+
+def _names(value: Any) -> list[str]:
+    return [item for item in wire.list_in(value) if isinstance(item, str)]
+
+
+def _supported(failure: McpError) -> list[str]:
+    return _names(wire.object_in(failure.data).get("supported"))

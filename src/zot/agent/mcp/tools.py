@@ -1,0 +1,251 @@
+"""What the model gets of MCP servers: their tools once they were looked up, and ``mcp_search`` to look them up with.
+
+A tool is called like any other: interceptors, the gate and limits stand before it. What a server says of its own tools
+(``readOnlyHint`` and the like) is shown and never believed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from zot.agent.mcp.catalogue import Listed, ToolRow, clean
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError
+from zot.system.digest import sha256
+
+if TYPE_CHECKING:
+    from zot.agent.mcp.server import Server
+
+LONGEST_NAME = 64  # what every provider takes
+NAMES_BUDGET = 800  # bytes of names that every request may carry
+MOST_FOUND = 8  # tools that one search brings into the request
+_LINE = 160
+_PROGRESS_S = 0.1
+SEARCH = "mcp_search"
+RESOURCE = "mcp_resource"
+
+
+class Host(Protocol):
+    """What the tools need of whoever has the servers."""
+
+    timeout_s: float
+
+    def running(self, name: str) -> Server: ...
+
+    def find(self, full_name: str) -> tuple[str, ToolRow] | None: ...
+
+    def rows(self) -> Mapping[str, tuple[str, ToolRow]]: ...
+
+    def lists(self) -> Mapping[str, Listed | None]: ...
+
+    async def list_missing(self, only: str = "") -> dict[str, str]: ...
+
+    def activate(self, names: Iterable[str]) -> None: ...
+
+
+def full_names(lists: Mapping[str, Listed | None]) -> tuple[dict[str, tuple[str, ToolRow]], list[str]]:
+    """Every tool under the name the model calls it by, and what there is to say about names that collided."""
+    rows: dict[str, tuple[str, ToolRow]] = {}
+    problems: list[str] = []
+    servers: dict[str, str] = {}
+    for server in lists:
+        prefix = clean(server)
+        while servers.get(prefix, server) != server:
+            prefix += "_2"
+            problems.append(f"mcp: the names of two servers are the same once cleaned: {server} is called {prefix}")
+        servers[prefix] = server
+        for row in _tools(lists[server]):
+            name = _fitted(f"mcp__{prefix}__{clean(row.name)}")
+            if name in rows:
+                problems.append(f"mcp: {server}: two of its tools are called {name}; the first is used")
+                continue
+            rows[name] = (server, row)
+    return rows, problems
+
+
+def _tools(listed: Listed | None) -> tuple[ToolRow, ...]:
+    return listed.tools if listed is not None else ()
+
+
+def _fitted(name: str) -> str:
+    """Cut to what providers take, with a mark of the whole in place of its end."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
+
+
+class McpTool:
+    """One tool of one server."""
+
+    read_only = False
+
+    def __init__(self, name: str, server: str, row: ToolRow, host: Host, *, pinned: bool) -> None:
+        self.name = name
+        self.extension = f"mcp:{server}"
+        self.deferred = not pinned
+        self._server = server
+        self.row = row
+        self._host = host
+        self._schema: dict[str, Any] | None = None
+
+    @property
+    def description(self) -> str:
+        return self.row.description or self.row.title or f"A tool of the MCP server {self._server}."
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        if self._schema is None:
+            from zot.agent.mcp.schemas import usable  # only for tools that are offered
+
+            raw = bytes(self.row.input_schema)
+            self._schema = usable(msgspec.json.decode(raw), len(raw))
+        return self._schema
+
+    @property
+    def hints(self) -> dict[str, Any]:
+        """What the server says of it; for people to read."""
+        return self.row.annotations
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        from zot.agent.mcp.results import converted
+        from zot.agent.mcp.wire import McpError, NoAnswer
+
+        details = {"mcp": self._server, "tool": self.row.name}
+        try:
+            answer = await self._host.running(self._server).request(
+                "tools/call",
+                {"name": self.row.name, "arguments": args},
+                seconds=self._host.timeout_s,
+                name=self.row.name,
+                progress=_throttled(context),
+            )
+        except NoAnswer as error:
+            return text_result(f"mcp: {error}", is_error=True, details={**details, "timed_out": True})
+        except McpError as error:
+            return text_result(f"mcp: {error}", is_error=True, details=details)
+        return converted(self._server, self.row.name, answer)
+
+
+def _throttled(context: ToolContext) -> Any:
+    """Progress for the screen, at most ten times a second whatever the server sends."""
+    last = [0.0]
+
+    def progress(text: str) -> None:
+        if text and time.monotonic() - last[0] >= _PROGRESS_S:
+            last[0] = time.monotonic()
+            context.progress(f"{text}\n")
+
+    return progress
+
+
+class SearchTool:
+    """The one tool that is always there. Its description is made once: it must not change while a conversation runs."""
+
+    name = SEARCH
+    read_only = True
+    extension = "mcp"
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.description = described(host.lists())
+        self.schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words for what you need, or exact names."},
+                "server": {"type": "string", "description": "Only this server."},
+            },
+            "required": ["query"],
+        }
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        query, server = str(args.get("query") or ""), str(args.get("server") or "")
+        lists = self._host.lists()
+        if server and server not in lists:
+            server = next((name for name in lists if clean(name) == server), server)
+            if server not in lists:
+                raise ToolError(f"there is no MCP server {server!r}; there are {', '.join(lists)}")
+        failed = await self._host.list_missing(server)
+        rows = {name: row for name, row in self._host.rows().items() if not server or row[0] == server}
+        found = ranked(query, rows)
+        self._host.activate(found)
+        lines = [_found(name, *rows[name]) for name in found]
+        if lines:
+            lines.insert(0, "These tools can be called from now on:")
+        else:
+            lines.append("No tool fits; there are:")
+            lines += [f"- {name}" for name in list(rows)[:100]]
+        lines += [f"({name} has no tools to offer now: {reason})" for name, reason in failed.items()]
+        return text_result("\n".join(lines), details={"tools": found})
+
+
+def _found(name: str, server: str, row: ToolRow) -> str:
+    hints = [
+        word
+        for key, word in (("readOnlyHint", "says it only reads"), ("destructiveHint", "may destroy"))
+        if row.annotations.get(key) is True
+    ]
+    return " ".join(
+        filter(None, (f"- {name}:", " ".join(row.description.split())[:_LINE], *(f"[{hint}]" for hint in hints)))
+    )
+
+
+def ranked(query: str, rows: Mapping[str, tuple[str, ToolRow]]) -> list[str]:
+    """The names that fit best, exact ones first."""
+    wanted = [word for word in query.replace(",", " ").split() if word]
+    exact = [name for name, (_, row) in rows.items() if name in wanted or row.name in wanted]
+    words = [word.lower() for word in wanted if len(word) > 1]
+    scores: list[tuple[float, str]] = []
+    for name, (_, row) in rows.items():
+        title, text = name.lower(), f"{row.title} {row.description}".lower()
+        score = sum(3.0 if word in title else 1.0 if word in text else 0.0 for word in words)
+        if score and name not in exact:
+            scores.append((-score, name))
+    return [*exact, *(name for _, name in sorted(scores))][: max(MOST_FOUND, len(exact))]
+
+
+def described(lists: Mapping[str, Listed | None]) -> str:
+    """What every request says of all servers together, within its budget."""
+    head = (
+        "Find tools of the user's MCP servers and make them callable. Name what you need, or exact tools; what is "
+        "found can be called from the next step on. Servers: "
+    )
+    parts = {server: f"{clean(server)}{_count(listed)}" for server, listed in lists.items()}
+    room = NAMES_BUDGET - len(", ".join(parts.values()).encode())
+    if room < 0:
+        return head + _cut(", ".join(parts.values()), NAMES_BUDGET)
+    for server, names in _shared(lists, room).items():
+        parts[server] = (
+            f"{clean(server)} ({', '.join(names)}{', …' if len(names) < len(_tools(lists[server])) else ''})"
+        )
+    return head + ", ".join(parts.values())
+
+
+def _count(listed: Listed | None) -> str:
+    return f" ({len(listed.tools)})" if listed is not None and listed.asked else ""
+
+
+def _shared(lists: Mapping[str, Listed | None], room: int) -> dict[str, list[str]]:
+    """As many names of tools as there is room for, one of each server in turn."""
+    chosen: dict[str, list[str]] = {}
+    waiting = {server: [clean(row.name) for row in _tools(listed)] for server, listed in lists.items()}
+    while any(waiting.values()):
+        for server, names in waiting.items():
+            if not names:
+                continue
+            size = len(names[0]) + 2 + (5 if server not in chosen else 0)
+            if size > room:
+                return chosen
+            room -= size
+            chosen.setdefault(server, []).append(names.pop(0))
+    return chosen
+
+
+def _cut(text: str, room: int) -> str:
+    return text.encode()[: room - 4].decode("utf-8", "ignore") + " …"
+
+
+def pinned(pins: Sequence[str], rows: Mapping[str, tuple[str, ToolRow]]) -> set[str]:
+    """The tools that a setting puts into every request: by server, by full name, or all with ``*``."""
+    return {name for name, (server, _) in rows.items() if "*" in pins or server in pins or name in pins}

@@ -1,0 +1,50 @@
+"""``zot mcp test``: one server started, greeted, asked what it has, and stopped; every step is said."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from zot.agent.cli.lines import show, tell
+from zot.agent.mcp.catalogue import forget
+from zot.agent.mcp.config import Entry
+from zot.agent.mcp.host import McpHost
+from zot.agent.mcp.wire import McpError
+from zot.agent.tools.workspace import Workspace
+from zot.provider.catalog import Catalog
+from zot.provider.providers import credential_variables
+
+
+def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
+    """A host of this one server, outside any run."""
+    workspace = Workspace(cwd, credentials=credential_variables(Catalog(home).providers().values()))
+    return McpHost({entry.name: entry}, home=home, workspace=workspace, tell=lambda text: tell(f"zot: {text}"))
+
+
+async def trial(home: Path, cwd: Path, entry: Entry) -> int:
+    """The exit code: 0 when it answered."""
+    forget(home, entry)  # what it says now counts
+    host = host_for(home, cwd, entry)
+    server = host.running(entry.name)
+    began = time.monotonic()
+    tell(f"starting {entry.shown()}")
+    try:
+        tools = await server.tools()
+    except McpError as error:
+        tell(f"failed: {server.error or error}")
+        if server.log.exists():
+            tell(f"its log: {server.log}")
+        return 1
+    finally:
+        await asyncio.shield(host.stop())
+    listed = server.listed
+    if listed is None:
+        tell(f"failed: {server.error or 'it did not say what it has'}")
+        return 1
+    for name in server.missing:
+        tell(f"not set: {name}")
+    show(f"{entry.name}: {listed.about or 'unnamed'}, MCP {listed.version}, {time.monotonic() - began:.2f} s")
+    for tool in tools:
+        show(f"  {tool.name}: {' '.join(tool.description.split())[:100]}")
+    return 0

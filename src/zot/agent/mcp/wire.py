@@ -1,0 +1,143 @@
+"""The wire of MCP: JSON-RPC 2.0 messages, and what zot reads out of them. Nothing here waits or opens anything.
+
+Two eras are alive. In the classic one (up to 2025-11-25) a connection begins with ``initialize``; in the modern one
+each request says what it needs in ``_meta``. What a server sends is read leniently and believed in nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from zot import __version__
+from zot.errors import ZotError
+from zot.system import strict_json
+
+MODERN = ("2026-07-28",)
+CLASSIC = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+CLIENT = {"name": "zot", "version": __version__}
+META = "io.modelcontextprotocol/"
+
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL = -32603
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+URL_ELICITATION = -32042
+OF_MODERN = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
+
+NOTHING = msgspec.Raw(b"")
+_LONGEST = 500  # characters of a server's words in a message
+
+
+class McpError(ZotError):
+    """A server could not be reached, or did not do what was asked; the text names it. ``code`` is its own, if any."""
+
+    def __init__(self, text: str, *, code: int = 0, data: Any = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.data = data
+
+
+class ServerGone(McpError):
+    """The connection ended before there was an answer."""
+
+
+class NoAnswer(McpError):
+    """The server took too long."""
+
+
+class NeedsLogin(McpError):
+    """The server wants somebody to log in first. ``challenge`` is its ``WWW-Authenticate``."""
+
+    def __init__(self, text: str, challenge: str = "") -> None:
+        super().__init__(text)
+        self.challenge = challenge
+
+
+class RpcError(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+    data: Any = None
+
+
+class Incoming(msgspec.Struct):
+    """A request, a notification or an answer: which of them is told by what it has."""
+
+    id: int | str | None = None
+    method: str = ""
+    params: msgspec.Raw = NOTHING
+    result: msgspec.Raw = NOTHING
+    error: RpcError | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        return not self.method and (self.error is not None or len(bytes(self.result)) > 0)
+
+
+_decoder = msgspec.json.Decoder(Incoming)
+
+
+def read_message(line: bytes) -> Incoming | None:
+    """None for what is no message."""
+    try:
+        message = _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    return message if message.method or message.is_answer else None
+
+
+def request(id: int, method: str, params: dict[str, Any] | None) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}) + b"\n"
+
+
+def notification(method: str, params: dict[str, Any] | None = None) -> bytes:
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    return msgspec.json.encode(message | ({"params": params} if params else {})) + b"\n"
+
+
+def answer(id: int | str | None, result: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}) + b"\n"
+
+
+def refusal(id: int | str | None, code: int, message: str) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}) + b"\n"
+
+
+def fields(raw: msgspec.Raw) -> dict[str, Any]:
+    """The object in an answer; empty when it is something else, or nothing that a careful reader takes."""
+    try:
+        value: Any = strict_json.loads(bytes(raw))
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def error_of(name: str, error: RpcError) -> McpError:
+    said = " ".join(error.message.split())[:_LONGEST] or "no reason given"
+    return McpError(f"{name}: {said}", code=error.code, data=error.data)
+
+
+def text_of(value: Any) -> str:
+    """A piece of text a server may have left out, or may have sent as something else."""
+    return value if isinstance(value, str) else ""
+
+
+def object_in(value: Any) -> dict[str, Any]:
+    """The same for an object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_in(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def meta(version: str, capabilities: dict[str, Any]) -> dict[str, Any]:
+    """What every modern request says of itself."""
+    return {
+        f"{META}protocolVersion": version,
+        f"{META}clientInfo": CLIENT,
+        f"{META}clientCapabilities": capabilities,
+    }

@@ -1,0 +1,165 @@
+"""MCP servers in the real program: called by the model in every mode, behind every guard, and gone afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.mcp_server import command
+from tests.fakes.model_server import CallTools, Say
+from tests.fakes.rpc_client import FakeRpcClient
+from tests.unit.agent.mcp.test_servers import gone
+
+FIND = CallTools([("mcp_search", {"query": "echo,child,fail"})])
+ECHO = CallTools([("mcp__fake__echo", {"text": "from the server"})])
+
+
+def configure(path: Path, **servers: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"mcpServers": servers or {"fake": command()}}))
+
+
+def mine(zot: Zot, **servers: dict[str, Any]) -> None:
+    configure(zot.home / "zot" / "mcp.json", **servers)
+
+
+def last_result(request: Any) -> str:
+    return json.dumps(request.json["messages"][-1])
+
+
+def tools_of(request: Any) -> list[str]:
+    return [tool["name"] for tool in request.json["tools"]]
+
+
+@pytest.mark.parametrize("mode", ["-p", "--json"])
+def test_the_model_finds_a_tool_and_calls_it(zot: Zot, serve: Any, mode: str) -> None:
+    mine(zot)
+    server = serve([FIND, ECHO, Say("done")])
+    ran = zot(mode, "hi")
+    assert ran.code == 0, ran.err
+    assert "mcp__fake__echo" not in tools_of(server.requests[0]) and "mcp_search" in tools_of(server.requests[0])
+    assert "mcp__fake__echo" in tools_of(server.requests[1])
+    assert "from the server" in last_result(server.requests[2])
+    assert server.requests[0].json["system"] == server.requests[2].json["system"]  # what was found changes no prompt
+
+
+def test_over_rpc_too(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    server = serve([FIND, ECHO, Say("done")])
+    client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
+    client.prompt("hi")
+    assert "from the server" in last_result(server.requests[2])
+
+
+def test_the_second_run_knows_the_tools_without_starting_anybody(zot: Zot, serve: Any) -> None:
+    journal = zot.home / "journal"
+    mine(zot, fake=command(journal=str(journal)))
+    serve([FIND, Say("done")])
+    zot("-p", "hi")
+    journal.unlink()
+    server = serve([Say("hello")])
+    assert zot("-p", "hi").out == "hello\n"
+    [search] = [tool for tool in server.requests[0].json["tools"] if tool["name"] == "mcp_search"]
+    assert "fake (echo, fail," in search["description"]
+    assert not journal.exists()
+
+
+def test_nothing_is_left_of_servers_when_zot_ends_or_is_killed(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    server = serve([FIND, CallTools([("mcp__fake__child", {})]), Say("done")])
+    assert zot("-p", "hi").code == 0
+    text = server.requests[2].json["messages"][-1]["content"][0]["content"]
+    pids = [int(word) for word in (text if isinstance(text, str) else text[0]["text"]).split()]
+    assert len(pids) == 2 and all(map(gone, pids))
+
+
+def test_a_projects_servers_run_only_when_trusted(zot: Zot, serve: Any) -> None:
+    configure(zot.project / ".mcp.json")
+    server = serve([Say("one"), Say("two"), Say("three"), Say("four")])
+    ran = zot("-p", "hi")
+    assert "fake of" in ran.err and "is not trusted and does not run: " in ran.err and "zot mcp trust fake" in ran.err
+    assert command()["command"] in ran.err and "mcp_search" not in tools_of(server.requests[0])
+    assert zot("-p", "--trust-project", "hi").err == ""
+    assert "mcp_search" in tools_of(server.requests[1])
+    trusted = zot("mcp", "trust", "fake", model=False)
+    assert command()["command"] in trusted.err
+    assert zot("-p", "hi").err == ""
+    assert "mcp_search" in tools_of(server.requests[2])
+    configure(zot.project / ".mcp.json", fake=command(era="classic"))  # another entry asks again
+    assert "is not trusted" in zot("-p", "hi").err
+    assert "mcp_search" not in tools_of(server.requests[3])
+
+
+def test_a_projects_copy_of_my_server_does_not_take_its_place_untrusted(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    for place in (".mcp.json", ".zot/mcp.json"):
+        configure(zot.project / place, fake={"command": "/bin/false"})
+    server = serve([FIND, ECHO, Say("done")])
+    ran = zot("-p", "hi")
+    assert ran.err.count("is not trusted") == 1 and "/bin/false" in ran.err
+    assert "from the server" in last_result(server.requests[2])
+
+
+def test_a_file_for_one_run_and_none_of_mine(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    mine(zot, other=command())
+    configure(tmp_path / "more.json")
+    server = serve([Say("hello"), Say("hello")])
+    zot("-p", "--mcp-config", str(tmp_path / "more.json"), "--no-mcp", "hi")
+    [search] = [tool for tool in server.requests[0].json["tools"] if tool["name"] == "mcp_search"]
+    assert search["description"].endswith("Servers: fake")
+    zot("-p", "--no-mcp", "hi")
+    assert "mcp_search" not in tools_of(server.requests[1])
+    assert zot("-p", "--mcp-config", "none.json", "hi").code == 2
+
+
+def test_the_gate_stands_before_a_servers_tools(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    server = serve([FIND, Say("no")])
+    ran = zot("-p", "--no-yolo", "hi")
+    assert ran.code == 0
+    assert "echo" not in last_result(server.requests[1])  # nobody could say yes
+
+
+def test_pinned_tools_are_in_the_first_request(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    assert zot("mcp", "test", "fake", model=False).code == 0
+    (zot.home / "zot" / "config.json").write_text('{"mcp_pinned": ["mcp__fake__echo"]}')
+    server = serve([ECHO, Say("done")])
+    assert zot("-p", "hi").code == 0
+    assert "mcp__fake__echo" in tools_of(server.requests[0])
+    assert "from the server" in last_result(server.requests[1])
+
+
+def test_servers_are_added_shown_tried_and_removed(zot: Zot) -> None:
+    fake = command()
+    added = zot("mcp", "add", "--env", "A=b", "fake", "--", fake["command"], *fake["args"], model=False)
+    assert added.code == 0 and "added fake to" in added.err
+    assert zot("mcp", "add", "fake", "https://a.example/mcp", model=False).code == 2
+    tried = zot("mcp", "test", "fake", model=False)
+    assert tried.code == 0 and "fake: fake 2, MCP 2026-07-28" in tried.out and "  echo: what echo does" in tried.out
+    assert "tool     echo: what echo does" in zot("mcp", "get", "fake", model=False).out
+    [row] = json.loads(zot("mcp", "list", "--json", model=False).out)["servers"]
+    assert (row["name"], row["origin"], row["env"], row["state"]) == ("fake", "user", ["A"], "19 tools")
+    assert zot("mcp", "remove", "fake", model=False).code == 0
+    assert "no MCP servers are configured" in zot("mcp", model=False).err
+    wrong = zot("mcp", "test", "fake", model=False)
+    assert wrong.code == 2 and 'there is no MCP server "fake"' in wrong.err
+
+
+def test_a_server_that_cannot_start_fails_its_test_with_its_own_words(zot: Zot) -> None:
+    mine(zot, fake=command(start="exit"))
+    tried = zot("mcp", "test", "fake", model=False)
+    assert tried.code == 1 and "the fake cannot start: no licence" in tried.err and "its log: " in tried.err
+
+
+def test_a_file_with_comments_is_left_to_its_author(zot: Zot) -> None:
+    path = zot.home / "zot" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"a": {"command": "x"}} /* mine */}')
+    ran = zot("mcp", "remove", "a", model=False)
+    assert ran.code == 1 and "has comments, which would be lost" in ran.err
+    assert "/* mine */" in path.read_text()
