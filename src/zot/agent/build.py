@@ -39,7 +39,7 @@ from zot.errors import ExtensionError, NotThere, UsageError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
-from zot.provider.model import Reasoning
+from zot.provider.model import Model, Reasoning
 from zot.provider.providers import credential_variables
 from zot.system.files import is_missing, user_home, zot_home
 
@@ -180,7 +180,11 @@ def _converse(
     resources.skills = _skills(resources, problems) if config.skills else Skills()
     problems += resources.skills.problems
     resources.outside = _outside(resources, late)
-    built_in = _builtin(config, resources.settings, resources)
+    if resolved.model.tool_calls:
+        from zot.agent.held_model import guard  # few models are held by a grammar
+
+        problems += guard(resources)
+    built_in = _builtin(config, resources.settings, resources, resolved.model)
     _check_names(built_in, front_end.tools)
     resources.own_tools = [*built_in, *front_end.tools]
     make: Callable[..., Agent] = Agent
@@ -191,7 +195,9 @@ def _converse(
     agent = make(
         client=resources.client_for(resolved),
         model=resolved.model,
-        system=_system_prompt(resources, problems),
+        system=_system_prompt(
+            resources, problems, lambda: (late[0].model if late else resolved.model).tool_calls != ""
+        ),
         tools=resources.tools() if resources.mcp else resources.tool_choice.keep(resources.own_tools),
         max_steps=config.max_steps,
         reasoning=cast("Reasoning", config.reasoning or values.reasoning),
@@ -219,7 +225,7 @@ def _converse(
 def _gate(resources: Resources, late: list[Conversation]) -> ConfirmGate | None:
     """None when everything runs and nobody can change that; ``late`` has the conversation once there is one."""
     config, front_end = resources.config, resources.front_end
-    wanted = config.permission_mode or resources.settings.values.permission_mode
+    wanted = config.permission_mode or resources.settings.values.permission_mode or resources.held_mode
     if wanted in ("", "everything") and not config.permission_limit and not front_end.switches:
         return None
     from zot.agent.permission.gate import permission_gate  # most headless runs ask nobody
@@ -250,18 +256,20 @@ def _check_names(built_in: Sequence[Tool], yours: Sequence[Tool]) -> None:
         taken[tool.name] = "another of your tools"
 
 
-def _builtin(config: RunConfig, settings: Settings, resources: Resources) -> list[Tool]:
-    """The built-in tools of this run: those that were named, else the default set and the settings' extras."""
+def _builtin(config: RunConfig, settings: Settings, resources: Resources, model: Model) -> list[Tool]:
+    """The built-in tools of this run: those that were named, else the default set and the settings' extras; a model
+    that is held by a grammar needs those that search, and has no use for skills."""
     if config.tools == ():
         return []
-    names = (*DEFAULT_TOOLS, *settings.values.tools) if config.tools is None else config.tools
+    usual = ALL_TOOLS if model.tool_calls else (*DEFAULT_TOOLS, *settings.values.tools)
+    names = [name for name in (usual if config.tools is None else config.tools) if name not in resources.withheld]
     limits = Limits(int(settings.values.bash_timeout_s), int(settings.values.bash_timeout_max_s))
     tools: list[Tool] = builtin_tools(resources.workspace, names=names, limits=limits)
     if resources.outside is not None:
         from zot.agent.permission.outside import OfferingTool
 
         tools[:] = [OfferingTool(tool.name, resources.workspace, limits, resources.outside) for tool in tools]
-    wanted = config.tools is None or "skill" in config.tools
+    wanted = not model.tool_calls if config.tools is None else "skill" in config.tools
     return (
         [*tools, SkillTool(resources.skills, lambda: resources.workspace.beneath)]
         if resources.skills.all and wanted
@@ -282,7 +290,7 @@ def _check_tools(named: Sequence[str], conversation: Conversation, tools: Sequen
         conversation.emit(Diagnostic(f"{text}, and what extensions that are still starting may add"))
 
 
-def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
+def _system_prompt(resources: Resources, problems: list[str], brief: Callable[[], bool]) -> SystemPrompt:
     config, home, cwd = resources.config, resources.home, resources.workspace.cwd
     custom = load_custom(config.system_prompt, home)
     context = (
@@ -299,6 +307,7 @@ def _system_prompt(resources: Resources, problems: list[str]) -> SystemPrompt:
         context=context.parts,
         skills=manifest(resources.skills),
         jail=lambda: told_of(resources.workspace.jail, asks=resources.asks_outside),
+        brief=brief,
     )
 
 

@@ -111,7 +111,7 @@ class Conversation:
         if known is not None and self.resolved.provider.local:
             from zot.agent.local_model import shortcomings  # few have such a server
 
-            for text in shortcomings(known):
+            for text in shortcomings(self._agent.model if self._agent.model.tool_calls else known):
                 self.emit(Diagnostic(text))
 
     @property
@@ -451,6 +451,11 @@ class Conversation:
         self.emit(ModelChanged(resolved.provider.id, resolved.model.id))
         for text in resolved.notices:
             self.emit(Diagnostic(text))
+        if resolved.model.tool_calls:
+            from zot.agent.held_model import guard_from_now_on  # few models are held by a grammar
+
+            for text in guard_from_now_on(self):
+                self.emit(Diagnostic(text))
         return before
 
     def _model_query(self, model: str, provider: str) -> Query:

@@ -63,8 +63,10 @@ def endpoint_for(
     return sign(endpoint, provider, credential.key, credential.account_id)
 
 
-def api_for(provider: Provider, credential: Credential | None) -> Api:
-    """The dialect: a login may use a different one than a key."""
+def api_for(provider: Provider, model: Model, credential: Credential | None) -> Api:
+    """The dialect: a login may use a different one than a key, and a model that cannot call tools needs its own."""
+    if "grammar" in (model.tool_calls, provider.tool_calls) and provider.api == "openai":
+        return "grammar"
     subscription = credential is not None and _is_subscription(provider, credential)
     return provider.oauth_api if subscription and provider.oauth_api else provider.api
 

@@ -381,10 +381,12 @@ class _Resolver:
         self._repair_settings()
         self.notices += self.store.notices
         self.store.notices.clear()
+        if (api := api_for(provider, model, credential)) == "grammar":
+            model = msgspec.structs.replace(model, tool_calls="grammar")
         return Resolved(
             provider=provider,
             model=model,
-            api=api_for(provider, credential),
+            api=api,
             endpoint=endpoint,
             credential=credential,
             missing=self.missing,

@@ -87,6 +87,8 @@ class Resources:
         self._ledger: Ledger | None = None
         self._local: dict[Path, Client] = {}  # models on this machine that were used
         self.outside: Outside | None = None  # there with ``approve``, and where that may be switched on
+        self.withheld: frozenset[str] = frozenset()  # tools a model held by a grammar does not get here
+        self.held_mode = ""  # the permission mode for such a model, where nobody said one
 
     @property
     def asks_outside(self) -> bool:

@@ -3,7 +3,8 @@ is activated joins the tools of a request, not this text.
 
 Order: identity (or the custom text in its place), tool summary, appended texts, context files, skill manifest, the
 jail if there is one, footer; one blank line between them. The date is that of the session's start, so that providers
-can cache the text.
+can cache the text. A small model on this machine gets a brief one (see ``brief_prompt``), as long as it is the one that
+answers.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ class SystemPrompt:
         skills: str = "",
         date: str = "",
         jail: Callable[[], str] = lambda: "",
+        brief: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._cwd = cwd
+        self._custom = custom
         self._given = {"cwd": cwd, "docs_index": docs_index, "custom": custom, "appends": appends, "skills": skills}
         self._date = date or time.strftime("%Y-%m-%d")
         self._first = _IDENTITY.format(index=docs_index) if custom is None else custom.strip()
@@ -79,13 +83,17 @@ class SystemPrompt:
         self._footer = f"Current date: {self._date}\nCurrent working directory: {cwd or '.'}\n"
         self._jail = jail
         self._jailed = jail()
+        self._brief = brief
+        self._was_brief: bool = brief()
+        self._brief_text = ""
         self._specs: tuple[ToolSpec, ...] = ()
         self._text = self._build(())
 
     def __call__(self, specs: tuple[ToolSpec, ...]) -> str:
-        jailed = self._jail()  # it comes and goes by a person's word
-        if (specs is not self._specs and specs != self._specs) or jailed != self._jailed:
-            self._specs, self._jailed = specs, jailed
+        jailed, brief = self._jail(), self._brief()  # both come and go by a person's word
+        changed = specs is not self._specs and specs != self._specs
+        if changed or jailed != self._jailed or brief != self._was_brief:
+            self._specs, self._jailed, self._was_brief = specs, jailed, brief
             self._text = self._build(specs)
         return self._text
 
@@ -100,6 +108,8 @@ class SystemPrompt:
 
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
         """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""
+        if self._was_brief:
+            return [("prompt", "", self._in_brief())]
         skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
         own = filter(None, [self._first, *self._appends, self._jailed, self._footer])
         return [
@@ -109,7 +119,17 @@ class SystemPrompt:
             ("skills", "", skills),
         ]
 
+    def _in_brief(self) -> str:
+        """Made once: what the directory holds is told as it was at the start."""
+        if not self._brief_text:
+            from zot.agent.brief_prompt import brief_prompt  # of no use to larger models
+
+            self._brief_text = brief_prompt(self._cwd, self._custom, self._appends, self._context)
+        return self._brief_text
+
     def _build(self, specs: tuple[ToolSpec, ...]) -> str:
+        if self._was_brief:
+            return self._in_brief()
         # Without the tool that loads them a list of skills would only mislead.
         skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
         parts = [self._first, tool_summary(specs), *self._middle, skills, self._jailed, self._footer]

@@ -26,6 +26,7 @@ def embedded_model(model_id: str, window: int = WINDOW) -> Model:
         max_output=min(_MAX_OUTPUT, window // 2),
         free=True,
         input=("text",),
+        tool_calls="grammar",
     )
 
 

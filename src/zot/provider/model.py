@@ -42,6 +42,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     source: Source = "catalog"
     input: tuple[str, ...] = ("text", "image")
     tools: bool | None = None  # whether it can call tools; None: nobody said
+    tool_calls: Literal["", "grammar"] = ""  # "grammar": a grammar holds it to actions; it cannot call tools by itself
     # zot level -> what this model calls it; a level that is absent is clamped to the nearest present one.
     reasoning_levels: dict[str, str] = {}
 

@@ -60,6 +60,7 @@ class UserModel(msgspec.Struct, frozen=True, rename="camel"):
     long_prompt: UserLongPrompt | None = None
     input: tuple[str, ...] = ()
     tools: bool | None = None
+    tool_calls: Literal["", "grammar"] = ""
 
 
 class UserProvider(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,6 +74,7 @@ class UserProvider(msgspec.Struct, frozen=True, rename="camel"):
     headers: dict[str, str] = {}
     oauth: dict[str, Any] = {}
     key_header: str = ""
+    tool_calls: Literal["", "grammar"] = ""
     models: list[Any] = []
 
 
@@ -185,6 +187,8 @@ def _provider(provider_id: str, entry: UserProvider, known: Provider | None) -> 
         changes["headers"] = entry.headers
     if entry.key_header:
         changes["key_header"] = entry.key_header.lower()
+    if entry.tool_calls:
+        changes["tool_calls"] = entry.tool_calls
     if entry.oauth:
         changes["oauth_row"] = _oauth_row(entry, known)
     if known is not None:
@@ -226,6 +230,7 @@ def _merged(row: Model, model: UserModel) -> Model:
         "price_cache_write": model.price_cache_write,
         "input": model.input,
         "reasoning_levels": model.reasoning_level_map,
+        "tool_calls": model.tool_calls,
     }
     given = {key: value for key, value in changes.items() if value}
     if model.price_input == 0 and not model.price_output:
@@ -241,6 +246,9 @@ _T = TypeVar("_T", UserProvider, UserModel)
 
 def _convert(value: Any, kind: type[_T], place: str, problems: list[str]) -> _T | None:
     """``value`` as ``kind``, or None and a problem; an unknown key is a problem of its own, and ignored."""
+    if isinstance(value, dict) and "tool_calls" in value:
+        spelled = cast("dict[str, Any]", value)  # as everything outside this file spells it
+        value = {"toolCalls" if key == "tool_calls" else key: item for key, item in spelled.items()}
     try:
         entry = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

@@ -62,6 +62,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     live_prefixes: tuple[str, ...] = ()  # discovery keeps only ids that begin with one of these
     discover: bool = False  # models.json asked for its model list
     user_endpoint: bool = False
+    tool_calls: str = ""  # of its models, as ``Model.tool_calls``; models.json says so
     oauth_row: dict[str, Any] = msgspec.field(name="oauth", default={})  # as written; ``oauth`` reads it
 
     def __repr__(self) -> str:

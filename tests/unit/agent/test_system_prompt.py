@@ -144,3 +144,19 @@ def test_an_empty_or_unreadable_system_md_leaves_the_default(tmp_path: Path) -> 
     (tmp_path / "SYSTEM.md").mkdir()
     custom = load_custom(None, tmp_path)
     assert custom.text is None and str(tmp_path / "SYSTEM.md") in custom.problems[0]
+
+
+def test_a_small_model_gets_a_brief_one_as_long_as_it_is_the_one_that_answers(tmp_path: Path) -> None:
+    for name in ("b.py", "a.txt", ".hidden", "__pycache__/x.pyc", "src/c.py", "empty/"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.mkdir() if name.endswith("/") else path.write_text("")
+    small = [True]
+    context = [ContextFile(Path("/a/AGENTS.md"), "FAR"), ContextFile(Path("/b/AGENTS.md"), "NEAR\n" + "long\n" * 900)]
+    made = prompt(cwd=tmp_path, context=context, skills="MANIFEST", brief=lambda: small[0])
+    text = made(TOOLS)
+    assert text == made(TOOLS) and len(text) < 2000
+    assert "Files: a.txt, b.py, src/c.py, empty/" in text or "Files: a.txt, b.py, empty/, src/c.py" in text
+    assert "NEAR" in text and "FAR" not in text and "MANIFEST" not in text and "Run a command" not in text
+    small[0] = False
+    assert "expert coding assistant" in made(TOOLS) and "MANIFEST" in made(TOOLS)

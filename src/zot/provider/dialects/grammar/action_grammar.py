@@ -10,26 +10,44 @@ from collections.abc import Mapping, Sequence
 
 from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Block, Shape, shape_of
 from zot.provider.dialects.grammar.gbnf import Grammar, alternatives, json_literal, json_text, literal, rule_name
-from zot.provider.dialects.grammar.schema_rules import SchemaRules, TooMuch
+from zot.provider.dialects.grammar.schema_rules import SchemaRules, TooMuch, properties_of, required_of
 from zot.provider.model_call import ToolSpec
 
 MOST_LINES = 400  # of all files whose lines are in a grammar
 MOST_CHARACTERS = 20_000
 
 
-def action_grammar(tools: Sequence[ToolSpec], *, final: bool, files: Mapping[str, str] | None = None) -> str:
+def action_grammar(
+    tools: Sequence[ToolSpec],
+    *,
+    final: bool,
+    files: Mapping[str, str] | None = None,
+    choices: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    opening: str = "",
+) -> str:
     """``files`` are those whose content is known, by the path the model used, the one it saw last at the end; while
-    there are none, nothing can be edited. None means that nobody looked."""
+    there are none, nothing can be edited. None means that nobody looked. ``choices`` are the only values some arguments
+    of a tool may have, ``opening`` how an answer begins."""
     grammar = Grammar({})
     options = [
-        grammar.add(rule_name("a", tool.name), _action(grammar, tool, files))
+        grammar.add(rule_name("a", tool.name), _action(grammar, _narrowed(tool, choices or {}), files))
         for tool in tools
         if files is None or files or not is_edit(shape_of(tool))
     ]
     if final or not options:
-        grammar.rules["a-final"] = f'{literal(final_head())} "\\n" [^\\x00]+'
+        grammar.rules["a-final"] = f"{literal(final_head() + chr(10) + opening)} [^\\x00]+"
         options.append("a-final")
     return grammar.text(alternatives(options))
+
+
+def _narrowed(tool: ToolSpec, choices: Mapping[str, Mapping[str, Sequence[str]]]) -> ToolSpec:
+    """The tool as if its schema allowed these values only; optional arguments would only lead away from them."""
+    mine = {name: list(values) for name, values in choices.get(tool.name, {}).items() if values}
+    properties, required = properties_of(tool.schema), required_of(tool.schema)
+    if not mine or any(name not in properties for name in mine):
+        return tool
+    kept = {name: {"enum": mine[name]} if name in mine else properties[name] for name in (*required, *mine)}
+    return ToolSpec(tool.name, tool.description, {**tool.schema, "properties": kept, "required": list(kept)})
 
 
 def final_head() -> str:

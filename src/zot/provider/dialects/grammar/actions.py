@@ -8,7 +8,7 @@ model, and turns a call into the text that would have made it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -115,6 +115,15 @@ class Shape(msgspec.Struct, frozen=True):
         return {**head, **({self.inside: [dict(texts)]} if self.inside else texts)}
 
 
+# Those that look come first: a weak model takes what it reads first.
+_ORDER = ("read", "glob", "grep", "edit", "write", "bash")
+
+
+def in_order(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+    """As a model is told of them: the built-in ones it should think of first, then the others by name."""
+    return sorted(tools, key=lambda tool: (_ORDER.index(tool.name) if tool.name in _ORDER else len(_ORDER), tool.name))
+
+
 def shape_of(tool: ToolSpec) -> Shape:
     properties, required = properties_of(tool.schema), required_of(tool.schema)
     blocks = _blocks(properties, required)
@@ -175,6 +184,5 @@ def _kind(schema: Any) -> str:
 
 def _first_sentence(description: str) -> str:
     line = " ".join(description[:2000].split())
-    head, stop, _ = line.partition(". ")
-    said = (head + stop.strip()) or "(no description)"
+    said = line.partition(". ")[0].partition("; ")[0].removesuffix(".") or "(no description)"
     return said if len(said) <= _DESCRIBED else said[: _DESCRIBED - 1].rstrip() + "…"

@@ -1,37 +1,46 @@
 """What a weak model is told and allowed at each turn, as a pure function of the request.
 
-It is told when it repeats itself, that a failed command is not mended yet, and what to run after a change. It may not
-end while the last command failed, for some turns; a third repetition or too many turns leave it nothing but to end.
-What is said behind a result depends on nothing that comes later: the prompt stays what it was, and the server's cache
-holds.
+A failed command leads it through reading, a change and the same command again; what it changed is checked where the
+task speaks of checking; it may not end before something was done, for some turns; what it repeats is told and
+withheld, and a third repetition or too many turns leave it nothing but to end. What is said behind a result depends on
+nothing that comes later: the prompt stays what it was, and the server's cache holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from zot.provider.dialects.grammar.gbnf import json_text
-from zot.provider.dialects.grammar.known_files import Step, known_files, steps_of
+from zot.provider.dialects.grammar.known_files import Step, is_test, known_files, listed_files, steps_of
+from zot.provider.dialects.grammar.task_words import Task, read_task
 from zot.provider.messages import Message
 from zot.provider.model_call import Request
 
-MOST_STEPS = 24  # of one prompt
-PATIENCE = 6  # turns in which a failed command must be mended before the model may give up
-WARMER = 0.6  # the temperature of a model that repeats itself
+MOST_STEPS = 20  # of one prompt
+PATIENCE = 8  # turns in which a failed command must be mended before the model may give up
+IDLE = 5  # turns in which a task that asks for a change must have led to one
+WARMER = 0.5  # the temperature of a model that repeats itself
 _CHANGING = ("edit", "write")
-_CHECKS = ("test", "check", "run", "verify", "pass")
+_LOOKING = ("read", "glob", "grep")
 _LONGEST_COMMAND = 200
+_MOST_MENTIONED = 2
+
+Choices = dict[str, dict[str, tuple[str, ...]]]
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """For the next turn: which tools are withheld, whether the model may end or must, and how freely it chooses.
-    ``files`` are those whose lines an edit may replace; ``notes`` are said behind the results of the last prompt."""
+    """For the next turn: ``only`` these tools, if it is not None, but none of those ``withheld``; whether the model may
+    end, or must, and with which words; how freely it chooses. ``choices`` are the values an argument may have;
+    ``files`` those whose lines an edit may replace; ``notes`` are said behind the results of the last prompt."""
 
+    only: tuple[str, ...] | None = None
     withheld: frozenset[str] = frozenset()
+    choices: Choices = {}
     final: bool = True
     must_end: bool = False
+    opening: str = ""
     temperature: float = 0.0
     files: dict[str, str] = {}
     notes: tuple[str, ...] = ()
@@ -39,19 +48,11 @@ class Advice(msgspec.Struct, frozen=True):
 
 def advise(request: Request) -> Advice:
     start = _last_prompt(request.messages)
-    task = request.messages[start].text() if start < len(request.messages) else ""
+    task = read_task(request.messages[start].text() if start < len(request.messages) else "")
     steps = steps_of(request.messages[start:])
-    watch = _Watch(task)
+    watch = _Watch(task, listed_files(request.system), {tool.name for tool in request.tools})
     notes = tuple([watch.note(step) for step in steps])
-    names = {tool.name for tool in request.tools}
-    return Advice(
-        withheld=frozenset(watch.withheld & names),
-        final=watch.may_end,
-        must_end=watch.must_end,
-        temperature=WARMER if watch.stuck else 0.0,
-        files=known_files(steps_of(request.messages)),
-        notes=notes,
-    )
+    return watch.advice(known_files(steps_of(request.messages)), notes)
 
 
 def _last_prompt(messages: Sequence[Message]) -> int:
@@ -61,78 +62,148 @@ def _last_prompt(messages: Sequence[Message]) -> int:
 
 
 class _Watch:
-    """Follows the steps of one prompt; ``note`` takes them in order."""
+    """Follows the steps of one prompt: ``note`` takes them in order, ``advice`` is for the turn behind the last."""
 
-    def __init__(self, task: str) -> None:
-        self._wants_check = any(word in task.lower() for word in _CHECKS)
+    def __init__(self, task: Task, listed: Sequence[str], tools: set[str]) -> None:
+        self._task = task
+        self._listed = listed
+        self._tools = tools
         self._seen: dict[str, int] = {}
         self._count = 0
         self._repeats = 0
         self._failed = ""  # the command that failed last, while it did not succeed since
         self._failed_at = 0
         self._changed = False  # a file, since the last command
-        self.withheld: set[str] = set()
-        self.stuck = False
+        self._changes = 0
+        self._mended = False  # what failed works, after a change
+        self._read: set[str] = set()
+        self._withheld: set[str] = set()
+        self._stuck = 0  # how often in a row nothing came of it
 
-    @property
-    def must_end(self) -> bool:
-        return self._count >= MOST_STEPS or self._repeats >= 3
-
-    @property
-    def may_end(self) -> bool:
-        if self.must_end or self._count == 0:
-            return True
-        waited = self._count - self._failed_at
-        if self._failed and waited < PATIENCE:
-            return False
-        return not (self._changed and self._wants_check and "bash" not in self.withheld)
+    # --- what is said
 
     def note(self, step: Step) -> str:
         """What is said behind the result of this step."""
         self._count += 1
-        self.withheld, self.stuck = set(), False
-        again = self._again(step)
-        said = self._progress(step)
-        if again > 1:
+        self._withheld = set()
+        if self._is_repeated(step):
             self._repeats += 1
-            self.stuck = True
-            self.withheld = {step.call.name}
+            self._stuck += 1
+            self._withheld = {step.call.name}
             said = "You did exactly this before, and nothing has changed since. Do something else."
-            if self._failed:
-                said += f" `{self._failed}` still fails: change the code."
-        if self.must_end:
+        else:
+            said = self._progress(step)
+        if self._must_end and not self._mended:
             return "Stop here. Say in a few words what you did, and what is not done."
         return said
 
-    def _again(self, step: Step) -> int:
-        key = f"{step.call.name} {json_text(step.args)}"
+    @property
+    def _must_end(self) -> bool:
+        return self._mended or self._count >= MOST_STEPS or self._repeats >= 3
+
+    def _is_repeated(self, step: Step) -> bool:
         if step.call.name in _CHANGING and not step.result.is_error:
             self._seen.clear()
+        key = f"{step.call.name} {json_text(step.args)}"
         self._seen[key] = self._seen.get(key, 0) + 1
-        return self._seen[key]
+        return self._seen[key] > 1
 
     def _progress(self, step: Step) -> str:
         name, failed = step.call.name, step.result.is_error
         if name == "bash":
             return self._ran(step)
         if name in _CHANGING:
-            if failed:
-                self.stuck = "are the same" in step.text
-                return "The text was not changed: new must differ from old." if self.stuck else ""
-            self._changed = True
-            return f"Now run `{self._failed}` again." if self._failed else ""
-        if self._failed and name == "read" and not failed:
-            return f"`{self._failed}` still fails. If the mistake is in {step.path}, correct it."
+            return self._tried_to_change(step)
+        if name == "read" and not failed:
+            self._read.add(step.path)
+            if self._failed:
+                test = is_test(step.path) and not self._task.is_about(step.path)
+                return _THE_TEST if test else f"`{self._failed}` fails: there is a mistake in {step.path}. Correct it."
         return ""
+
+    def _tried_to_change(self, step: Step) -> str:
+        if step.result.is_error:
+            self._stuck += 1
+            return "Nothing was changed: new is the same as old." if "are the same" in step.text else ""
+        self._changed, self._changes = True, self._changes + 1
+        return f"Now run `{self._failed}` again." if self._failed else ""
 
     def _ran(self, step: Step) -> str:
         command = str(step.args.get("command", "")).strip()
-        self._changed = False
-        if step.result.is_error:
-            if len(command) <= _LONGEST_COMMAND and "\n" not in command:
+        changed, self._changed = self._changed, False
+        if not step.result.is_error:
+            self._mended, self._failed, self._stuck = command == self._failed and self._changes > 0, "", 0
+            return "It works now. Say what was wrong and what you changed." if self._mended else ""
+        if step.is_unknown_command:
+            self._stuck += 1
+            return "There is no such command here." + (" Use python3." if command.startswith("python ") else "")
+        if len(command) <= _LONGEST_COMMAND and "\n" not in command:
+            if command != self._failed:
                 self._failed, self._failed_at = command, self._count
-            return "The command failed. Find the file with the mistake, read it and correct it."
-        if command == self._failed:
-            self._failed = ""
-            return "It works now."
+            elif changed:
+                self._stuck += 1
+                return "It still fails. The change was not right: look at the error and correct the code."
+            return "The command failed. Find the mistake in the code and correct it."
         return ""
+
+    # --- what is allowed
+
+    def advice(self, files: Mapping[str, str], notes: tuple[str, ...]) -> Advice:
+        editable = self._editable(files)
+        only, choices = self._plan(editable)
+        if only is not None and not (set(only) & self._tools - self._withheld):
+            only, choices = None, {}
+        return Advice(
+            only=only,
+            withheld=frozenset(self._withheld),
+            choices=choices,
+            final=self._may_end,
+            must_end=self._must_end,
+            opening="I changed " if self._mended else "",
+            temperature=min(WARMER * self._stuck, 1.0),
+            files=editable,
+            notes=notes,
+        )
+
+    @property
+    def _may_end(self) -> bool:
+        if self._must_end:
+            return True
+        if self._failed and self._count - self._failed_at < PATIENCE:
+            return False
+        if self._changed and self._task.checks and "bash" in self._tools - self._withheld:
+            return False
+        if self._task.changes and not self._changes and self._count < IDLE:
+            return False
+        return self._count > 0 or self._task.asks
+
+    def _editable(self, files: Mapping[str, str]) -> dict[str, str]:
+        """Tests are not what is mended while one fails, unless the task is about them."""
+        if not self._failed:
+            return dict(files)
+        code = {path: text for path, text in files.items() if not is_test(path) or self._task.is_about(path)}
+        return code or dict(files)
+
+    def _plan(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
+        """The tools of the next turn and what they may be given; None is all of them."""
+        if self._failed:
+            return self._mending(files)
+        if not self._count and not self._task.runs:
+            named = [path for path in self._listed if self._task.is_about(path)]
+            if 0 < len(named) <= _MOST_MENTIONED:
+                return ("read",), {"read": {"path": tuple(named)}}
+        if self._changed and self._task.checks:
+            return ("bash",), {}
+        return None, {}
+
+    def _mending(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
+        if self._changed:
+            return ("bash",), {"bash": {"command": (self._failed,)}}
+        unread = [path for path in self._listed if path not in self._read and not path.endswith("/")]
+        code = [path for path in unread if not is_test(path)] or unread
+        if not [path for path in files if not is_test(path) or self._task.is_about(path)]:
+            return (_LOOKING, {"read": {"path": tuple(code)}}) if code else (_LOOKING, {})
+        return ("edit", "write"), {"write": {"path": tuple(files)}}
+
+
+_THE_TEST = "This is the test. Read the code that it tests."

@@ -64,6 +64,9 @@ def body(request: Request) -> dict[str, Any]:
 
 def turn_grammar(request: Request, advice: Advice) -> str:
     if advice.must_end:
-        return action_grammar((), final=True)
-    offered = [tool for tool in request.tools if tool.name not in advice.withheld]
-    return action_grammar(offered, final=advice.final, files=advice.files)
+        return action_grammar((), final=True, opening=advice.opening)
+    only = advice.only
+    offered = [
+        tool for tool in request.tools if tool.name not in advice.withheld and (only is None or tool.name in only)
+    ]
+    return action_grammar(offered, final=advice.final, files=advice.files, choices=advice.choices)

@@ -12,6 +12,7 @@ import msgspec
 
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
 
+LISTED = "Files: "  # how the line of a system prompt begins that names them, with commas between
 _CUT = "... ["  # how the read tool marks what it left out
 _EMPTY = "[the file is empty]\n"
 
@@ -31,9 +32,32 @@ class Step(msgspec.Struct, frozen=True):
         return self.call.args or {}
 
     @property
+    def is_unknown_command(self) -> bool:
+        """The shell did not find the program."""
+        return "[exit 127]" in self.text[-200:]
+
+    @property
     def path(self) -> str:
         path = self.args.get("path")
         return path if isinstance(path, str) else ""
+
+
+def listed_files(system: str) -> list[str]:
+    """The files the system prompt names."""
+    for line in system.splitlines():
+        if line.startswith(LISTED):
+            return [name for name in line[len(LISTED) :].split(", ") if name != "…"]
+    return []
+
+
+def is_test(path: str) -> bool:
+    """By its name, as most languages have it."""
+    *folders, name = path.lower().split("/")
+    stem = name.partition(".")[0]
+    named = (
+        stem.startswith(("test_", "test-")) or stem.endswith(("_test", "-test", "_spec")) or stem in ("test", "tests")
+    )
+    return named or ".test." in name or ".spec." in name or any(part in ("test", "tests") for part in folders)
 
 
 def steps_of(messages: Sequence[Message]) -> list[Step]:

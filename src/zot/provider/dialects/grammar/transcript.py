@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zot.provider.dialects.grammar.action_grammar import final_head
-from zot.provider.dialects.grammar.actions import Shape, shape_of
+from zot.provider.dialects.grammar.actions import Shape, in_order, shape_of
 from zot.provider.dialects.grammar.coaching import Advice
 from zot.provider.dialects.request_parts import joined
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
@@ -26,25 +26,37 @@ _LEAST_RESULT = 600
 _GONE = "[an old result, left out]"
 
 _FORMAT = """\
-You work in steps. Each of your turns is exactly one action, a line of JSON; you are shown its result. Some actions \
-are followed by a block of text between ``` lines. The actions:"""
-_FINAL_TOLD = ", then your answer: the task is done."
+Each turn you answer with exactly one action, a line of JSON; then you are shown its result. Some are followed by \
+blocks of text between ``` lines. The actions:"""
+_FINAL_TOLD = " + your answer: when the task is done"
+_EXAMPLE = """\
+Example:
+user: Is there a note about milk?
+you: {"tool": "glob", "pattern": "*.txt"}
+user: notes.txt
+you: {"tool": "read", "path": "notes.txt"}
+user: buy milk
+you: {"tool": "final"}
+Yes, notes.txt says: buy milk."""
 
 
 def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
     """Everything but the grammar."""
-    if not request.tools:
-        system = request.system
-    else:
-        system = "\n\n".join(part for part in (request.system.strip(), told(request.tools)) if part)
+    system = _with_tools(request.system.strip(), request.tools) if request.tools else request.system
     said = _said(request, advice)
     first = [{"role": "system", "content": system}] if system else []
     return [*first, *_fitted(said, _budget(request) - len(system))]
 
 
+def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
+    """Who it is, what it can do, the rest of the prompt, an example: as such models follow it best."""
+    first, _, rest = system.partition("\n\n")
+    return "\n\n".join(part for part in (first, told(tools), rest, _EXAMPLE) if part)
+
+
 def told(tools: Sequence[ToolSpec]) -> str:
-    """The tools and the format, for the end of the system prompt."""
-    lines = [shape_of(tool).told(tool.description) for tool in tools]
+    """The tools and the format."""
+    lines = [shape_of(tool).told(tool.description) for tool in in_order(tools)]
     return "\n".join([_FORMAT, *lines, f"{final_head()}{_FINAL_TOLD}"])
 
 

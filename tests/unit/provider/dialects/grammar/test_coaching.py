@@ -23,13 +23,13 @@ def step(name: str, said: str = "", *, failed: bool = False, **args: Any) -> tup
     return assistant(call), results(result("c", said, is_error=failed))
 
 
-def request(*steps: tuple[Message, Message], task: str = "Make the tests pass.") -> Request:
+def request(*steps: tuple[Message, Message], task: str = "Make the tests pass.", system: str = "Be good.") -> Request:
     messages = (user(task), *(message for pair in steps for message in pair))
-    return Request(model=MODEL, system="Be good.", messages=messages, tools=tuple(BUILT_IN.values()))
+    return Request(model=MODEL, system=system, messages=messages, tools=tuple(BUILT_IN.values()))
 
 
-def advice(*steps: tuple[Message, Message], task: str = "Make the tests pass.") -> Advice:
-    return advise(request(*steps, task=task))
+def advice(*steps: tuple[Message, Message], task: str = "Make the tests pass.", system: str = "Be good.") -> Advice:
+    return advise(request(*steps, task=task, system=system))
 
 
 RUN = step("bash", FAILS, failed=True, command="make test")
@@ -56,6 +56,37 @@ def test_a_failed_command_must_be_mended_before_the_model_may_end_for_some_turns
     other = [step("read", str(i), path=f"{i}.py") for i in range(9)]
     assert not advice(RUN).final and not advice(RUN, *other[:3]).final
     assert advice(RUN, *other).final
+
+
+def test_a_failed_command_leads_through_reading_and_a_change_to_the_same_command() -> None:
+    listed = "Files: a.py, test_a.py"
+    assert advice(RUN, system=listed).choices == {"read": {"path": ("a.py",)}}
+    assert advice(RUN, READ, system=listed).only == ("edit", "write")
+    changed = advice(RUN, READ, EDIT, system=listed)
+    assert changed.only == ("bash",) and changed.choices == {"bash": {"command": ("make test",)}}
+    mended = advice(RUN, READ, EDIT, step("bash", PASSES, command="make test"), system=listed)
+    assert mended.must_end and mended.opening
+
+
+def test_tests_are_not_what_is_mended_unless_the_task_names_them() -> None:
+    test = step("read", "assert x == 3\n", path="test_a.py")
+    assert list(advice(RUN, READ, test).files) == ["a.py"]
+    assert list(advice(RUN, READ, test, task="Make test_a.py pass.").files) == ["a.py", "test_a.py"]
+
+
+def test_a_file_the_task_names_is_read_first() -> None:
+    listed = "Be good.\n\nFiles: a.py, data.py, b/c.ini"
+    assert advice(task="Change a.py.", system=listed).choices == {"read": {"path": ("a.py",)}}
+    assert advice(task="Set x in c.ini to 3.", system=listed).choices == {"read": {"path": ("b/c.ini",)}}
+    assert advice(task="Run a.py and tell what it prints.", system=listed).only is None
+    assert advice(task="Change nothing.", system=listed).only is None
+
+
+def test_a_task_that_asks_for_a_change_does_not_end_without_one_for_some_turns() -> None:
+    looks = [step("read", str(i), path=f"{i}.py") for i in range(9)]
+    assert not advice(task="Set x to 3.").final and not advice(*looks[:2], task="Set x to 3.").final
+    assert advice(*looks, task="Set x to 3.").final
+    assert advice(task="What is x?").final and advice(looks[0], task="Look at a.").final
 
 
 def test_what_was_changed_is_checked_where_the_task_speaks_of_it() -> None:

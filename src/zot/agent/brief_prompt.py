@@ -1,0 +1,70 @@
+"""The system prompt of a small model on this machine: a few lines, for each token of it costs such a machine time.
+
+With six tools and their format it stays below 600 tokens. What the directory holds is told, because such a model
+guesses names instead of looking; of the project's instructions only the beginning of the nearest file fits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from zot.agent.context_files import ContextFile
+from zot.provider.dialects.grammar.known_files import LISTED
+
+CONTEXT_CHARACTERS = 1200
+_MOST_NAMES = 30
+_NAMES_CHARACTERS = 500
+_LOOKED_AT = 400  # entries of directories
+_UNWANTED = frozenset({"__pycache__", "node_modules", "venv", "target", "dist", "build"})
+
+_BRIEF = "You are a coding agent named zot. You work step by step in the directory {cwd}."
+_RULES = """\
+Look at files before you change them. After a change, check it. Use final only when the task is really done."""
+
+
+def brief_prompt(cwd: Path | None, custom: str | None, appends: Sequence[str], context: Sequence[ContextFile]) -> str:
+    """The tools come behind the first paragraph, from whoever knows how they are called."""
+    first = _BRIEF.format(cwd=cwd or ".") if custom is None else custom.strip()
+    names = ", ".join(_names(cwd)) if cwd is not None else ""
+    parts = [first, _RULES if custom is None else "", *appends, _nearest(context), f"{LISTED}{names}" if names else ""]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _nearest(context: Sequence[ContextFile]) -> str:
+    """The file next to the work, as far as there is room."""
+    if not context:
+        return ""
+    text = context[-1].text
+    if len(text) <= CONTEXT_CHARACTERS:
+        return text
+    kept = text[:CONTEXT_CHARACTERS]
+    return kept[: kept.rfind("\n")].rstrip() or kept
+
+
+def _names(root: Path) -> list[str]:
+    """Files of the directory and of those in it, as paths; a directory that does not fit is only named."""
+    top = list(_entries(root, ""))
+    below = [found for name in top if name.endswith("/") for found in (list(_entries(root, name)) or [name])]
+    names = [name for name in top if not name.endswith("/")] + below
+    if len(names) > _MOST_NAMES:
+        names = top
+    kept: list[str] = []
+    for name in names[:_MOST_NAMES]:
+        if sum(map(len, kept)) + len(name) > _NAMES_CHARACTERS:
+            break
+        kept.append(name)
+    return [*kept, "…"] if len(kept) < len(names) else kept
+
+
+def _entries(root: Path, below: str) -> Iterator[str]:
+    try:
+        with os.scandir(root / below) as found:
+            entries = sorted((entry for entry, _ in zip(found, range(_LOOKED_AT), strict=False)), key=lambda e: e.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name in _UNWANTED or not entry.name.isprintable():
+            continue
+        yield f"{below}{entry.name}{'/' if entry.is_dir(follow_symlinks=False) else ''}"
