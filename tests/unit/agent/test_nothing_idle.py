@@ -73,3 +73,5 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":  # of a module without types
+            yield from (str(name.value) for name in node.args if isinstance(name, ast.Constant))
