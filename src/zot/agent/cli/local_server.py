@@ -95,10 +95,16 @@ def status(*, as_json: bool) -> int:
         show("no local model is running")
     for server in found:
         users = ", ".join(map(str, server.users)) or "nobody"
-        show(
-            f"{server.model}  process {server.pid}  {server.address}  {amount(server.memory)}"
-            f"  for {server.seconds} s  used by {users}"
+        memory = amount(server.memory) if server.memory else ""
+        words = (
+            server.model,
+            f"process {server.pid}",
+            server.address,
+            memory,
+            f"for {server.seconds} s",
+            f"used by {users}",
         )
+        show("  ".join(filter(None, words)))
     return 0
 
 
