@@ -68,6 +68,7 @@ VERBS: dict[str, Verb] = {
     "text_watched": inside(),
     "keeping": inside(),
     "learn_window": inside(),
+    "note_command": inside(),
     "note_prompt": inside(),
     "note_spending": inside(),
     "hold_limits": Verb(OWNS, OWNS, "/settings"),

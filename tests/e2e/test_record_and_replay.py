@@ -263,3 +263,12 @@ def test_a_line_that_is_no_frame_is_traced_as_text(zot: Zot, tmp_path: Path) -> 
     noisy = install(BROKEN / "banner.py", tmp_path / "noisy")
     ran = zot("ext", "trace", str(noisy), stdin="", model=False)
     assert "← NOT A FRAME 'sample 1.0 starting'" in ran.out
+
+
+def test_a_recording_in_the_project_is_no_change_of_a_command(zot: Zot, serve: Any) -> None:
+    """It grows while a command runs; going back would take it away."""
+    commands = [CallTools([("bash", {"command": f"echo {n} > {n}.txt"})]) for n in range(3)]
+    serve([*commands, Say("ok")])
+    assert zot("-p", "--record", "run.zotrec", "--ext-trace", "trace.jsonl", "go").code == 0
+    would = zot("sessions", "rewind", "--to", "1", "--files", "--dry-run", model=False)
+    assert "2.txt" in would.out and "run.zotrec" not in would.out and "trace.jsonl" not in would.out

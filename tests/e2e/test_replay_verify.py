@@ -305,7 +305,8 @@ def test_questions_to_a_person_and_what_they_answered(
     zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
 ) -> None:
     run = [("bash", {"command": "echo one"})]
-    serve([CallTools(run), CallTools(run), CallTools([("write", {"path": "f", "content": "x"})]), Say("ok")])
+    write = CallTools([("write", {"path": "f", "content": "x"})])
+    serve([CallTools(run), CallTools(run), write, Say("ok"), write, Say("planned")])
     path = tmp_path / "run.zotrec"
     argv = ["rpc", "--permission-mode", "ask", "--record", str(path), *zot.endpoint(True)]
     client = FakeRpcClient(zot.argv(argv), zot.env(), zot.project)
@@ -315,15 +316,18 @@ def test_questions_to_a_person_and_what_they_answered(
         asked = client.until("approval_request")
         client.send("approve", request_id=asked["request_id"], decision=decision, reason="no files")
     client.until("done")
-    client.send("set_permission_mode", mode="plan")
+    assert client.ask("set_permission_mode", permission_mode="plan")["success"]
+    client.prompt("now plan")
     assert client.close() == 0
     kinds = [line["type"] for line in lines_of(path)]
-    assert kinds.count("answer") == 2 and "nature" in kinds
+    assert kinds.count("answer") == 2 and "nature" in kinds and "state" in kinds and "command" in kinds
     assert same(verified(path))
 
 
-def test_steering_clearing_and_compacting(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
-    serve([CallTools([("bash", {"command": "touch begun; sleep 0.3"})]), Say("one"), Say("a summary"), Say("two")])
+def test_clearing_compacting_and_another_model(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    serve([CallTools([("bash", {"command": "echo x"})]), Say("one"), Say("a summary"), Say("two"), Say("three")])
     path = tmp_path / "run.zotrec"
     client = FakeRpcClient(zot.argv(["rpc", "--record", str(path), *zot.endpoint(True)]), zot.env(), zot.project)
     client.prompt("go")
@@ -331,9 +335,12 @@ def test_steering_clearing_and_compacting(zot: Zot, serve: Any, tmp_path: Path, 
     client.until("compact_done")
     client.ask("clear")
     client.prompt("again")
+    assert client.ask("set_model", model="claude-haiku-4-5")["success"]
+    assert client.ask("set_reasoning", reasoning="low")["success"]
+    client.prompt("and again")
     assert client.close() == 0
     whats = [line["what"] for line in lines_of(path) if line["type"] == "input"]
-    assert whats == ["prompt", "compact", "messages", "prompt"]
+    assert whats == ["prompt", "compact", "messages", "prompt", "model", "prompt"]
     assert same(verified(path))
 
 

@@ -9,6 +9,7 @@ extensions, connections, guards and limits. Leaving ``build``'s block closes eve
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -285,6 +286,10 @@ class Conversation:
         ``focus`` says what the summary should keep above all."""
         return await self._agent.compact(focus=focus)
 
+    def note_command(self, text: str, /, **values: object) -> None:
+        """A slash command, or a command of another program, was given; a recording shows it."""
+        self._agent.note("command", text=text, **values)
+
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
         self._agent.add(message)
@@ -549,6 +554,8 @@ class Conversation:
                 lambda text: self.emit(Diagnostic(text)),
                 capacity,
             )
+            config = self.resources.config
+            self._keeping.ours = tuple(map(os.path.realpath, filter(None, (config.record, config.ext_trace))))
         return self._keeping
 
     @property

@@ -197,7 +197,7 @@ class Agent(AgentState):
         """Emit an event that does not come from the agent's own work."""
         self.emit(event)
 
-    def note(self, what: str) -> None:
+    def note(self, what: str, /, **fields: Any) -> None:
         """Somebody did something about the agent that it has no part in; for those who record it."""
 
     def count_beside(self, priced: Usage) -> None:

@@ -46,6 +46,7 @@ class Keeping:
         self._number = 0
         self._failing = False
         self._watch: Watch | None = None
+        self.ours: tuple[str, ...] = ()  # files that this run writes itself
         self.tidying: Thread | None = None
 
     # --- what a tool writes
@@ -105,7 +106,7 @@ class Keeping:
         if self._watch is None:
             from zot.agent.changes.watching import Watch  # many a run has no commands
 
-            self._watch = Watch(str(self.cwd), self.place.objects)
+            self._watch = Watch(str(self.cwd), self.place.objects, self.ours)
         return self._watch
 
     # --- the ledger

@@ -65,7 +65,10 @@ class _Clock:
 
 
 class Watch:
-    def __init__(self, root: str, objects: Objects) -> None:
+    """``ours`` are files that this run writes: no command changes them."""
+
+    def __init__(self, root: str, objects: Objects, ours: Collection[str] = ()) -> None:
+        self._ours = ours
         self._root = os.path.realpath(root)
         self._objects = objects
         self._own = os.path.realpath(objects.root.parent.parent)  # zot's home may lie in the project
@@ -125,7 +128,10 @@ class Watch:
     def _look(self) -> dict[str, os.stat_result]:
         if self._outside is None:
             self._outside = of_parents(self._root)
-        return look(self._root, self._own, self._listing, self._outside)
+        found = look(self._root, self._own, self._listing, self._outside)
+        for path in self._ours:
+            found.pop(path, None)
+        return found
 
     def _learn(self) -> None:
         """What every file holds, or where that can be found out later."""

@@ -20,6 +20,7 @@ from zot.core.confirm import ConfirmGate
 from zot.core.events import (
     SHOWN,
     AgentEvent,
+    AssistantStart,
     ConfirmationRequested,
     PermissionDecided,
     PromptAccepted,
@@ -27,6 +28,8 @@ from zot.core.events import (
     ThinkingDelta,
     ToolProgress,
     ToolUseArgs,
+    ToolUseEnd,
+    ToolUseStart,
 )
 from zot.core.inputs import Prompt
 from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
@@ -36,8 +39,8 @@ from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Client, Request, StreamEvent
 
-# Deltas are in what was streamed, progress in what tools said.
-_UNTOLD = (TextDelta, ThinkingDelta, ToolUseArgs, ToolProgress)
+# What was streamed says these, and what tools said.
+_UNTOLD = (AssistantStart, TextDelta, ThinkingDelta, ToolUseStart, ToolUseArgs, ToolUseEnd, ToolProgress)
 _TOLD = (
     *(kind for kind in SHOWN if kind not in _UNTOLD),
     *(PromptAccepted, ConfirmationRequested, PermissionDecided),
@@ -191,8 +194,11 @@ class RecordedAgent(Agent):
         self._noted = (model, *self._noted[1:])
         self._input("model", model=model)
 
-    def note(self, what: str) -> None:
-        self._input(what)
+    def note(self, what: str, /, **fields: Any) -> None:
+        if what == "command":
+            self.recorder.of(self, "command", **fields)
+        else:
+            self._input(what)
 
     def _input(self, what: str, **fields: Any) -> None:
         self.recorder.input(self, what, **{name: value for name, value in fields.items() if value != ()})

@@ -14,7 +14,7 @@ import msgspec
 
 from zot.agent.recording.frame_trace import Direction, FrameLog
 from zot.core.confirm import Answer, ConfirmGate, Question
-from zot.core.events import AgentEvent
+from zot.core.events import AgentEvent, CompactStart, ConfirmationRequested, Error, PermissionDecided, TurnStart
 from zot.core.permission import Nature, Rule
 from zot.core.tool import ToolResult
 from zot.provider.messages import ToolCallBlock
@@ -72,7 +72,7 @@ class Recorder:
         return self._requests
 
     def streamed(self, agent: RecordedAgent, n: int, event: StreamEvent) -> None:
-        self.of(agent, "stream", n=n, kind=type(event).__name__, value=event)
+        self._of(agent, "stream", {"n": n, "kind": type(event).__name__, "value": event})
 
     def refused(self, agent: RecordedAgent, n: int, error: Exception) -> None:
         """The call failed before there was an answer."""
@@ -83,12 +83,17 @@ class Recorder:
     def of(self, agent: RecordedAgent, type: str, **fields: Any) -> None:
         """A line about one agent; what was changed on it meanwhile comes first."""
         agent.note_changes()
+        self._of(agent, type, fields)
+
+    def _of(self, agent: RecordedAgent, type: str, fields: dict[str, Any]) -> None:
         if agent.number > 1:
             fields["agent"] = agent.number
         self._sink.put(type, fields)
 
     def event(self, agent: RecordedAgent, event: AgentEvent) -> None:
-        self.of(agent, "event", event=event)
+        if type(event) in _DECIDED_BEFORE:
+            agent.note_changes()
+        self._of(agent, "event", {"event": event})
 
     def told(self, agent: RecordedAgent, event: AgentEvent) -> None:
         """An event that is not the agent's own: a diagnostic, another session."""
@@ -102,27 +107,28 @@ class Recorder:
 
     def tool(self, agent: RecordedAgent, call: ToolCallBlock, origin: str) -> None:
         named = {"origin": origin} if origin else {}
-        self.of(agent, "tool", id=call.id, name=call.name, arguments=call.arguments, **named)
+        self._of(agent, "tool", {"id": call.id, "name": call.name, "arguments": call.arguments, **named})
         self._sink.flush_soon()
 
     def progress(self, agent: RecordedAgent, id: str, text: str) -> None:
-        self.of(agent, "progress", id=id, text=text)
+        self._of(agent, "progress", {"id": id, "text": text})
 
     def result(self, agent: RecordedAgent, id: str, result: ToolResult) -> None:
-        self.of(agent, "result", id=id, result=result)
+        self._of(agent, "result", {"id": id, "result": result})
 
     def failed(self, agent: RecordedAgent, id: str, error: BaseException | None) -> None:
         """The tool raised; None when it was cancelled."""
-        self.of(agent, "result", id=id, **({"cancelled": True} if error is None else {"error": error}))
+        self._of(agent, "result", {"id": id, **({"cancelled": True} if error is None else {"error": error})})
 
     # --- permission
 
-    def watch(self, gate: ConfirmGate) -> None:
+    def watch(self, gate: ConfirmGate, agent: RecordedAgent) -> None:
         """What the gate is told of calls, of rules from earlier days and by people."""
         nature, kept = gate.nature, gate.kept
 
         def natures(call: ToolCallBlock) -> Nature:
             found = nature(call)
+            agent.note_changes()
             self.put("nature", id=call.id, name=call.name, nature=found)
             return found
 
@@ -153,6 +159,8 @@ class Recorder:
         self.put("exit", extension=extension, code=code)
 
 
+# Before these the agent looked at what others may have changed: limits, its model, the mode of its gate.
+_DECIDED_BEFORE = (TurnStart, ConfirmationRequested, PermissionDecided, CompactStart, Error)
 _FRAME = ("extension", "direction", "frame", "text", "latency", "pending")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -73,10 +73,20 @@ def attach(conversation: Conversation, agent: Agent, files: ExitStack) -> None:
         recorder = agent.recorder
         recorder.put("setup", **_setup(conversation, agent))
         if conversation.gate is not None:
-            recorder.watch(conversation.gate)
+            recorder.watch(conversation.gate, agent)
         if host is not None:
             host.traces.append(recorder.frame)
             host.ends.append(recorder)
+
+
+def versions() -> dict[str, str]:
+    """What runs; ``platform`` would take milliseconds to say it better."""
+    system = os.uname()
+    return {
+        "zot": __version__,
+        "python": sys.version.split()[0],
+        "platform": f"{system.sysname} {system.release} {system.machine}",
+    }
 
 
 def _header(resources: Resources, started: float) -> dict[str, Any]:
@@ -84,9 +94,7 @@ def _header(resources: Resources, started: float) -> dict[str, Any]:
     environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
     return {
         "format": FORMAT,
-        "zot": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
+        **versions(),
         "argv": public_argv(resources.config.argv),
         "cwd": str(resources.workspace.cwd),
         "home": str(resources.home),

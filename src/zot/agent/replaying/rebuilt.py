@@ -150,7 +150,6 @@ def rebuilt_agent(
             kept=people.kept,
             asks_each=bool(limits["asks_each"]),
         )
-        recorder.watch(gate)
     tools, chosen = _tools(setup, conductor, live), setup.get("chosen", list[str] | None)
     watching = setup.get("interceptors", list[bool], [])
     model = msgspec.convert(state["model"], Model)
@@ -166,6 +165,8 @@ def rebuilt_agent(
         messages=setup.get("messages", tuple[Message, ...], ()),
         cumulative=setup.get("cost", Usage),
     )
+    if gate is not None:
+        recorder.watch(gate, agent)
     apply_state(agent, state, people)
     agent.begin()
     return agent, tools

@@ -6,7 +6,6 @@ was redacted says the same everywhere.
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -15,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from zot import __version__
 from zot.agent.cli.doctor import report as doctor_report
 from zot.agent.export.redaction import Redaction
 from zot.agent.recording.journal_file import encoded, plain
 from zot.agent.recording.reading import Recording
+from zot.agent.recording.taps import versions
 from zot.agent.settings import Settings, Values
 from zot.core import events
 from zot.core.session.records import MessageRow, message_of
@@ -58,7 +57,7 @@ def of_session(path: Path, summary: Summary, about: dict[str, Any]) -> Iterator[
     messages = _messages(path)
     began = _seconds(messages[0].time) if messages else time.time()
     clock = {"wall": began, "zone": time.strftime("%z")}
-    yield "header", 0.0, {"format": RECORDING_FORMAT, **_platform(), "report": True, "cwd": summary.cwd, "clock": clock}
+    yield "header", 0.0, {"format": RECORDING_FORMAT, **versions(), "report": True, "cwd": summary.cwd, "clock": clock}
     yield "about", 0.0, about
     number, t = 0, 0.0
     for message in messages:
@@ -73,7 +72,7 @@ def about_this_machine(home: Path, cwd: Path) -> dict[str, Any]:
     found = doctor_report(home, cwd)
     doctor = [*found.lines, *(item.line for item in found.extensions), *found.notes]
     return {
-        **_platform(),
+        **versions(),
         "settings": _settings(home),
         "doctor": doctor,
         "problems": found.problems,
@@ -87,10 +86,6 @@ def counts(records: Iterable[_Record]) -> tuple[int, int]:
         prompts += type == "input" and fields.get("what") == "prompt"
         calls += type == "tool"
     return prompts, calls
-
-
-def _platform() -> dict[str, Any]:
-    return {"zot": __version__, "python": platform.python_version(), "platform": platform.platform()}
 
 
 def _settings(home: Path) -> dict[str, Any]:

@@ -37,6 +37,7 @@ _Known = events.ShownEvent | events.RecordedEvent | events.LifecycleEvent
 _DELTAS: dict[Any, Callable[[dict[str, Any]], AgentEvent]] = {
     "TextDelta": lambda value: events.TextDelta(str(value["text"])),
     "ThinkingDelta": lambda value: events.ThinkingDelta(str(value["text"])),
+    "ToolStarted": lambda value: events.ToolUseStart(str(value["id"]), str(value["name"])),
     "ToolArgs": lambda value: events.ToolUseArgs(str(value["id"]), str(value["delta"])),
 }
 
@@ -74,7 +75,8 @@ class Shown:
             case "input":
                 self._input(line)
             case "command":
-                self.mark(str(line.fields.get("text", "")))
+                values = (str(v) for k, v in line.fields.items() if k not in ("type", "t", "sum", "text", "agent"))
+                self.mark(" ".join((str(line.fields.get("text", "")), *values)))
             case "answer":
                 answer = cast("dict[str, Any]", line.fields.get("answer") or {})
                 self.mark(f"asked about {line.fields.get('id')}: {answer.get('decision')}")
@@ -86,7 +88,7 @@ class Shown:
         fields = line.fields
         if line.type == "stream":
             make = _DELTAS.get(fields.get("kind"))
-            if make is not None and not (self._held and fields.get("kind") != "ToolArgs"):
+            if make is not None and not (self._held and fields.get("kind") in ("TextDelta", "ThinkingDelta")):
                 yield make(fields["value"])
         elif line.type == "progress":
             yield events.ToolProgress(str(fields.get("id")), str(fields.get("text")))

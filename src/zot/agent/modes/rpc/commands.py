@@ -30,6 +30,19 @@ if TYPE_CHECKING:
 LATER: Any = object()  # the data of a command that answers by itself
 
 
+# What a recording shows beside prompts, answers and aborts, which it has as inputs.
+_NOTED = (
+    wire.Compact,
+    wire.Rewind,
+    wire.Clear,
+    wire.SetModel,
+    wire.SetReasoning,
+    wire.SetPermissionMode,
+    wire.RunCommand,
+)
+_TOLD = ("focus", "model", "reasoning", "permission_mode", "name", "args", "prompt", "what")
+
+
 class Commands:
     def __init__(
         self,
@@ -70,7 +83,14 @@ class Commands:
 
     def do(self, command: wire.AnyCommand, reply: Reply) -> Any:
         """The data to answer with, or LATER when ``reply`` will be called with it."""
+        if isinstance(command, _NOTED):
+            self._note(command)
         return self._doers[type(command)](command, reply)
+
+    def _note(self, command: wire.Command) -> None:
+        """What changes something and is no prompt; ids and tokens are nobody's business."""
+        fields = {name: value for name in _TOLD if (value := getattr(command, name, None))}
+        self._conversation.note_command(str(type(command).__struct_config__.tag), **fields)
 
     def stop(self) -> None:
         """Give up what extensions have not answered."""

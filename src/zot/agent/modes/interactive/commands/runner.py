@@ -54,6 +54,8 @@ class Commands:
             self.turns.submit(text)
             return
         name, arguments = parsed
+        if self._arrived.done():
+            self._arrived.result().conversation.note_command(text)
         command = registry.find(name)
         if command is not None and command.widens and not typed:
             self._desk.status.error(f"/{name} came from an extension and was refused: type it if you want it")
