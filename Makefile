@@ -47,6 +47,10 @@ $(STAMP)-wheels: $(STAMP)-dev tests/pythons.py
 	@$(BIN)/python -m tests.pythons
 	@touch $@
 
+$(STAMP)-mcp: $(STAMP)-system tests/setup/mcp.sh
+	@PYTHON=$(BIN)/python bash tests/setup/mcp.sh
+	@touch $@
+
 fixtures: $(STAMP)-fixtures ## download recordings and the test model
 
 try: $(STAMP)-core ## zot mends a failing test with a small model on this machine; no key needed (or PROVIDER=… MODEL=…)
@@ -62,7 +66,7 @@ generate: $(STAMP)-dev ## write the generated reference pages
 	@$(BIN)/python -m generate
 
 # The tests start real processes by the hundred: one that failed beside the others is named and has one more go alone.
-test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels check ## everything CI runs
+test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 3 --dist loadfile || { [ $$? -eq 1 ] && \
 	  echo "==> once more, alone: what failed" && $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none --maxfail 3; }
 

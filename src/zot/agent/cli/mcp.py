@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from zot.agent.cli.verbs import options
 from zot.agent.guest_trust import GuestTrust
 from zot.agent.mcp import editing
 from zot.agent.mcp.catalogue import forget, recall
-from zot.agent.mcp.config import Entry, by_name, entry_of, load
+from zot.agent.mcp.config import Entry, by_name, entry_of, expanded, load
 from zot.agent.mcp.joining import needs_trust
 from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
 from zot.system.files import zot_home
@@ -179,13 +180,38 @@ def _untrust(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
+def _login(desk: Desk, arguments: Arguments) -> int:
+    entry = desk.named(arguments.words[0])
+    _require_trust(desk, entry)
+    from zot.agent.cli.mcp_login import run_login
+    from zot.agent.console import run_loop
+
+    return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
+
+
+def _logout(desk: Desk, arguments: Arguments) -> int:
+    entry = desk.named(arguments.words[0])
+    from zot.agent.mcp.login import log_out
+    from zot.provider.auth.store import AuthStore
+
+    url = expanded(entry, os.environ.get)[0].url
+    known = log_out(AuthStore(desk.home), url)
+    forget(desk.home, entry)
+    tell(f"logged out of {entry.name}" if known else f"nobody was logged in to {entry.name}")
+    return 0
+
+
+def _require_trust(desk: Desk, entry: Entry) -> None:
+    if not desk.may_run(entry):
+        raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
+
+
 # --- trying
 
 
 def _test(desk: Desk, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
-    if not desk.may_run(entry):
-        raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
+    _require_trust(desk, entry)
     from zot.agent.mcp.trying import trial
 
     return asyncio.run(trial(desk.home, desk.cwd, entry))
@@ -197,6 +223,8 @@ _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "get": (_get, 1, 1),
     "add": (_add, 1, None),
     "remove": (_remove, 1, 1),
+    "login": (_login, 1, 1),
+    "logout": (_logout, 1, 1),
     "test": (_test, 1, 1),
     "trust": (_trust, 0, None),
     "untrust": (_untrust, 1, None),

@@ -246,6 +246,16 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mcp remove", "NAME", "take a server out of the file it is in", kinds=(TEXT,)),
     Verb(
+        "mcp login",
+        "NAME",
+        "log in to a server that wants to know who you are, in the browser",
+        (Switch("--timeout", "how long to wait for you (default: 600)", "SECONDS"),),
+        (TEXT,),
+        "The login is kept with your other credentials and refreshed by itself. Where the server does not let zot "
+        'register, put "oauth": {"client_id": "…"} into its entry.',
+    ),
+    Verb("mcp logout", "NAME", "forget a login", kinds=(TEXT,)),
+    Verb(
         "mcp test",
         "NAME",
         "start a server, ask what it has, and stop it",

@@ -36,6 +36,7 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
 
     client_id: str = ""
     client_secret: str = ""
+    client_metadata_url: str = ""  # an https document that describes the client
     scopes: tuple[str, ...] = ()
 
 
@@ -71,7 +72,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def content(self) -> bytes:
         """What must not change behind the back of who trusted it."""
         parts = (self.kind, self.command, self.args, sorted(self.env.items()), self.cwd)
-        return msgspec.json.encode((*parts, self.url, sorted(self.headers.items())))
+        return msgspec.json.encode((*parts, self.url, sorted(self.headers.items()), self.login))
 
 
 def load(
@@ -211,6 +212,7 @@ def _login(fields: dict[str, Any]) -> Login:
     return Login(
         client_id=word("client_id", "clientId", "CLIENT_ID"),
         client_secret=word("client_secret", "clientSecret", "CLIENT_SECRET"),
+        client_metadata_url=word("client_metadata_url", "clientMetadataUrl"),
         scopes=tuple(str(scopes).split() if isinstance(scopes, str) else [str(scope) for scope in scopes]),
     )
 
@@ -225,10 +227,8 @@ def fields_of(entry: Entry) -> dict[str, Any]:
     else:
         fields |= {"url": entry.url}
         fields |= {"headers": entry.headers} if entry.headers else {}
-    login = {"client_id": entry.login.client_id, "client_secret": entry.login.client_secret}
-    login = {key: value for key, value in login.items() if value}
-    if login or entry.login.scopes:
-        fields["oauth"] = {**login, **({"scopes": list(entry.login.scopes)} if entry.login.scopes else {})}
+    login = {key: value for key, value in msgspec.to_builtins(entry.login).items() if value}
+    fields |= {"oauth": login} if login else {}
     if not entry.enabled:
         fields["enabled"] = False
     return fields
@@ -260,6 +260,11 @@ def expanded(entry: Entry, look_up: Callable[[str], str | None]) -> tuple[Entry,
             cwd=replaced(entry.cwd),
             url=replaced(entry.url),
             headers={name: replaced(value) for name, value in entry.headers.items()},
+            login=msgspec.structs.replace(
+                entry.login,
+                client_id=replaced(entry.login.client_id),
+                client_secret=replaced(entry.login.client_secret),
+            ),
         ),
         list(dict.fromkeys(missing)),
     )

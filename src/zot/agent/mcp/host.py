@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from zot.agent.mcp.server import Server
     from zot.agent.mcp.session import Ask
     from zot.agent.tools.workspace import Workspace
+    from zot.provider.auth.store import AuthStore
+    from zot.provider.http.pool import HttpPool
 
 SEARCH_S = 20.0  # how long a search waits for servers that were never asked
 BACKGROUND_S = 1.0  # after the start, in modes that stay
@@ -63,6 +65,8 @@ class McpHost:
         pins: tuple[str, ...] = (),
         timeout_s: float = 300.0,
         idle_s: float = 300.0,
+        store: AuthStore | None = None,
+        proxy: str = "",
         tell: Callable[[str], None],
     ) -> None:
         self.home = home
@@ -71,6 +75,9 @@ class McpHost:
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.asked: Ask | None = None
         self.untrusted: dict[str, Entry] = {}
+        self.store = store
+        self._proxy = proxy
+        self._pool: HttpPool | None = None
         self._workspace = workspace
         self._pins = pins
         self._tell = tell
@@ -123,6 +130,8 @@ class McpHost:
         await asyncio.gather(*(server.stop(END_GRACE) for server in self._servers.values()), return_exceptions=True)
         if self._tasks is not None:
             await self._tasks.aclose()
+        if self._pool is not None:
+            await self._pool.aclose()
 
     # --- for tools (tools.Host)
 
@@ -184,11 +193,25 @@ class McpHost:
         return self._tasks
 
     def connect(self, entry: Entry, server: Server) -> Link:
-        if entry.kind == "http":
-            from zot.agent.mcp.wire import McpError
+        return self._reach(entry) if entry.kind == "http" else self._start_process(entry, server)
 
-            raise McpError(f"{entry.name}: servers that are reached by HTTP are not supported yet")
-        return self._start_process(entry, server)
+    def _reach(self, entry: Entry) -> Link:
+        from zot.agent.mcp.http import HttpLink
+        from zot.agent.mcp.wire import McpError
+
+        jail = self._workspace.jail
+        if jail is not None and not jail.policy.network:
+            raise McpError(f"{entry.name}: the jail has no network (--jail=net has one)")
+        signer = None
+        if self.store is not None and "authorization" not in {key.lower() for key in entry.headers}:
+            from zot.agent.mcp.login import StoredLogin
+
+            signer = StoredLogin(self.store, entry.url, entry.login, proxy=self._proxy)
+        if self._pool is None:
+            from zot.provider.http.pool import HttpPool
+
+            self._pool = HttpPool(proxy=self._proxy)
+        return HttpLink(entry.name, entry.url, entry.headers, self._pool, signer, self.tasks.start)
 
     def _start_process(self, entry: Entry, server: Server) -> Link:
         from zot.agent.extensions.loading.manifest import resolve_exec

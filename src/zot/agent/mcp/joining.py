@@ -33,6 +33,8 @@ def mcp_host_of(resources: Resources, tell: Callable[[str], None], problems: lis
         workspace=resources.workspace,
         pins=values.mcp_pinned,
         timeout_s=values.mcp_tool_timeout_s,
+        store=resources.auth,
+        proxy=values.http_proxy,
         tell=tell,
     )
     host.untrusted = untrusted

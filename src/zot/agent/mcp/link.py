@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from zot.agent.mcp.wire import Incoming
@@ -28,7 +28,9 @@ class Link(Protocol):
         """How many messages came so far: a server that says something is alive."""
         ...
 
-    async def ask(self, id: int, method: str, name: str, message: bytes) -> Incoming: ...
+    async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
+        """``headers`` are for a transport that has any."""
+        ...
 
     def tell(self, message: bytes) -> None: ...
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -20,7 +20,7 @@ from zot.agent.mcp.catalogue import Era, Listed, PromptRow, ToolRow
 from zot.agent.mcp.config import Entry, expanded
 from zot.agent.mcp.link import Link
 from zot.agent.mcp.session import Ask, Progress, Session
-from zot.agent.mcp.wire import McpError, NeedsLogin, NoAnswer, ServerGone, list_in, object_in, text_of
+from zot.agent.mcp.wire import McpError, NeedsLogin, NoAnswer, ServerGone, SessionExpired, list_in, object_in, text_of
 from zot.errors import in_words
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Server:
         self.name = entry.name
         self.state: State = "off"
         self.error = ""
+        self.challenge = ""  # what a server that wants a login said about it
         self.missing: list[str] = []  # variables its entry names and nobody has set
         self.listed: Listed | None = catalogue.recall(owner.home, entry)
         self._owner = owner
@@ -92,18 +93,28 @@ class Server:
     # --- using it
 
     async def request(
-        self, method: str, params: dict[str, Any], *, seconds: float, name: str = "", progress: Progress | None = None
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        seconds: float,
+        headers: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
     ) -> msgspec.Raw:
         """Start it if need be and ask; McpError says what went wrong. One that is gone is started at the next use."""
         self._busy += 1
         self._stop_idling()
         try:
-            session = await self.session()
-            return await session.request(method, params, seconds=seconds, name=name, progress=progress)
+            try:
+                session = await self.session()
+                return await session.request(method, params, seconds=seconds, headers=headers, progress=progress)
+            except SessionExpired:
+                session = await self.session()
+                return await session.request(method, params, seconds=seconds, headers=headers, progress=progress)
         except ServerGone as error:
             raise ServerGone(f"{error}; it is started again when it is next used") from error
         except NeedsLogin as error:
-            self._fail("needs login", str(error))
+            self._needs_login(error)
             raise
         finally:
             self._busy -= 1
@@ -117,10 +128,18 @@ class Server:
                 await self.session()
                 if self._listing is not None:
                     await asyncio.shield(self._listing)
+                self._require_list()
             finally:
                 self._busy -= 1
                 self._idle_from_now()
         return self.listed.tools if self.listed is not None else ()
+
+    def _require_list(self) -> None:
+        if self.listed is not None:
+            return
+        if self.state == "needs login":
+            raise NeedsLogin(self.error, self.challenge)
+        raise McpError(self.error or f"{self.name}: does not say what it has")
 
     async def session(self) -> Session:
         """The live session; one start, whoever asks."""
@@ -144,14 +163,17 @@ class Server:
         self.state, self.error = "starting", ""
         try:
             session = await self._connected()
+        except NeedsLogin as error:
+            self._needs_login(error)
+            raise
         except McpError as error:
-            self._fail("needs login" if isinstance(error, NeedsLogin) else "failed", str(error))
+            self._fail("failed", str(error))
             raise
         self._session, self.state = session, "ready"
         known = self.listed or Listed()
         if not (known.asked and known.is_fresh and known.era == session.era):
             self._listing = self._owner.tasks.start(self._list(session))
-        if session.era == "modern":
+        if session.era == "modern" or self.entry.kind == "http":
             self._listening = self._owner.tasks.start(_until_it_ends(session))
         self._idle_from_now()
         return session
@@ -181,6 +203,10 @@ class Server:
             raise
         return session
 
+    def _needs_login(self, error: NeedsLogin) -> None:
+        self.challenge = error.challenge
+        self._fail("needs login", str(error))
+
     def _fail(self, state: State, text: str) -> None:
         self.state = state
         missing = (
@@ -193,15 +219,34 @@ class Server:
     async def _list(self, session: Session) -> None:
         before = self.listed if self.listed is not None and self.listed.asked else None
         try:
-            self.listed = await _listed(session)
+            listed = await _listed(session)
+            if self.entry.kind == "http" and session.era == "modern":
+                listed = msgspec.structs.replace(listed, tools=self._callable(listed.tools))
+            self.listed = listed
+        except NeedsLogin as error:
+            self._needs_login(error)
+            return
         except McpError as error:
-            self.error = f"its lists: {error}"
+            self.error = str(error)
             return
         try:
             catalogue.remember(self._owner.home, self.entry, self.listed)
         except OSError as error:
             self._owner.tell(self, f"its lists cannot be kept: {in_words(error)}")
         self._owner.listed_anew(self, before)
+
+    def _callable(self, tools: tuple[ToolRow, ...]) -> tuple[ToolRow, ...]:
+        """Without those whose marks for headers are wrong: over HTTP they may not be called."""
+        marked = [row for row in tools if b"x-mcp-header" in bytes(row.input_schema)]
+        if not marked:
+            return tools
+        from zot.agent.mcp.param_headers import fault
+
+        faults = {row.name: fault(msgspec.json.decode(row.input_schema)) for row in marked}
+        for name, text in faults.items():
+            if text:
+                self._owner.tell(self, f"its tool {name} is left out: {text}")
+        return tuple(row for row in tools if not faults.get(row.name))
 
     def _on_changed(self, kind: str) -> None:
         if self._relist is None:

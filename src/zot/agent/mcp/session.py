@@ -7,7 +7,7 @@ asks for something first (``input_required``, or a question of its own in the cl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -105,7 +105,7 @@ class Session:
     async def _ask_to_discover(self, version: str) -> None:
         self.link.headers["mcp-protocol-version"] = version
         params = {"_meta": wire.meta(version, self.own_capabilities)}
-        answer = wire.fields(await self._one("server/discover", params, name=""))
+        answer = wire.fields(await self._one("server/discover", params))
         supported = _names(answer.get("supportedVersions"))
         mutual = [each for each in wire.MODERN if each in supported]
         if not mutual:
@@ -117,7 +117,7 @@ class Session:
     async def _initialize(self) -> None:
         self.link.headers.pop("mcp-protocol-version", None)
         params = {"protocolVersion": wire.CLASSIC[0], "capabilities": self.own_capabilities, "clientInfo": wire.CLIENT}
-        answer = wire.fields(await self._one("initialize", params, name=""))
+        answer = wire.fields(await self._one("initialize", params))
         version = wire.text_of(answer.get("protocolVersion"))
         if version not in wire.CLASSIC:
             raise McpError(f"{self.name}: answers initialize with version {version[:40]!r}, which zot does not speak")
@@ -144,14 +144,14 @@ class Session:
         params: dict[str, Any] | None = None,
         *,
         seconds: float,
-        name: str = "",
+        headers: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> msgspec.Raw:
         """The result, after whatever the server wanted to know first. ``seconds`` is how long it may be silent: its
-        progress begins them anew. ``name`` is what the request is about, for transports that send it along."""
+        progress begins them anew. ``headers`` go along where a transport has any."""
         given = dict(params or {})
         for _ in range(MOST_ROUNDS):
-            result = await self._bounded(method, given, name, seconds, progress)
+            result = await self._bounded(method, given, headers or {}, seconds, progress)
             if self.era != "modern":
                 return result
             read = wire.fields(result)
@@ -161,7 +161,12 @@ class Session:
         raise McpError(f"{self.name}: asked for something {MOST_ROUNDS} times and did not get on with its answer")
 
     async def _bounded(
-        self, method: str, params: dict[str, Any], name: str, seconds: float, progress: Progress | None
+        self,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str],
+        seconds: float,
+        progress: Progress | None,
     ) -> msgspec.Raw:
         meta: dict[str, Any] = {**wire.object_in(params.get("_meta"))}
         if self.era == "modern":
@@ -177,19 +182,20 @@ class Session:
                     loop = asyncio.get_running_loop()
                     self._progress[token] = progress
                     self._stirred[token] = lambda: bound.reschedule(loop.time() + seconds)
-                return await self._one(method, sent, name)
+                return await self._one(method, sent, headers)
         except TimeoutError as error:
             raise NoAnswer(f"{self.name}: no answer to {method} within {seconds:g} s") from error
         finally:
             self._progress.pop(token, None)
             self._stirred.pop(token, None)
 
-    async def _one(self, method: str, params: dict[str, Any], name: str) -> msgspec.Raw:
+    async def _one(self, method: str, params: dict[str, Any], headers: Mapping[str, str] | None = None) -> msgspec.Raw:
         """One message and its answer; a request that is given up is cancelled on the other side, too."""
         self._ids += 1
         id = self._ids
         try:
-            answer = await self.link.ask(id, method, name, wire.request(id, method, params))
+            own = {} if method == "initialize" or self.era == "classic" else wire.headers_of(method, params)
+            answer = await self.link.ask(id, {**own, **(headers or {})}, wire.request(id, method, params))
         except asyncio.CancelledError:
             if method not in ("initialize", "server/discover"):
                 self.link.tell(wire.notification("notifications/cancelled", {"requestId": id, "reason": "cancelled"}))
@@ -235,7 +241,10 @@ class Session:
         return rows, page
 
     async def listen(self) -> None:
-        """In the modern era somebody has to ask to be told of changes; ends when the server ends it."""
+        """Ask to be told of changes, which only classic servers over stdio do unasked. Ends when the server ends it."""
+        if self.era == "classic" and (listen := getattr(self.link, "listen", None)) is not None:
+            await listen()
+            return
         kinds = [
             kind
             for kind in ("tools", "prompts", "resources")
@@ -245,7 +254,7 @@ class Session:
             return
         wanted = {f"{kind}ListChanged": True for kind in kinds}
         params = {"notifications": wanted, "_meta": wire.meta(self.version, self.own_capabilities)}
-        await self._one("subscriptions/listen", params, "")
+        await self._one("subscriptions/listen", params)
 
     # --- what the server says of its own accord
 

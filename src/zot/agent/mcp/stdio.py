@@ -75,7 +75,7 @@ class StdioLink:
             os.close(self._stderr.for_child)
         self._watch = self._start_task(self._watch_end(self._process))
 
-    async def ask(self, id: int, method: str, name: str, message: bytes) -> Incoming:
+    async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
         if self.closed or self._process is None:
             raise ServerGone(f"{self._name}: {self.closed or 'is not running'}")
         waiting: asyncio.Future[Incoming] = asyncio.get_running_loop().create_future()

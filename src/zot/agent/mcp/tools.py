@@ -118,7 +118,7 @@ class McpTool:
                 "tools/call",
                 {"name": self.row.name, "arguments": args},
                 seconds=self._host.timeout_s,
-                name=self.row.name,
+                headers=self._headers(args),
                 progress=_throttled(context),
             )
         except NoAnswer as error:
@@ -126,6 +126,15 @@ class McpTool:
         except McpError as error:
             return text_result(f"mcp: {error}", is_error=True, details=details)
         return converted(self._server, self.row.name, answer)
+
+    def _headers(self, args: dict[str, Any]) -> dict[str, str]:
+        """Arguments that the server wants in the head of the message, too."""
+        raw = bytes(self.row.input_schema)
+        if b"x-mcp-header" not in raw:
+            return {}
+        from zot.agent.mcp.param_headers import param_headers
+
+        return param_headers(msgspec.json.decode(raw), args)
 
 
 def _throttled(context: ToolContext) -> Any:

@@ -11,7 +11,9 @@ from zot.agent.mcp.catalogue import forget
 from zot.agent.mcp.config import Entry
 from zot.agent.mcp.host import McpHost
 from zot.agent.mcp.wire import McpError
+from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
+from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
 
@@ -19,7 +21,15 @@ from zot.provider.providers import credential_variables
 def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
     """A host of this one server, outside any run."""
     workspace = Workspace(cwd, credentials=credential_variables(Catalog(home).providers().values()))
-    return McpHost({entry.name: entry}, home=home, workspace=workspace, tell=lambda text: tell(f"zot: {text}"))
+    values = Settings(home).values
+    return McpHost(
+        {entry.name: entry},
+        home=home,
+        workspace=workspace,
+        store=AuthStore(home, keyring=values.credential_store == "keyring"),
+        proxy=values.http_proxy,
+        tell=lambda text: tell(f"zot: {text}"),
+    )
 
 
 async def trial(home: Path, cwd: Path, entry: Entry) -> int:

@@ -45,6 +45,10 @@ class ServerGone(McpError):
     """The connection ended before there was an answer."""
 
 
+class SessionExpired(ServerGone):
+    """The server has forgotten the session, and did nothing with the request."""
+
+
 class NoAnswer(McpError):
     """The server took too long."""
 
@@ -141,3 +145,24 @@ def meta(version: str, capabilities: dict[str, Any]) -> dict[str, Any]:
         f"{META}clientInfo": CLIENT,
         f"{META}clientCapabilities": capabilities,
     }
+
+
+_ABOUT = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def headers_of(method: str, params: dict[str, Any]) -> dict[str, str]:
+    """What a modern request says of itself in the head of an HTTP message."""
+    headers = {"mcp-method": method}
+    if about := text_of(params.get(_ABOUT.get(method, ""))):
+        headers["mcp-name"] = header_value(about)
+    return headers
+
+
+def header_value(text: str) -> str:
+    """The text as a header can carry it: in a wrapping of its own where it could be changed on the way."""
+    plain = text.isascii() and text.isprintable() and text == text.strip()
+    if plain and not (text.startswith("=?base64?") and text.endswith("?=")):
+        return text
+    from base64 import b64encode  # few need it
+
+    return f"=?base64?{b64encode(text.encode('utf-8', 'replace')).decode()}?="

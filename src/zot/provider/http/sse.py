@@ -33,6 +33,8 @@ class SseParser:
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
+        self.last_id = ""  # where a stream that ends early may be taken up again, if the server says so,
+        self.retry = ""  # and after how many milliseconds
         self._line = bytearray()  # the line that has not ended yet
         self._data: list[bytes] = []  # data lines of the event that has not ended yet
         self._event = b""
@@ -129,6 +131,10 @@ class SseParser:
             self._check(self._held)
         elif field == b"event":
             self._event = value
+        elif field == b"id" and b"\0" not in value:
+            self.last_id = value.decode("latin-1")
+        elif field == b"retry":
+            self.retry = value.decode("latin-1")
 
     def _emit(self, events: list[SseEvent]) -> None:
         data = b"\n".join(self._data)

@@ -172,7 +172,7 @@ class Callback:
 
     def _check_issuer(self, query: str) -> None:
         named = parse_qs(query).get("iss", [""])[0]
-        if self.issuer and (named or self.strict_issuer) and named.rstrip("/") != self.issuer.rstrip("/"):
+        if self.issuer and (named or self.strict_issuer) and named != self.issuer:  # RFC 9207: letter by letter
             raise ValueError("This page came from another authorization server.")
 
 

@@ -28,6 +28,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     token_auth: tuple[str, ...] = ()  # how a client with a secret may prove it; empty when nobody said
     takes_metadata_url: bool = False  # a client id may be the address of a document
     names_itself: bool = False  # its callbacks carry ``iss`` (RFC 9207)
+    scopes: tuple[str, ...] = ()  # those it says it knows
 
 
 async def find_server(pool: HttpPool, settings: OAuthSettings) -> Server:
@@ -87,6 +88,7 @@ def _completed(given: Server, answer: Answer) -> Server:
         token_auth=_words(answer, "token_endpoint_auth_methods_supported"),
         takes_metadata_url=answer.fields.get("client_id_metadata_document_supported") is True,
         names_itself=answer.fields.get("authorization_response_iss_parameter_supported") is True,
+        scopes=_words(answer, "scopes_supported"),
     )
 
 
