@@ -180,6 +180,8 @@ MEANINGS: dict[str, str] = {
     "RunCommand.args": "What follows the name.",
     "description": "One line for people.",
     "extension": "The extension's name.",
+    "CommandInfo.extension": "The extension's name; empty for a prompt template.",
+    "CommandInfo.arguments": "What a template takes, for people.",
     "panel_id": "The panel, within its extension.",
     "key": "The key's name (see the extension protocol, keys in a panel).",
     "PanelKey.text": "The character, for the key rune.",

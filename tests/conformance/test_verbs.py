@@ -106,6 +106,8 @@ VERBS: dict[str, Verb] = {
     "extensions": Verb("panel_key", INSIDE, INSIDE),
     "commands": Verb("get_commands", Not("commands are for people and their clients"), "/help"),
     "run_command": Verb("run_command", Not("commands are for people and their clients"), "/go"),
+    "templates": Verb("get_commands", Not("a prompt names one"), "/help"),
+    "names_template": inside(),
     "start_extensions": inside(),
     "join_mcp": inside(),
     "find_extensions": Verb(OWNS, OWNS, "/reload-ext"),
@@ -167,6 +169,7 @@ def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
 def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
     shared = {name for name, verb in VERBS.items() if sum(isinstance(place, str) for place in verb) > 1}
     looked_at = {"present", "busy", "model", "messages", "cost", "models", "state", "commands", "file_changes"}
+    looked_at |= {"templates"}
     ended = {"aclose"}  # at the end of every scenario
     asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
     assert shared - looked_at - ended - asked == set(SCENARIOS)

@@ -50,11 +50,12 @@ type ModelInfo struct {
 	Reasoning     bool   `json:"reasoning"`
 }
 
-// CommandInfo: One command of an extension.
+// CommandInfo: One command of an extension, or a prompt template: then `extension` is empty.
 type CommandInfo struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Extension   string `json:"extension"`
+	Arguments   string `json:"arguments,omitempty"`
 }
 
 // PromptChanges: One prompt one can go back to: how many files it changed, and by how many lines.
@@ -568,7 +569,7 @@ type getCommandsCommand struct {
 	ID   string `json:"id,omitempty"`
 }
 
-// runCommandCommand: Run an extension's command; answered when the extension answered. Needs the capability `commands`.
+// runCommandCommand: Run an extension's command, answered when the extension answered, or say a prompt template. Needs the capability `commands`.
 type runCommandCommand struct {
 	Type string `json:"type"`
 	ID   string `json:"id,omitempty"`

@@ -61,11 +61,12 @@ export interface ModelInfo {
   reasoning: boolean;
 }
 
-/** One command of an extension. */
+/** One command of an extension, or a prompt template: then `extension` is empty. */
 export interface CommandInfo {
   name: string;
   description: string;
   extension: string;
+  arguments?: string;
 }
 
 /** One prompt one can go back to: how many files it changed, and by how many lines. */
@@ -312,7 +313,7 @@ export interface GetCommandsCommand {
   id?: string;
 }
 
-/** Run an extension's command; answered when the extension answered. Needs the capability `commands`. */
+/** Run an extension's command, answered when the extension answered, or say a prompt template. Needs the capability `commands`. */
 export interface RunCommandCommand {
   type: "run_command";
   id?: string;

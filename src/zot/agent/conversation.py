@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
     from zot.agent.mcp.host import McpHost
+    from zot.agent.templates.finding import Template
     from zot.agent.window_use import WindowUse
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
@@ -230,7 +231,20 @@ class Conversation:
         """Say something and work until it is answered; how it ended comes back, what happened is in the stream.
 
         ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
-        ``instead`` takes the place of a prompt that is still unanswered."""
+        ``instead`` takes the place of a prompt that is still unanswered. The name of a prompt template behind a slash
+        is said as what the template makes of it."""
+        if text.startswith("/"):
+            from zot.agent.templates.saying import answered_by, filled_text  # few prompts name one
+
+            template, text = filled_text(self, text)
+            if template is not None:
+                async with answered_by(self, template):
+                    return await self._say(text, images, queued, first_call, instead)
+        return await self._say(text, images, queued, first_call, instead)
+
+    async def _say(
+        self, text: str, images: Sequence[ImageBlock], queued: bool, first_call: FirstCall | None, instead: bool
+    ) -> Outcome:
         if not instead:
             self._tell_of_planning()
         return await self._agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
@@ -251,6 +265,10 @@ class Conversation:
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
+        if text.startswith("/"):
+            from zot.agent.templates.saying import filled_text
+
+            _, text = filled_text(self, text)
         self._agent.steer(text, images)
 
     def queue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -293,6 +311,20 @@ class Conversation:
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
         self._agent.add(message)
+
+    # --- prompt templates
+
+    def templates(self) -> list[Template]:
+        """Those there are at this moment, by name, without their texts."""
+        from zot.agent.templates.finding import all_templates, places_of
+
+        return all_templates(places_of(self), self.workspace.beneath, [])
+
+    def names_template(self, text: str) -> bool:
+        """Whether ``text``, said as it is, would be said as a template."""
+        from zot.agent.templates.saying import template_of
+
+        return template_of(self, text) is not None
 
     # --- permission
 

@@ -160,7 +160,8 @@ class GetCommands(Command, frozen=True, kw_only=True, tag="get_commands"):
 
 
 class RunCommand(Command, frozen=True, kw_only=True, tag="run_command"):
-    """Run an extension's command; answered when the extension answered. Needs the capability ``commands``."""
+    """Run an extension's command, answered when the extension answered, or say a prompt template. Needs the capability
+    ``commands``."""
 
     name: str
     args: str = ""
@@ -218,12 +219,13 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: bool
 
 
-class CommandInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One command of an extension."""
+class CommandInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One command of an extension, or a prompt template: then ``extension`` is empty."""
 
     name: str
     description: str
     extension: str
+    arguments: str = ""
 
 
 class PromptChanges(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 def run_headless(flags: Flags, name: str) -> int:
     """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
     session = _chosen_session(flags) if flags.resume else flags.session
-    prompt = join_prompt(read_piped() if is_piped() else "", flags.prompt)
+    piped = read_piped() if is_piped() else ""
+    prompt = join_prompt(piped, flags.prompt)
     if not prompt:
         raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
     if flags.stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(flags.stats))):
@@ -55,7 +56,7 @@ def run_headless(flags: Flags, name: str) -> int:
     run = _Run(flags.config(session=session, patient_with_ext=True), name, flags.stats, _mode(name, stdout), signals)
     try:
         with signals.installed():
-            return run_loop(run.answer(prompt))
+            return run_loop(run.answer(prompt, piped, flags.prompt.strip()))
     except StdoutClosed:
         return 141
     except Interrupted as interrupted:
@@ -90,19 +91,20 @@ class _Run:
         self._unsaved = False
         self._unwritten = False  # the file of --stats
 
-    async def answer(self, prompt: str) -> int:
+    async def answer(self, prompt: str, piped: str, argument: str) -> int:
+        """``prompt`` is both; where the argument names a template, what was piped follows its own arguments."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._signals.loop = loop
         self._signals.on_signal = lambda: loop.call_soon_threadsafe(task.cancel) and None
         try:
-            return await self._answer(prompt)
+            return await self._answer(prompt, piped, argument)
         except asyncio.CancelledError:
             if self._signals.exit_code:  # while extensions were starting
                 return self._signals.exit_code
             raise
 
-    async def _answer(self, prompt: str) -> int:
+    async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
         async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
@@ -116,6 +118,8 @@ class _Run:
             self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
             if self._signals.exit_code:
                 return self._signals.exit_code
+            if piped and argument.startswith("/") and conversation.names_template(argument):
+                prompt = join_prompt(argument, piped)
             started = time.monotonic()
             outcome = await conversation.say(prompt)
             elapsed_ms = int((time.monotonic() - started) * 1000)

@@ -188,6 +188,8 @@ class Frontmatter(msgspec.Struct, frozen=True):
     description: str = ""
     allowed_tools: tuple[str, ...] = ()
     permissions: dict[str, tuple[str, ...]] = {}
+    argument_hint: str = ""  # of prompt templates, as is the next
+    model: str = ""
 
 
 class _Entry(msgspec.Struct):
@@ -217,6 +219,8 @@ def parse(head: str) -> Frontmatter:
         _scalar(found.get("description", empty)).strip(),
         _list(found.get("allowed-tools", empty)),
         {entry.key: _list(entry) for entry in _entries(_dedent(found.get("permissions", empty).lines))},
+        " ".join(_scalar(found.get("argument-hint", empty)).split()),
+        _scalar(found.get("model", empty)).strip(),
     )
 
 

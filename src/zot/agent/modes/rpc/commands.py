@@ -188,16 +188,28 @@ class Commands:
         self._queue.submit(Work(lambda: None, errand=go_back))
         return LATER
 
-    # --- extensions, for a client that announced the capability
+    # --- commands of extensions and prompt templates, for a client that announced the capability
 
     def _get_commands(self, command: wire.GetCommands, reply: Reply) -> wire.Commands:
         self._must_be_announced("commands")
-        return wire.Commands(commands=self._extensions.all() if self._extensions else ())
+        listed = self._extensions.all() if self._extensions else ()
+        taken = {info.name for info in listed}
+        templates = (
+            wire.CommandInfo(name=t.name, description=t.description, extension="", arguments=t.hint)
+            for t in self._conversation.templates()
+            if t.name not in taken
+        )
+        return wire.Commands(commands=(*listed, *templates))
 
     def _run_command(self, command: wire.RunCommand, reply: Reply) -> Any:
         self._must_be_announced("commands")
+        name = command.name.removeprefix("/")
+        text = f"/{name} {command.args}".rstrip()
+        if not (self._extensions and self._extensions.has(name)) and self._conversation.names_template(text):
+            self._queue.submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
+            return LATER
         if self._extensions is None:
-            raise UsageError(f"unknown command /{command.name.removeprefix('/')}")
+            raise UsageError(f"unknown command /{name}")
         self._extensions.start(command, reply)
         return LATER
 

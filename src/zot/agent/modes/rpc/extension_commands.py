@@ -32,6 +32,9 @@ class ExtensionCommands:
             for info in self._host.commands()
         )
 
+    def has(self, name: str) -> bool:
+        return any(info.name == name for info in self._host.commands())
+
     def start(self, command: wire.RunCommand, reply: Reply) -> None:
         """Run it beside everything else; the queue stays open for the work it may bring. UsageError when many run."""
         if len(self._running) >= MOST_WAITING:

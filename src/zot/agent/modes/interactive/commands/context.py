@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.agent.modes.interactive.surface import InteractiveSurface
     from zot.agent.modes.interactive.turns import Turns
+    from zot.agent.templates.finding import Template
 
 
 class Commands(Protocol):
@@ -39,6 +40,8 @@ class Commands(Protocol):
     def offered(self) -> list[Command]: ...
 
     def of_extensions(self) -> list[tuple[str, str]]: ...
+
+    def templates(self) -> list[Template]: ...
 
 
 class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):

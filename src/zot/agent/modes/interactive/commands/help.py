@@ -27,9 +27,11 @@ async def run(context: EarlyContext, arguments: str) -> None:
 def _rows(context: EarlyContext, theme: Theme, width: int) -> list[str]:
     own = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in context.commands.offered()]
     of_extensions = [(f"/{name}", summary) for name, summary in context.commands.of_extensions()]
+    templates = [(f"/{t.name} {t.hint}".strip(), t.description or f"({t.label})") for t in context.commands.templates()]
     commands = [
         *own,
         *of_extensions,
+        *templates,
         ("!command", "run a shell command; the model sees it later"),
         ("!!command", "run a shell command; the model is not told"),
     ]

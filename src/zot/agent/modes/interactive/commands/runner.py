@@ -1,4 +1,5 @@
-"""From what was typed to the command that does it: built-ins first, then extensions; what is neither is an error.
+"""From what was typed to the command that does it: built-ins first, then extensions, then prompt templates; what is
+none of these is an error.
 
 A command that needs the agent waits until it is there; ``agent_arrived`` releases those that were typed early.
 """
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
     from zot.agent.modes.interactive.screen.desk import Desk
     from zot.agent.modes.interactive.turns import Speaking
+    from zot.agent.templates.finding import Template
     from zot.tui.widgets.select_list import Choice
 
 
@@ -64,6 +66,8 @@ class Commands:
             self._desk.spawn(self._run(command, arguments, typed))
         elif name in (known.lower() for known, _ in self.of_extensions()):
             self._desk.spawn(self._run_extensions(name, arguments))
+        elif self._is_template(text.strip()):
+            self.turns.submit(text.strip())
         elif (target := registry.ALIASES.get(name)) is not None:
             self.run(f"/{target} {arguments}".rstrip(), typed=typed)
         else:
@@ -118,6 +122,17 @@ class Commands:
         infos = sorted(known, key=lambda info: info.name)
         return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
 
+    def templates(self) -> list[Template]:
+        """The prompt templates whose names no command has."""
+        if not self._arrived.done():
+            return []
+        taken = {name.lower() for name, _ in self.of_extensions()}
+        found = self._arrived.result().conversation.templates()
+        return [item for item in found if registry.find(item.name.lower()) is None and item.name.lower() not in taken]
+
+    def _is_template(self, text: str) -> bool:
+        return self._arrived.done() and self._arrived.result().conversation.names_template(text)
+
     def slash_commands(self) -> Sequence[SlashCommand]:
         """What the editor's popup lists."""
         from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
@@ -127,6 +142,10 @@ class Commands:
             for c in self.offered()
         ]
         others = [SlashCommand(name, text, extension=True) for name, text in self.of_extensions()]
+        others += [
+            SlashCommand(t.name, one_line(t.description) or f"({t.label})", one_line(t.hint), extension=True)
+            for t in self.templates()
+        ]
         taken = {command.name.lower() for command in (*own, *others)}
         unlisted = [SlashCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
         return [*own, *_aliases(taken), *others, *unlisted]
