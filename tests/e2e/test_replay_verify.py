@@ -18,6 +18,7 @@ import pytest
 
 from tests.conformance.extension_kit import BROKEN, install
 from tests.e2e.conftest import Ran, Zot
+from tests.fakes.mcp_server import command as mcp_command
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say
 from tests.fakes.model_turns import Cut, Slow
 from tests.fakes.rpc_client import FakeRpcClient
@@ -438,3 +439,79 @@ def test_live_extensions_are_asked_for_real(zot: Zot, serve: Any, tmp_path: Path
     main.write_text(main.read_text().replace('"sudo": r', '"doas": r'))
     ran = verified(tmp_path / "run.zotrec", "--live-extensions")
     assert ran.code == 1 and "refused by guard: sudo" in ran.out
+
+
+# --- what adds tools, commands and calls of its own
+
+
+def test_tools_of_mcp_servers_that_come_while_it_runs(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"fake": mcp_command()}}))
+    serve(
+        [
+            CallTools([("mcp_search", {"query": "echo"})]),
+            CallTools([("mcp__fake__echo", {"text": "from afar"})]),
+            Say("It echoed."),
+        ]
+    )
+    path = tmp_path / "run.zotrec"
+    ran = zot("-p", "--mcp-config", str(tmp_path / "mcp.json"), "--record", str(path), "go")
+    assert ran.out == "It echoed.\n", ran.err
+    lines = lines_of(path)
+    assert "from afar" in str([line for line in lines if line["type"] == "result"])
+    assert same(verified(path))
+
+
+CALLER = """\
+import json, sys
+
+def send(**frame):
+    sys.stdout.write(json.dumps(frame) + "\\n"); sys.stdout.flush()
+
+send(type="hello", name="caller", version="1", capabilities=["call_tool"])
+for line in sys.stdin:
+    frame = json.loads(line)
+    if frame["type"] == "hello_ack":
+        send(type="register_command", name="shout", description="shouts")
+        send(type="register_tool", name="look", description="Looks.", schema={"type": "object", "properties": {}})
+        send(type="ready")
+    elif frame["type"] == "tool_call":
+        parent = frame["id"]
+        send(type="call_tool", id="c1", name="bash", args={"command": "echo seen by bash"}, parent_id=parent)
+    elif frame["type"] == "tool_result":
+        text = "".join(block.get("text", "") for block in frame["content"])
+        send(type="tool_result", id=parent, content=[{"type": "text", "text": "nested: " + text}])
+    elif frame["type"] == "command_invoked":
+        send(type="command_response", id=frame["id"], action="prompt", prompt="shout " + frame.get("args", ""))
+    elif frame["type"] == "shutdown":
+        send(type="shutdown_ack")
+        break
+"""
+
+
+@pytest.fixture
+def caller(tmp_path: Path) -> Path:
+    place = tmp_path / "caller"
+    place.mkdir()
+    (place / "main.py").write_text(CALLER)
+    (place / "extension.json").write_text('{"name":"caller","exec":"python3","args":["main.py"]}')
+    return place
+
+
+def test_calls_and_commands_of_an_extension(
+    zot: Zot, serve: Any, tmp_path: Path, caller: Path, verified: Callable[..., Ran]
+) -> None:
+    serve([CallTools([("look", {})]), Say("looked"), Say("shouted")])
+    path = tmp_path / "run.zotrec"
+    argv = ["rpc", "--ext", str(caller), "--record", str(path), *zot.endpoint(True)]
+    client = FakeRpcClient(zot.argv(argv), zot.env(), zot.project)
+    client.ask("hello", capabilities=["commands"])
+    client.prompt("look")
+    client.send("run_command", name="shout", args="loudly")
+    client.until("done")
+    assert client.close() == 0, client.stderr
+    text = path.read_text()
+    assert "nested: " in text and "seen by bash" in text and "shout loudly" in text
+    shutil.rmtree(caller)
+    assert same(verified(path))

@@ -14,6 +14,7 @@ from tests.terminal.conftest import OpenZot
 from zot.agent.recording.reading import read_recording
 from zot.agent.replaying.verifying import Live, verify
 
+GUARD = Path(__file__).parents[2] / "examples" / "extensions" / "guard"
 ENDLESS = Slow(Say(" ".join(f"word{n}" for n in range(2000))), 0.02)
 
 
@@ -107,6 +108,29 @@ def test_a_side_chat_during_a_turn_that_is_stopped_verifies(serve: Any, open_zot
     terminal.submit("/exit")
     assert terminal.wait_exit() == 0
     assert inputs(path).count("abort") == 2
+    same(path, tmp_path / "scratch")
+
+
+def test_extensions_that_are_reloaded_verify(serve: Any, open_zot: OpenZot, tmp_path: Path) -> None:
+    path = tmp_path / "run.zotrec"
+    serve(
+        [
+            CallTools([("bash", {"command": "sudo ls"})]),
+            Say("one"),
+            CallTools([("bash", {"command": "true"})]),
+            Say("two"),
+        ]
+    )
+    terminal = open_zot("--record", str(path), "--ext", str(GUARD))
+    terminal.submit("begin")
+    terminal.wait_for("  one")
+    terminal.submit("/reload-ext")
+    terminal.wait_for("1 ready")
+    terminal.submit("again")
+    terminal.wait_for("  two")
+    terminal.submit("/exit")
+    assert terminal.wait_exit() == 0
+    assert "reload" in inputs(path)
     same(path, tmp_path / "scratch")
 
 

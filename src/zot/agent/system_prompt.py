@@ -104,7 +104,8 @@ class SystemPrompt:
 
     def parts(self) -> dict[str, Any]:
         """What it was made from, for one like it elsewhere."""
-        return {**self._given, "context": self._context, "date": self._date, "jail": self._jailed}
+        brief = self._in_brief() if self._was_brief else ""
+        return {**self._given, "context": self._context, "date": self._date, "jail": self._jailed, "brief": brief}
 
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
         """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""

@@ -7,6 +7,7 @@ changed on the agent (its model, its limits, the mode of its gate) before the ne
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -60,6 +61,7 @@ class RecordedAgent(Agent):
         self._telling: AgentEvent | None = None
         self._cancel_noted = False
         self._noted: tuple[Any, ...] = ()
+        self._tools_noted: list[dict[str, Any]] | None = None
         asked: Sequence[Interceptor] = parts.pop("interceptors", ())
         super().__init__(**parts, interceptors=[_recorded(each, place, self) for place, each in enumerate(asked)])
         self.readers.add(self._hear, *_TOLD, first=True)
@@ -78,6 +80,7 @@ class RecordedAgent(Agent):
     def begin(self) -> dict[str, Any]:
         """All that may change, as it is now; from here on only changes are told."""
         self._noted = self._present()
+        self._tools_noted = own_specs(self.tools)
         return dict(zip(CHANGEABLE, self._noted, strict=True))
 
     def note_changes(self) -> None:
@@ -181,6 +184,14 @@ class RecordedAgent(Agent):
         self._input("messages", messages=given)
         super().set_messages(given)
 
+    def set_tools(self, tools: Iterable[Tool]) -> None:
+        """Those of extension processes follow from their frames; others that come and go are told."""
+        super().set_tools(tools)
+        own = own_specs(self.tools)
+        if self._tools_noted is not None and own != self._tools_noted:
+            self._tools_noted = own
+            self._input("tools", tools=own)
+
     def seed_cost(self, cumulative: Usage) -> None:
         self._input("cost", usage=cumulative)
         super().seed_cost(cumulative)
@@ -261,6 +272,23 @@ class RecordedAgent(Agent):
         taken = await super().take_over(error)
         self.recorder.of(self, "fallback", taken=taken)
         return taken
+
+
+def own_specs(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """What a model is told of each tool that is not in an extension's process."""
+    module = sys.modules.get("zot.agent.extensions.tools")  # where it is not loaded, there are none
+    kind: Any = module.ExtensionTool if module is not None else ()
+    return [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "schema": tool.schema,
+            "read_only": tool.read_only,
+            "deferred": bool(getattr(tool, "deferred", False)),
+        }
+        for tool in tools
+        if not isinstance(tool, kind)
+    ]
 
 
 # --- interceptors of a front end

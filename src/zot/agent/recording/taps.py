@@ -15,7 +15,7 @@ from zot import __version__
 from zot.agent.conversation import Conversation
 from zot.agent.recording.frame_trace import TraceFile
 from zot.agent.recording.journal_file import Journal, JournalFile
-from zot.agent.recording.recorded_agent import RecordedAgent
+from zot.agent.recording.recorded_agent import RecordedAgent, own_specs
 from zot.agent.recording.recorder import FORMAT, Recorder
 from zot.agent.resolve import Resolved
 from zot.agent.resources import Resources
@@ -23,7 +23,6 @@ from zot.agent.system_prompt import SystemPrompt
 from zot.agent.tools.registry import Limits
 from zot.core.agent import Agent
 from zot.core.events import Diagnostic
-from zot.core.tool import Tool
 from zot.provider.providers import credential_variables
 from zot.system.files import find_program
 
@@ -111,7 +110,8 @@ def _setup(conversation: Conversation, agent: RecordedAgent) -> dict[str, Any]:
         "provider": conversation.resolved.provider.id,
         "state": agent.begin(),
         "system": system.parts() if isinstance(system, SystemPrompt) else {"text": system(agent.specs)},
-        "tools": [_spec(tool) for tool in resources.own_tools],
+        "tools": own_specs(agent.tools),
+        "taken": [tool.name for tool in resources.own_tools],
         "bash": _bash(resources),
         "chosen": resources.tool_choice.names,
         "interceptors": [each.watches_text for each in agent.interceptors],
@@ -137,16 +137,6 @@ def _bash(resources: Resources) -> dict[str, Any]:
     values = resources.settings.values
     limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
     return {"shell": find_program("bash") or "/bin/sh", "limits": limits}
-
-
-def _spec(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "schema": tool.schema,
-        "read_only": tool.read_only,
-        "deferred": bool(getattr(tool, "deferred", False)),
-    }
 
 
 def _file(path: str, flag: str, resources: Resources, resolved: Resolved, told: Callable[[str], None]) -> JournalFile:

@@ -8,7 +8,7 @@ of the recorded run.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -150,21 +150,23 @@ def rebuilt_agent(
             kept=people.kept,
             asks_each=bool(limits["asks_each"]),
         )
-    tools, chosen = _tools(setup, conductor, live), setup.get("chosen", list[str] | None)
+    tools = made_tools(setup, setup.get("tools", list[dict[str, Any]], []), conductor, live)
     watching = setup.get("interceptors", list[bool], [])
     model = msgspec.convert(state["model"], Model)
+    late: list[ReplayedAgent] = []
     agent = ReplayedAgent(
         conductor,
         recorder,
         client=RecordedModel(str(setup.fields.get("provider", "")), conductor),
         model=model,
-        system=_system(setup),
-        tools=_kept(tools, chosen),
+        system=_system(setup, lambda: bool(late) and late[0].model.tool_calls != ""),
+        tools=tools,
         interceptors=[RecordedInterceptor(conductor, n, watches) for n, watches in enumerate(watching)],
         gate=gate,
         messages=setup.get("messages", tuple[Message, ...], ()),
         cumulative=setup.get("cost", Usage),
     )
+    late.append(agent)
     if gate is not None:
         recorder.watch(gate, agent)
     apply_state(agent, state, people)
@@ -188,10 +190,15 @@ def apply_state(agent: RecordedAgent, state: dict[str, Any], people: RecordedPeo
 
 
 class _ReplayedPrompt(SystemPrompt):
-    told_of_jail = ""
+    """``told_in_brief`` names files of the recorded directory, which nobody reads here."""
+
+    told_of_jail = told_in_brief = ""
+
+    def _in_brief(self) -> str:
+        return self.told_in_brief
 
 
-def _system(setup: Setup) -> Callable[..., str]:
+def _system(setup: Setup, brief: Callable[[], bool]) -> Callable[..., str]:
     parts = setup.get("system", dict[str, Any])
     if "text" in parts:
         return lambda *_: str(parts["text"])
@@ -205,7 +212,9 @@ def _system(setup: Setup) -> Callable[..., str]:
         skills=parts.get("skills", ""),
         date=parts.get("date", ""),
         jail=lambda: made[0].told_of_jail if made else str(parts.get("jail", "")),
+        brief=brief,
     )
+    prompt.told_in_brief = str(parts.get("brief", ""))
     prompt.told_of_jail = str(parts.get("jail", ""))
     made.append(prompt)
     return prompt
@@ -214,8 +223,10 @@ def _system(setup: Setup) -> Callable[..., str]:
 # --- tools
 
 
-def _tools(setup: Setup, conductor: Conductor, live: Workspace | None) -> list[Tool]:
-    recorded = setup.get("tools", list[dict[str, Any]], [])
+def made_tools(
+    setup: Setup, recorded: Iterable[dict[str, Any]], conductor: Conductor, live: Workspace | None
+) -> list[Tool]:
+    """A stand-in for each tool that is not in an extension's process."""
     shell = setup.get("bash", dict[str, Any])
     limits = msgspec.convert(shell["limits"], Limits)
     real = {} if live is None else {tool.name: tool for tool in builtin_tools(live, names=ALL_TOOLS, limits=limits)}
@@ -223,14 +234,10 @@ def _tools(setup: Setup, conductor: Conductor, live: Workspace | None) -> list[T
     specs["bash"] = bash_spec(str(shell["shell"]), limits)
     tools: list[Tool] = []
     for spec in recorded:
-        if own := specs.get(spec["name"]):  # as this zot tells a model of it, so that a change of that is noticed
+        if own := specs.get(str(spec["name"])):  # as this zot tells a model of it, so that a change of that is noticed
             spec = spec | {"description": own.description, "schema": own.schema, "read_only": own.read_only}
-        tools.append(RecordedTool(conductor, spec, real.get(spec["name"])))
+        tools.append(RecordedTool(conductor, spec, real.get(str(spec["name"]))))
     return tools
-
-
-def _kept(tools: Iterable[Tool], chosen: Collection[str] | None) -> list[Tool]:
-    return [tool for tool in tools if chosen is None or tool.name in chosen]
 
 
 # --- extensions

@@ -24,12 +24,11 @@ from zot.agent.recording.recorded_agent import RecordedAgent
 from zot.agent.recording.recorder import Recorder
 from zot.agent.replaying.comparing import Comparison, Difference
 from zot.agent.replaying.conductor import Conductor
-from zot.agent.replaying.rebuilt import RecordedHost, Setup, apply_state, rebuilt_agent
+from zot.agent.replaying.rebuilt import RecordedHost, Setup, apply_state, made_tools, rebuilt_agent
 from zot.agent.replaying.stand_ins import RecordedPeople, frame_of
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import FirstCall
 from zot.core.events import Diagnostic, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
-from zot.core.tool import Tool
 from zot.errors import ConfigError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import Model
@@ -84,8 +83,8 @@ class _SecondRun:
         self.conductor = Conductor(lines, self._comparison, lambda type: _is_passed_over(type, live))
         recorder = Recorder(self.conductor)
         self._people = RecordedPeople(self.conductor)
-        workspace = Workspace(live.cwd) if live.tools else None
-        self.agent, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, workspace)
+        self._workspace = Workspace(live.cwd) if live.tools else None
+        self.agent, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, self._workspace)
         self._agents: dict[int, RecordedAgent] = {1: self.agent}
         self._work: dict[int, asyncio.Task[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -140,6 +139,7 @@ class _SecondRun:
         task = asyncio.get_running_loop().create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began
         return task
 
     async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -183,11 +183,11 @@ class _SecondRun:
         agent.system_editor = host.edit_system_prompt
 
     def _refresh_tools(self) -> None:
-        assert self._host is not None
         chosen: list[str] | None = self._setup.get("chosen", list[str] | None)
-        offered = self._host.tools({tool.name for tool in self._own_tools})
-        tools: list[Tool] = [*self._own_tools, *offered]
-        self.agent.set_tools([tool for tool in tools if chosen is None or tool.name in chosen])
+        taken: list[str] = self._setup.get("taken", list[str], [])
+        offered = self._host.tools(taken) if self._host is not None else []
+        kept = [tool for tool in offered if chosen is None or tool.name in chosen]
+        self.agent.set_tools([*self._own_tools, *kept])
 
     async def _start(self, host: ExtensionHost) -> None:
         await host.start()
@@ -295,8 +295,12 @@ class _SecondRun:
                 agent.replace_model(agent.client, _converted(line, "model", Model))
             case "child":
                 self._make_child(agent, line)
+            case "tools":
+                specs = _converted(line, "tools", list[dict[str, Any]], [])
+                self._own_tools = made_tools(self._setup, specs, self.conductor, self._workspace)
+                self._refresh_tools()
             case "reload":
-                return self.conductor.soon(lambda: _done(self._begin(self._reload(line))))
+                return self._work_on(agent, self._reload)
             case what:
                 raise ConfigError(f"line {line.number}: an input that this zot does not know: {what}")
         return True
@@ -336,7 +340,7 @@ class _SecondRun:
         child.goes_on = True
         self._agents[int(fields.get("number", 0))] = cast("RecordedAgent", child)
 
-    async def _reload(self, line: Line) -> None:
+    async def _reload(self) -> None:
         if self._host is None:
             return
         self._reloading = True
