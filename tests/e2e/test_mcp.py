@@ -163,3 +163,36 @@ def test_a_file_with_comments_is_left_to_its_author(zot: Zot) -> None:
     ran = zot("mcp", "remove", "a", model=False)
     assert ran.code == 1 and "has comments, which would be lost" in ran.err
     assert "/* mine */" in path.read_text()
+
+
+def test_what_changed_since_the_last_run_is_seen(zot: Zot, serve: Any) -> None:
+    """The first request's sentence is remembered; the files, the lists and the trust it was made from still count."""
+    mine(zot)
+    server = serve([Say("1"), Say("2"), FIND, Say("3"), Say("4"), Say("5"), Say("6")])
+
+    def described(place: int) -> str:
+        [search] = [tool for tool in server.requests[place].json["tools"] if tool["name"] == "mcp_search"]
+        return search["description"].partition("Servers: ")[2]
+
+    zot("-p", "hi")
+    zot("-p", "hi")
+    assert described(0) == described(1) == "fake"
+    zot("-p", "hi")  # finds it
+    zot("-p", "hi")
+    assert described(4).startswith("fake (echo, ")
+    mine(zot, other=command())
+    zot("-p", "hi")
+    assert described(5) == "other"
+    configure(zot.project / ".mcp.json", third=command())
+    zot("mcp", "trust", "third", model=False)
+    zot("-p", "hi")
+    assert described(6) == "other, third"
+
+
+def test_a_remembered_sentence_still_leads_to_the_servers(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    server = serve([Say("1"), FIND, ECHO, Say("2")])
+    zot("-p", "hi")
+    assert list((zot.home / "zot" / "mcp" / "openings").iterdir())
+    zot("-p", "hi")
+    assert "from the server" in last_result(server.requests[3])

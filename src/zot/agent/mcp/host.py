@@ -10,19 +10,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from zot.agent.mcp.catalogue import Listed, ToolRow, recall
-from zot.agent.mcp.config import Entry
-from zot.agent.mcp.tools import McpTool, SearchTool, full_names, pinned
+from zot.agent.mcp.tools import SEARCH, McpTool, SearchTool, pinned
 from zot.core.tool import Tool
 
 if TYPE_CHECKING:
     import asyncio
 
     from zot.agent.extensions.process.children import BackgroundTasks
+    from zot.agent.mcp.catalogue import Listed, ToolRow
+    from zot.agent.mcp.config import Entry
     from zot.agent.mcp.link import Link
     from zot.agent.mcp.server import Server
     from zot.agent.mcp.session import Ask
@@ -35,7 +33,7 @@ BACKGROUND_S = 1.0  # after the start, in modes that stay
 _AT_ONCE = 4
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
+class Status(NamedTuple):
     """A server as people see it."""
 
     name: str
@@ -52,13 +50,27 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
 
 
-class McpHost:
-    """``entries`` are the servers that may run; ``untrusted`` wait for a person. ``on_tools_changed`` is called when
-    ``tools`` would answer differently; ``tell`` reaches the person. ``asked`` is who answers servers' questions."""
+class _Loaded:
+    """The servers and their tools, once the files were read."""
 
     def __init__(
         self,
-        entries: Mapping[str, Entry],
+        entries: dict[str, Entry],
+        lists: dict[str, Listed | None],
+        rows: dict[str, tuple[str, ToolRow]],
+    ) -> None:
+        self.entries, self.lists, self.rows = entries, lists, rows
+
+
+class McpHost:
+    """``entries`` are the servers that may run, or how to find them, which waits until one is thought of; then
+    ``description`` is what the model is told meanwhile. ``untrusted`` wait for a person. ``on_tools_changed`` is called
+    when ``tools`` would answer differently, ``on_stop`` at the end; ``tell`` reaches the person. ``asked`` is who
+    answers servers' questions."""
+
+    def __init__(
+        self,
+        entries: Mapping[str, Entry] | Callable[[], Mapping[str, Entry]],
         *,
         home: Path,
         workspace: Workspace,
@@ -67,36 +79,64 @@ class McpHost:
         idle_s: float = 300.0,
         store: AuthStore | None = None,
         proxy: str = "",
+        description: str = "",
         tell: Callable[[str], None],
     ) -> None:
         self.home = home
         self.timeout_s = timeout_s
         self.idle_s = idle_s
         self.on_tools_changed: Callable[[], None] = lambda: None
+        self.on_stop: Callable[[], None] = lambda: None
         self.asked: Ask | None = None
         self.untrusted: dict[str, Entry] = {}
         self.store = store
+        self._given = entries
         self._proxy = proxy
         self._pool: HttpPool | None = None
         self._workspace = workspace
         self._pins = pins
         self._tell = tell
-        self._entries = {name: entry for name, entry in entries.items() if entry.enabled}
-        self._recalled: dict[str, Listed | None] = {name: recall(home, entry) for name, entry in self._entries.items()}
+        self._loaded: _Loaded | None = None
         self._servers: dict[str, Server] = {}
-        self._rows: dict[str, tuple[str, ToolRow]] = {}
         self._active: dict[str, None] = {}  # in the order in which they were found
         self._made: dict[str, McpTool] = {}
-        self._search = SearchTool(self)
         self._tasks: BackgroundTasks | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._told: set[tuple[str, str]] = set()
-        self._learn_names()
+        self._search = SearchTool(self, description or self.described_now())
+
+    # --- which there are, read when somebody asks
+
+    @property
+    def _entries(self) -> dict[str, Entry]:
+        return self._known().entries
+
+    @property
+    def _rows(self) -> dict[str, tuple[str, ToolRow]]:
+        return self._known().rows
+
+    def _known(self) -> _Loaded:
+        if self._loaded is None:
+            from zot.agent.mcp.catalogue import recall
+
+            given = self._given() if callable(self._given) else self._given
+            entries = {name: entry for name, entry in given.items() if entry.enabled}
+            lists = {name: recall(self.home, entry) for name, entry in entries.items()}
+            self._loaded = _Loaded(entries, lists, {})
+            self._learn_names()
+        return self._loaded
+
+    def described_now(self) -> str:
+        from zot.agent.mcp.naming import described
+
+        return described(self.lists())
 
     # --- for the agent
 
     def tools(self, taken: Iterable[str] = ()) -> list[Tool]:
         """The search, what is pinned, and what was found so far."""
+        if self._loaded is None and not self._pins:
+            return [] if SEARCH in taken else [self._search]
         if not self._entries:
             return []
         fixed = pinned(self._pins, self._rows)
@@ -117,8 +157,7 @@ class McpHost:
         """In a mode that stays: servers nobody has asked yet are asked, a moment from now."""
         import asyncio
 
-        if any(listed is None for listed in self._recalled.values()):
-            self._timer = asyncio.get_running_loop().call_later(BACKGROUND_S, self._list_in_background)
+        self._timer = asyncio.get_running_loop().call_later(BACKGROUND_S, self._list_in_background)
 
     async def stop(self) -> None:
         import asyncio
@@ -127,6 +166,9 @@ class McpHost:
 
         if self._timer is not None:
             self._timer.cancel()
+        self.on_stop()
+        if not self._servers and self._tasks is None:
+            return
         await asyncio.gather(*(server.stop(END_GRACE) for server in self._servers.values()), return_exceptions=True)
         if self._tasks is not None:
             await self._tasks.aclose()
@@ -153,7 +195,7 @@ class McpHost:
         return {name: self._listed(name) for name in self._entries}
 
     def _listed(self, name: str) -> Listed | None:
-        return self._servers[name].listed if name in self._servers else self._recalled[name]
+        return self._servers[name].listed if name in self._servers else self._known().lists[name]
 
     async def list_missing(self, only: str = "") -> dict[str, str]:
         """Ask the servers whose tools nobody knows; what came of those that could not be asked."""
@@ -285,9 +327,12 @@ class McpHost:
     # --- inside
 
     def _learn_names(self) -> None:
-        self._rows, problems = full_names(self.lists())
+        from zot.agent.mcp.naming import full_names
+
+        known = self._known()
+        known.rows, problems = full_names(self.lists())
         for name in [
-            name for name, made in self._made.items() if self._rows.get(name) != (made.extension[4:], made.row)
+            name for name, made in self._made.items() if known.rows.get(name) != (made.extension[4:], made.row)
         ]:
             del self._made[name]
         for text in problems:

@@ -1,33 +1,65 @@
 """The configured servers become the host of a run: what may run at once, what waits for a person's trust, what is said.
 
 The user's own files and ``--mcp-config`` are acts of the user. What a project brings runs after exactly that entry was
-trusted, with its command before the person's eyes.
+trusted, with its command before the person's eyes. Where nothing has changed since a run before, all that a first
+request needs is one remembered sentence, and the files are read when a server is first thought of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.agent.mcp.config import Entry, by_name, load
+import msgspec
+
+from zot import __version__
 from zot.agent.mcp.host import McpHost
+from zot.system.digest import sha256
+from zot.system.opening import read_whole
 
 if TYPE_CHECKING:
+    from zot.agent.mcp.config import Entry
     from zot.agent.resources import Resources
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """What the first request says of all servers, as long as ``key`` holds."""
+
+    key: str
+    description: str
 
 
 def mcp_host_of(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
-    config, values = resources.config, resources.settings.values
-    found = load(resources.home, resources.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
-    waiting = [] if config.trust_project else untrusted_of(resources, found)
-    untrusted = {entry.name: entry for entry in waiting}
-    entries = by_name((entry for entry in found if not any(entry is other for other in waiting)), problems)
-    if untrusted and not resources.front_end.may_log_in:
-        problems += [not_trusted(entry) for entry in untrusted.values()]
-    if not entries and not untrusted:
+    places = _places(resources)
+    if not resources.settings.values.mcp_pinned:
+        known = _remembered(resources.home, places)
+        if known is not None and known.key == _key(resources, places):
+            return _host(resources, lambda: _entries(resources, [])[0], tell, known.description)
+    found: list[str] = []
+    entries, waiting = _entries(resources, found)
+    if not entries and not waiting:
+        problems += found
         return None
-    host = McpHost(
+    host = _host(resources, entries, tell)
+    host.untrusted = {entry.name: entry for entry in waiting}
+    if not found and not waiting:
+        host.on_stop = lambda: _remember(resources, places, host)
+    if not resources.front_end.may_log_in:
+        found += [not_trusted(entry) for entry in host.untrusted.values()]
+    problems += found
+    return host
+
+
+def _host(
+    resources: Resources,
+    entries: Mapping[str, Entry] | Callable[[], Mapping[str, Entry]],
+    tell: Callable[[str], None],
+    description: str = "",
+) -> McpHost:
+    values = resources.settings.values
+    return McpHost(
         entries,
         home=resources.home,
         workspace=resources.workspace,
@@ -35,10 +67,73 @@ def mcp_host_of(resources: Resources, tell: Callable[[str], None], problems: lis
         timeout_s=values.mcp_tool_timeout_s,
         store=resources.auth,
         proxy=values.http_proxy,
+        description=description,
         tell=tell,
     )
-    host.untrusted = untrusted
-    return host
+
+
+# --- what a run before has left
+
+
+def _places(resources: Resources) -> list[Path]:
+    config, home, cwd = resources.config, resources.home, resources.workspace.cwd
+    own = [home / "mcp.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
+    return [*own, *(cwd / typed for typed in config.mcp_config)]
+
+
+def _file(home: Path, places: Sequence[Path]) -> Path:
+    return home / "mcp" / "openings" / f"{sha256(repr(places).encode())[:16]}.json"
+
+
+def _remembered(home: Path, places: Sequence[Path]) -> Opening | None:
+    try:
+        return msgspec.json.decode(read_whole(_file(home, places), 64 * 1024), type=Opening)
+    except (OSError, msgspec.MsgspecError, UnicodeError):
+        return None
+
+
+def _key(resources: Resources, places: Sequence[Path]) -> str:
+    """Everything that the sentence was made from: the files, whom the user trusts, the lists, this zot."""
+    parts = [__version__, str(resources.config.trust_project), str(_changed(resources.home / "mcp"))]
+    for path in (*places, resources.home / "trust.json"):
+        try:
+            parts.append(sha256(read_whole(path)))
+        except OSError as error:
+            parts.append(type(error).__name__)
+    return sha256(" ".join(parts).encode())
+
+
+def _changed(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _remember(resources: Resources, places: Sequence[Path], host: McpHost) -> None:
+    from zot.system.files import make_private_dir, write_atomic
+
+    path = _file(resources.home, places)
+    try:
+        make_private_dir(path.parent)
+        opening = Opening(_key(resources, places), host.described_now())
+        if opening != _remembered(resources.home, places):
+            write_atomic(path, msgspec.json.encode(opening))
+    except OSError:
+        return  # the next run reads everything again
+
+
+# --- who may run
+
+
+def _entries(resources: Resources, problems: list[str]) -> tuple[dict[str, Entry], list[Entry]]:
+    """Those that may run, by name, and those that nobody has trusted."""
+    from zot.agent.mcp.config import by_name, load
+
+    config = resources.config
+    found = load(resources.home, resources.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
+    waiting = [] if config.trust_project else untrusted_of(resources, found)
+    return by_name((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
 
 
 def untrusted_of(resources: Resources, found: Sequence[Entry]) -> list[Entry]:

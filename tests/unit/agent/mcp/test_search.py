@@ -8,7 +8,7 @@ from tests.fakes.mcp_server import command
 from tests.unit.agent.mcp.conftest import Stage
 from zot.agent.mcp.catalogue import Listed, ToolRow, remember
 from zot.agent.mcp.config import entry_of
-from zot.agent.mcp.tools import described, full_names, ranked
+from zot.agent.mcp.naming import described, full_names, ranked
 from zot.core.tool import spec_of
 
 
