@@ -29,6 +29,7 @@ from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.local.client import LocalClient
     from zot.agent.mcp.host import McpHost
     from zot.agent.permission.kept_rules import KeptRules
     from zot.agent.permission.outside import Outside
@@ -85,7 +86,7 @@ class Resources:
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
         self._ledger: Ledger | None = None
-        self._local: dict[Path, Client] = {}  # models on this machine that were used
+        self._local: dict[Path, LocalClient] = {}  # models on this machine that were used
         self.outside: Outside | None = None  # there with ``approve``, and where that may be switched on
         self.withheld: frozenset[str] = frozenset()  # tools a model held by a grammar does not get here
         self.held_mode = ""  # the permission mode for such a model, where nobody said one
@@ -132,6 +133,9 @@ class Resources:
         model = chosen(resolved.model.id)
         if model.path not in self._local:
             self._local[model.path] = LocalClient(model, resolved.api, endpoint, self.pool)
+        for path, other in self._local.items():
+            if path != model.path:
+                other.rest()
         return self._local[model.path]
 
     def _renewal(self, resolved: Resolved) -> Renewal | None:

@@ -73,8 +73,6 @@ async def _serving(runtime: Runtime, ended: asyncio.Future[int | ZotError]) -> N
         running = await runtime.ensure()
     except ZotError as error:
         return _end(ended, error)
-    except TimeoutError:
-        return _end(ended, ZotError("the server did not start in time"))
     show(f"{running.model} at {running.address} (process {running.pid})")
     show(f"key: {runtime.room.key_file}")
     sys.stdout.flush()

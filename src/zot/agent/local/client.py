@@ -13,7 +13,7 @@ import msgspec
 from zot.agent.local.runtime import Runtime
 from zot.agent.local.shared import Running
 from zot.agent.local.weights import Chosen
-from zot.errors import BadRequest, ProviderError, TransportFailed, ZotError
+from zot.errors import BadRequest, TransportFailed, ZotError
 from zot.provider.client import HttpClient
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint
@@ -31,12 +31,22 @@ class LocalClient:
         self._dialect = dialect_for(api)
         self._endpoint = endpoint
         self._pool = pool
+        self._answering = 0
 
     @property
     def name(self) -> str:
         return self._endpoint.provider
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        self._answering += 1
+        try:
+            async with aclosing(self._answers(request)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._answering -= 1
+
+    async def _answers(self, request: Request) -> AsyncGenerator[StreamEvent]:
         for left in reversed(range(_STARTS)):
             server = await self._running()
             client = self._client(server)
@@ -56,16 +66,17 @@ class LocalClient:
             finally:
                 self._runtime.note_use()
 
+    def rest(self) -> None:
+        """Another model has the word: unless this one is answering, its server is let go; a request holds it again."""
+        if not self._answering:
+            self._runtime.release()
+
     async def aclose(self) -> None:
         self._runtime.release()
 
     async def _running(self) -> Running:
         try:
             return await self._runtime.ensure()
-        except TimeoutError as error:
-            raise BadRequest(f"{self.name}: the model's server did not start in time", provider=self.name) from error
-        except ProviderError:
-            raise
         except ZotError as error:
             raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
 

@@ -68,24 +68,32 @@ class Runtime:
 
     async def ensure(self) -> Running:
         """A server that answers. ZotError when there can be none; its text is one line that says why."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                return await self._found_or_started()
+        except TimeoutError as error:
+            raise ZotError(f"{self.model.name}: its server did not start in {_PATIENCE_S:g} s") from error
+        except OSError as error:
+            raise ZotError(f"{self.model.name}: its server cannot be shared: {in_words(error)}") from error
+
+    async def _found_or_started(self) -> Running:
         room = self.room
         self._reap()
         if self._lease is None:
             self._lease = room.register()
         self._lease.note_use()
-        async with asyncio.timeout(_PATIENCE_S):
-            while True:
-                with room.starting() as ours:
-                    # Without that lock, what is told of the last server could be taken for the one that begins.
-                    if ours and (running := room.running()):
-                        self._lease.note_use()
-                        return running
-                    if ours and (lock := room.server_lock()) >= 0:
-                        try:
-                            return await self._start(room, lock)
-                        finally:
-                            os.close(lock)
-                await asyncio.sleep(_LOOK_S)
+        while True:
+            with room.starting() as ours:
+                # Without that lock, what is told of the last server could be taken for the one that begins.
+                if ours and (running := room.running()):
+                    self._lease.note_use()
+                    return running
+                if ours and (lock := room.server_lock()) >= 0:
+                    try:
+                        return await self._start(room, lock)
+                    finally:
+                        os.close(lock)
+            await asyncio.sleep(_LOOK_S)
 
     def note_use(self) -> None:
         """It is being used now, or was until now."""
@@ -108,8 +116,6 @@ class Runtime:
             self._lease.release()
             self._lease = None
         self._reap()
-        if self._child is not None:
-            self._child.returncode = 0  # it ends by itself; do not warn that it still runs
 
     # --- starting one
 
@@ -212,7 +218,7 @@ async def _first_line(fd: int) -> bool:
 def _complaint(log: str) -> str:
     """What went wrong, out of the runtime's log: what it says about the file, else its last error."""
     errors = [line.partition(" E ")[2].strip() for line in log.splitlines() if " E " in line]
-    telling = [line for line in errors if "error loading model" in line]
+    telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
     own = [line.removeprefix("zot: ") for line in log.splitlines() if line.startswith("zot: ")]
     return (telling or errors or own or [""])[0][:_LONGEST_REASON]
 

@@ -26,6 +26,7 @@ from zot.system.opening import open_to_overwrite
 
 CACHE_MIB = 256
 _LOOK_S = 0.5
+_WARNINGS = 2  # and errors go to the log; what is asked does not
 _FIRST_TO_GO = b"500"  # of 1000: when memory ends, this process is the one to give way
 
 
@@ -48,13 +49,13 @@ def main() -> None:
     _stand_back()
     try:
         address, server = _serve(task)
+        running = Running(
+            pid=os.getpid(), address=address, key=task.key, model=task.model, path=task.path, started=time.time()
+        )
+        room.publish(running)
     except Exception as error:
         print(f"zot: {error}", file=sys.stderr, flush=True)
         os._exit(1)
-    running = Running(
-        pid=os.getpid(), address=address, key=task.key, model=task.model, path=task.path, started=time.time()
-    )
-    room.publish(running)
     with suppress(OSError):  # whoever started it may be gone
         os.write(1, b"ready\n")
         os.close(1)
@@ -88,8 +89,10 @@ def _serve(task: Task) -> tuple[str, object]:
     parameters.cpuparams.n_threads = task.threads
     parameters.cpuparams_batch.n_threads = task.threads
     parameters.cache_ram_mib = CACHE_MIB
+    parameters.fit_params = False  # it would read the weights twice
     parameters.ui = False
     parameters.offline = True
+    parameters.verbosity = _WARNINGS
     server = runtime.Server(parameters)
     address = str(server.listening_address)
     if not address.startswith("http://127.0.0.1:"):
