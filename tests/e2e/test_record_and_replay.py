@@ -91,6 +91,17 @@ def test_a_credential_a_tool_prints_is_taken_out(zot: Zot, serve: Any, tmp_path:
     assert SECRET not in text and "[removed]" in text
 
 
+def test_a_stored_key_and_secret_variables_are_taken_out_too(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    stored, variable = "sk-stored-0123456789", 'a "quoted" password'
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "auth.json").write_text(json.dumps({"openai": {"api_key": stored}}))
+    zot.environment["DATABASE_PASSWORD"] = variable
+    serve([Say(f"it is {stored}")])
+    assert zot("-p", "--record", str(tmp_path / "run.zotrec"), f"what is {variable}?").code == 0
+    text = (tmp_path / "run.zotrec").read_text()
+    assert stored not in text and "quoted" not in text and text.count("[removed]") > 3
+
+
 def test_model_requests_repeat_only_what_changed(recording: Path) -> None:
     first, second = records(recording, "request")
     assert (first["shared"], second["shared"]) == (0, 1)

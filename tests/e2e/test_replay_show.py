@@ -266,6 +266,17 @@ def test_a_report_of_a_recording_verifies_still(zot: Zot, recorded: Path, tmp_pa
     assert ran.code == 0 and ran.out.startswith("no difference"), ran.out
 
 
+def test_a_secret_that_was_streamed_in_pieces_is_not_in_a_report(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    serve([Say(deltas=("the key is sk-01234567", "89abcdef0123456789", " as you see"))])
+    path = tmp_path / "run.zotrec"
+    assert zot("-p", "--record", str(path), "go").code == 0
+    ran = zot("report", "--recording", str(path), "--out", str(tmp_path / "bug"), model=False)
+    assert ran.code == 0
+    text = (tmp_path / "bug.zotrec").read_text()
+    assert "01234567" not in text and "89abcdef" not in text and "the key is [redacted] as you see" in text
+    assert replay(zot, "--verify", str(tmp_path / "bug.zotrec")).code == 0
+
+
 def test_a_report_needs_something_to_report(zot: Zot) -> None:
     ran = zot("report", model=False)
     assert ran.code == 1 and "no sessions" in ran.err and len(ran.err.splitlines()) == 1

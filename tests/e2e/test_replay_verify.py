@@ -515,3 +515,19 @@ def test_calls_and_commands_of_an_extension(
     assert "nested: " in text and "seen by bash" in text and "shout loudly" in text
     shutil.rmtree(caller)
     assert same(verified(path))
+
+
+def test_a_small_model_that_is_held_by_a_grammar(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    """Its brief prompt names files that are not there when it is verified."""
+    serve([Say('{"tool": "write", "path": "a.py"}\n```python\nx = 1\n```'), Say('{"tool": "final"}\nDone.')])
+    models = {"baseUrl": "http://127.0.0.1:9/v1", "auth": "none", "tool_calls": "grammar", "models": [{"id": "tiny"}]}
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "models.json").write_text(json.dumps({"providers": {"mine": models}}))
+    (zot.project / "only-here.txt").write_text("")
+    path = tmp_path / "run.zotrec"
+    model = ["--provider", "mine", "--model", "tiny", "--permission-mode", "everything"]
+    assert zot("-p", "--record", str(path), *model, "Write a.py.").out == "Done.\n"
+    assert "only-here.txt" in path.read_text()
+    assert same(verified(path))

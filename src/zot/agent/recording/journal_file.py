@@ -10,6 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ class Journal:
         if len(self._waiting) >= _MOST_WAITING:
             self.flush()
         elif self._planned is None:
-            self._planned = asyncio.get_running_loop().call_later(_LATEST_S, self.flush)
+            with suppress(RuntimeError):  # in another thread: the next line of the agent's own takes it along
+                self._planned = asyncio.get_running_loop().call_later(_LATEST_S, self.flush)
 
     def flush_soon(self) -> None:
         """As the next thing the loop does: whoever calls is about to wait."""

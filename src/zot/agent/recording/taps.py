@@ -25,6 +25,7 @@ from zot.core.agent import Agent
 from zot.core.events import Diagnostic
 from zot.provider.providers import credential_variables
 from zot.system.files import find_program
+from zot.system.secret_names import looks_like_secret
 
 _SECRET_FLAGS = ("--api-key",)
 _USER_INFO = re.compile(r"//[^/@\s]+@")
@@ -145,10 +146,11 @@ def _file(path: str, flag: str, resources: Resources, resolved: Resolved, told: 
 
 
 def known_secrets(resources: Resources, resolved: Resolved) -> set[str]:
-    """Every credential this run can know."""
+    """Every credential this run can know: named by hand, in the environment, and stored by logging in."""
     names = credential_variables(resources.catalog.providers().values())
-    found = {os.environ.get(name, "") for name in names} | {resources.environ.get(name, "") for name in names}
-    found.add(resources.config.api_key)
+    places = (os.environ, resources.environ)
+    found = {place[name] for place in places for name in place if name in names or looks_like_secret(name)}
+    found |= {resources.config.api_key, *resources.auth.secrets()}
     if resolved.endpoint is not None:
         found.add(resolved.endpoint.api_key)
     return {value for value in found if value}

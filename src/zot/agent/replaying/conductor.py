@@ -17,11 +17,14 @@ import msgspec
 from zot.agent.recording.journal_file import encoded
 from zot.agent.recording.reading import Line
 from zot.agent.replaying.comparing import Comparison, Difference, gist, name_of
+from zot.wire import limits
 
 # What is done to a line when the cursor comes to it: True when that is done with, and the cursor has moved on.
 Trigger = Callable[[Line], bool]
 
-_LOOKS, _LOOK_S = 40, 0.05
+_LOOK_S = 0.05
+_IDLE_S = 2.0
+_RESTART_S = max(limits.RESTART_DELAYS) + 4.0
 
 
 class Conductor:
@@ -37,7 +40,7 @@ class Conductor:
         self._scheduled = self._held = -1
         self._waiting: dict[Hashable, asyncio.Future[Line]] = {}
         self.triggers: dict[str, Trigger] = {}
-        self.patience = _LOOKS * _LOOK_S
+        self.patience = _IDLE_S
         self.last_request = 0
         self.over: asyncio.Future[Difference | None] = asyncio.get_running_loop().create_future()
 
@@ -154,12 +157,19 @@ class Conductor:
 
     # --- the end
 
-    async def watch(self, why: Callable[[], str]) -> None:
-        """A run that stands still differs: what is under the cursor does not come."""
+    async def watch(self, idle: Callable[[], bool]) -> None:
+        """A run that stands still differs: what is under the cursor does not come. Counted in looks, not in seconds: a
+        machine may be busy with something else."""
         still, before = 0, -1
         while not self.over.done():
             await asyncio.sleep(_LOOK_S)
             still, before = (still + 1 if self._at == before else 0), self._at
-            line = self.line
-            if line is not None and still * _LOOK_S >= self.patience:
-                self.fail(Difference(line.number, name_of(line.fields), "", gist(line.fields), why()))
+            line, nothing_runs = self.line, idle()
+            if line is not None and still * _LOOK_S >= self._patience_with(line, nothing_runs):
+                got = "nothing: the agent is idle" if nothing_runs else "nothing"
+                self.fail(Difference(line.number, name_of(line.fields), "", gist(line.fields), got))
+
+    def _patience_with(self, line: Line, idle: bool) -> float:
+        if line.type in ("frame", "gone", "exit"):  # one that crashed is started again after a while
+            return max(self.patience, _RESTART_S)
+        return _IDLE_S if idle else self.patience

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -43,13 +43,44 @@ def report_lines(records: Iterable[_Record], redaction: Redaction) -> Iterator[b
 
 def of_recording(recording: Recording, about: dict[str, Any]) -> Iterator[_Record]:
     """Its lines as they are, with what is to be said about this machine behind the header."""
+    pieces = _Pieces(recording)
     for line in recording.lines:
         fields = {name: value for name, value in line.fields.items() if name not in _SEALS}
-        if line.type == "header":
+        if line.type == "stream":
+            yield line.type, line.t, pieces.joined(fields)
+        elif line.type == "header":
             yield line.type, line.t, {**fields, "report": True}
             yield "about", line.t, about
         else:
             yield line.type, line.t, fields
+
+
+class _Pieces:
+    """What was streamed in pieces, told with the first of them: half a secret in each would be recognised in none."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._whole: dict[tuple[Any, ...], list[str]] = {}
+        for line in recording.lines:
+            if line.type == "stream" and (found := _piece(line.fields)) is not None:
+                self._whole.setdefault(found[0], []).append(found[1])
+
+    def joined(self, fields: dict[str, Any]) -> dict[str, Any]:
+        found = _piece(fields)
+        if found is None:
+            return fields
+        name = "delta" if fields["kind"] == "ToolArgs" else "text"
+        return {**fields, "value": {**fields["value"], name: "".join(self._whole.pop(found[0], ()))}}
+
+
+def _piece(fields: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
+    """Which stream of text a line adds to, and what."""
+    value, kind = fields.get("value"), fields.get("kind")
+    if not isinstance(value, dict) or kind not in ("TextDelta", "ThinkingDelta", "ToolArgs"):
+        return None
+    told = cast("dict[str, Any]", value)
+    return (fields.get("n"), kind, str(told.get("id", ""))), str(
+        told.get("delta" if kind == "ToolArgs" else "text", "")
+    )
 
 
 def of_session(path: Path, summary: Summary, about: dict[str, Any]) -> Iterator[_Record]:

@@ -118,7 +118,7 @@ class _SecondRun:
     async def outcome(self) -> Verified:
         if self._host is not None:
             self._begin(self._start(self._host))
-        self._begin(self.conductor.watch(self._why))
+        self._begin(self.conductor.watch(self._idle))
         self.conductor.advance()
         difference = await self.conductor.over
         return Verified(self.conductor.compared, difference)
@@ -153,9 +153,9 @@ class _SecondRun:
             number, name = (line.number, line.type) if line is not None else (0, "the end")
             self.conductor.fail(Difference(number, name, "", "", f"{type(error).__name__}: {error}"))
 
-    def _why(self) -> str:
-        """What a run that stands still waits for."""
-        return "nothing: the agent is idle" if not any(agent.busy for agent in self._agents.values()) else "nothing"
+    def _idle(self) -> bool:
+        """Whether nothing runs that could still produce a line."""
+        return self._started and all(task.done() for task in self._work.values())
 
     # --- extensions
 
