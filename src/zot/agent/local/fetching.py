@@ -127,14 +127,14 @@ class _Download:
         self._partial, self._progress = partial, progress
 
     async def run(self) -> None:
-        cuts = 0
+        cuts, first = 0, self._partial.size
         while self._partial.size < self._weights.bytes:
             before = self._partial.size
             try:
                 await self._once()
             except (TransportFailed, TimeoutError, BadRequest) as error:
                 cuts = 0 if self._partial.size - before > _PIECE else cuts + 1
-                if cuts >= _CUTS or self._partial.size == 0:
+                if cuts >= _CUTS or self._partial.size in (0, first):  # it never gave anything: the next may
                     reason = f"nothing came for {_SILENCE_S:g} s" if isinstance(error, TimeoutError) else str(error)
                     raise SourceFailed(reason) from error
                 await asyncio.sleep(0.2 * cuts)
