@@ -206,11 +206,11 @@ class McpHost:
             return {}
         limit = asyncio.Semaphore(_AT_ONCE)
 
-        async def ask(name: str) -> None:
+        async def look_up(name: str) -> None:
             async with limit:
                 await self.running(name).tools()
 
-        asking = {name: self.tasks.start(_quietly(ask(name))) for name in missing}
+        asking = {name: self.tasks.start(_quietly(look_up(name))) for name in missing}
         await asyncio.wait(asking.values(), timeout=SEARCH_S)
         failed: dict[str, str] = {}
         for name in missing:
