@@ -144,7 +144,7 @@ SDK_ALONE = {
 }  # two older names
 TERMINAL_ALONE = {
     *("help", "login", "logout", "skills", "skill", "study", "settings", "doctor", "exit", "yolo"),
-    *("copy", "export", "init", "jobs", "review"),
+    *("copy", "export", "init", "jobs", "mcp", "review"),
 }
 
 

@@ -196,3 +196,73 @@ def test_a_remembered_sentence_still_leads_to_the_servers(zot: Zot, serve: Any) 
     assert list((zot.home / "zot" / "mcp" / "openings").iterdir())
     zot("-p", "hi")
     assert "from the server" in last_result(server.requests[3])
+
+
+def test_a_prompt_of_a_server_is_said_in_every_mode(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    zot("mcp", "test", "fake", model=False)
+    server = serve([Say("1"), Say("2"), Say("3")])
+    assert zot("-p", "/mcp:fake:greet Ada").code == 0
+    assert server.requests[0].json["messages"][-1]["content"][0]["text"] == "Say hello to Ada."
+    client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
+    client.ask("hello", protocol_version=1, capabilities=["commands"])
+    listed = {row["name"]: row for row in client.ask("get_commands")["data"]["commands"]}
+    assert listed["mcp:fake:greet"]["arguments"] == "who* how"
+    assert client.ask("run_command", name="mcp:fake:greet", args="how=kindly who=Bob")["success"]
+    client.until("done")
+    assert server.requests[1].json["messages"][-1]["content"][0]["text"] == "Say hello to Bob kindly."
+    wrong = zot("-p", "/mcp:fake:greet")
+    assert "greet needs who: who* how" in wrong.err
+
+
+def test_a_resource_is_read_by_mention_and_by_the_model(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    reading = CallTools(
+        [("mcp_resource", {"server": "fake", "uri": "fake://notes"}), ("mcp_resource", {"server": "fake"})]
+    )
+    server = serve([FIND, reading, Say("1"), Say("2"), Say("3")])
+    assert zot("-p", "hi").code == 0
+    assert "mcp_resource" in tools_of(server.requests[1]) and "mcp_resource" not in tools_of(server.requests[0])
+    answers = last_result(server.requests[2])
+    assert "remember the milk" in answers and "fake://notes \\u00b7 notes" in answers
+    assert zot("-p", "what is in @fake:fake://notes?").code == 0
+    assert "The resource fake://notes of the MCP server fake:" in json.dumps(server.requests[3].json["messages"])
+    assert "remember the milk" in json.dumps(server.requests[3].json["messages"])
+    ran = zot("-p", "what is in @fake:fake://nothing and @nobody:fake://x")
+    assert ran.out == "3\n" and "no resource fake://nothing" in ran.err and "nobody" not in ran.err
+
+
+def test_servers_of_other_programs_are_imported(zot: Zot) -> None:
+    home = zot.home
+    project = str(zot.project)
+    own = {"mcpServers": {"claude-one": {"command": "a", "args": ["1"], "env": {"K": "v"}}}}
+    own["projects"] = {project: {"mcpServers": {"claude-two": {"type": "http", "url": "https://two.example"}}}}
+    (home / ".claude.json").write_text(json.dumps(own))
+    (home / ".codex").mkdir()
+    (home / ".codex" / "config.toml").write_text(
+        '[mcp_servers.codex-one]\ncommand = "b"\nargs = ["x"]\n[mcp_servers.codex-one.env]\nA = "1"\n'
+        '[mcp_servers.codex-two]\nurl = "https://c.example/mcp"\nbearer_token_env_var = "C_TOKEN"\n'
+    )
+    code = home / ".config" / "Code" / "User"
+    code.mkdir(parents=True)
+    (code / "mcp.json").write_text('{ // mine\n "servers": {"code-one": {"command": "c", "env": {"T": "${env:T}"}}}}')
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"cursor-one": {"command": "d"}, "bad": {}}}')
+    shown = zot("mcp", "import", "--dry-run", model=False)
+    assert "codex-one: from codex" in shown.out and not (home / "zot" / "mcp.json").exists()
+    ran = zot("mcp", "import", model=False)
+    assert ran.code == 0 and 'bad: has no "command"' in ran.err
+    servers = json.loads((home / "zot" / "mcp.json").read_text())["mcpServers"]
+    assert set(servers) == {"claude-one", "claude-two", "codex-one", "codex-two", "code-one", "cursor-one"}
+    assert servers["codex-two"]["headers"] == {"Authorization": "Bearer ${C_TOKEN}"}
+    assert servers["code-one"]["env"] == {"T": "${T}"}
+    assert "claude-one: kept as it is" in zot("mcp", "import", "claude", model=False).out
+
+
+def test_doctor_knows_servers_and_what_they_lack(zot: Zot) -> None:
+    mine(zot, fake=command(), lost={"command": "no-such-program"}, unset={"command": "sh", "args": ["${NO_SUCH_NAME}"]})
+    configure(zot.project / ".mcp.json", theirs=command())
+    ran = zot("doctor", model=False)
+    assert "fake (not asked yet), lost (not asked yet), unset (not asked yet), theirs (not trusted)" in ran.out
+    assert "mcp: lost: its command 'no-such-program' is not there" in ran.out + ran.err
+    assert "mcp: unset: NO_SUCH_NAME is not set" in ran.out + ran.err

@@ -233,6 +233,7 @@ class Conversation:
         ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
         ``instead`` takes the place of a prompt that is still unanswered. The name of a prompt template behind a slash
         is said as what the template makes of it."""
+        text = await self._meant(text)
         if text.startswith("/"):
             from zot.agent.templates.saying import answered_by, filled_text  # few prompts name one
 
@@ -241,6 +242,14 @@ class Conversation:
                 async with answered_by(self, template):
                     return await self._say(text, images, queued, first_call, instead)
         return await self._say(text, images, queued, first_call, instead)
+
+    async def _meant(self, text: str) -> str:
+        """A prompt of an MCP server, in its own words; what it names of a server's resources is read first."""
+        if self.resources.mcp is None or not (text.startswith("/mcp:") or ("@" in text and "://" in text)):
+            return text
+        from zot.agent.mcp.saying import meant
+
+        return await meant(self, self.resources.mcp, text)
 
     async def _say(
         self, text: str, images: Sequence[ImageBlock], queued: bool, first_call: FirstCall | None, instead: bool
@@ -318,12 +327,21 @@ class Conversation:
         """Those there are at this moment, by name, without their texts."""
         from zot.agent.templates.finding import all_templates, places_of
 
-        return all_templates(places_of(self), self.workspace.beneath, [])
+        found = all_templates(places_of(self), self.workspace.beneath, [])
+        if self.resources.mcp is None:
+            return found
+        from zot.agent.mcp.saying import as_templates
+
+        return [*found, *as_templates(self.resources.mcp)]
 
     def names_template(self, text: str) -> bool:
         """Whether ``text``, said as it is, would be said as a template."""
         from zot.agent.templates.saying import template_of
 
+        if self.resources.mcp is not None and text.startswith("/mcp:"):
+            from zot.agent.mcp.saying import names_prompt
+
+            return names_prompt(self.resources.mcp, text)
         return template_of(self, text) is not None
 
     # --- permission

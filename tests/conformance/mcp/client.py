@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from zot.agent.mcp.config import Entry, Login
+from zot.agent.mcp.elicitation import Elicitation, read_answer
 from zot.agent.mcp.host import McpHost
 from zot.agent.mcp.login import log_in
 from zot.agent.mcp.tools import McpTool
@@ -124,12 +125,9 @@ class Client:
             say(f"browser goes to {urlsplit(url)._replace(query='…').geturl()}")
 
 
-async def accept_defaults(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    properties = params.get("requestedSchema", {}).get("properties", {})
-    return {
-        "action": "accept",
-        "content": {name: each["default"] for name, each in properties.items() if "default" in each},
-    }
+async def accept_defaults(question: Elicitation) -> dict[str, Any]:
+    given = {field.name: read_answer(field, field.default) for field in question.fields if field.default}
+    return {"action": "accept", "content": given}
 
 
 def arguments_of(tool: str, schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -160,6 +160,35 @@ def _remove(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
+def _import(desk: Desk, arguments: Arguments) -> int:
+    from zot.agent.mcp.importing import SOURCES, find_all
+    from zot.system.files import user_home
+
+    only = arguments.word(0) or ""
+    if only and only not in SOURCES:
+        raise UsageError(f'"{only}": expected one of {", ".join(SOURCES)}')
+    problems: list[str] = []
+    found = find_all(user_home(), desk.cwd, problems, only)
+    for problem in problems:
+        tell(f"zot: {problem}")
+    path = editing.file_of(desk.home, desk.cwd, project=False)
+    taken = 0
+    for source, file, entry, fields in found:
+        if editing.has(path, entry.name) and not arguments.has("--force"):
+            show(f"{entry.name}: kept as it is in {path}; --force replaces it")
+            continue
+        if not arguments.has("--dry-run"):
+            editing.put(path, entry.name, fields)
+        taken += 1
+        show(f"{entry.name}: from {source} ({file}): {entry.shown()}")
+    if not found:
+        tell("no servers were found in the files of Claude Code, Codex, VS Code and Cursor")
+    elif taken:
+        done = "would be added to" if arguments.has("--dry-run") else "added to"
+        tell(f"{done} {path}; `zot mcp test NAME` tries one")
+    return 0
+
+
 def _trust(desk: Desk, arguments: Arguments) -> int:
     wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
     for entry in wanted:
@@ -225,6 +254,7 @@ _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "remove": (_remove, 1, 1),
     "login": (_login, 1, 1),
     "logout": (_logout, 1, 1),
+    "import": (_import, 0, 1),
     "test": (_test, 1, 1),
     "trust": (_trust, 0, None),
     "untrust": (_untrust, 1, None),

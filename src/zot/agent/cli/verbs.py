@@ -246,6 +246,17 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mcp remove", "NAME", "take a server out of the file it is in", kinds=(TEXT,)),
     Verb(
+        "mcp import",
+        "[claude|codex|vscode|cursor]",
+        "copy the servers that other programs have configured into your own file",
+        (
+            Switch("--dry-run", "show what would be copied"),
+            Switch("--force", "replace servers of the same name"),
+        ),
+        (TEXT,),
+        "A project's .mcp.json needs no import: zot reads it.",
+    ),
+    Verb(
         "mcp login",
         "NAME",
         "log in to a server that wants to know who you are, in the browser",

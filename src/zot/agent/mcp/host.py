@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from zot.agent.mcp.server import Server
     from zot.agent.mcp.session import Ask
     from zot.agent.tools.workspace import Workspace
+    from zot.provider.auth.oauth.steps import Tell
     from zot.provider.auth.store import AuthStore
     from zot.provider.http.pool import HttpPool
 
@@ -100,6 +101,7 @@ class McpHost:
         self._servers: dict[str, Server] = {}
         self._active: dict[str, None] = {}  # in the order in which they were found
         self._made: dict[str, McpTool] = {}
+        self._resources: Tool | None = None
         self._tasks: BackgroundTasks | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._told: set[tuple[str, str]] = set()
@@ -151,6 +153,8 @@ class McpHost:
                 self._made[name] = McpTool(name, server, row, self, pinned=name in fixed)
         held = set(taken)
         offered: list[Tool] = [self._search, *(self._made[name] for name in names)]
+        if self._resources is not None:
+            offered.append(self._resources)
         return [tool for tool in offered if tool.name not in held]
 
     def begin(self) -> None:
@@ -217,6 +221,16 @@ class McpHost:
             if self._listed(name) is None:
                 failed[name] = self.running(name).error or "it is still starting"
         return failed
+
+    def has_resources(self, names: Iterable[str]) -> list[str]:
+        """Those of the servers that have something to read; the tool for it joins with the first."""
+        found = [name for name in names if (listed := self._listed(name)) is not None and listed.resources]
+        if found and self._resources is None:
+            from zot.agent.mcp.resources import ResourceTool
+
+            self._resources = ResourceTool(self)
+            self.on_tools_changed()
+        return found
 
     def activate(self, names: Iterable[str]) -> None:
         before = len(self._active)
@@ -296,6 +310,46 @@ class McpHost:
             self._tell(f"mcp: {server.name}: {text}")
 
     # --- for people
+
+    def note(self, text: str) -> None:
+        self._tell(f"mcp: {text}")
+
+    def log_of(self, name: str) -> Path:
+        return self.running(name).log
+
+    def trust(self, name: str) -> None:
+        """A person has seen what it runs, and it may from now on."""
+        from zot.agent.guest_trust import GuestTrust
+        from zot.agent.mcp.catalogue import recall
+
+        entry = self.untrusted.pop(name)
+        GuestTrust(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
+        known = self._known()
+        known.entries[name] = entry
+        known.lists[name] = recall(self.home, entry)
+        self._learn_names()
+        self._search.description = self.described_now()
+        self.on_tools_changed()
+
+    async def log_in(self, name: str, tell: Tell) -> None:
+        """With a browser; LoginFailed says why not."""
+        from zot.agent.mcp.catalogue import forget
+        from zot.agent.mcp.config import expanded
+        from zot.agent.mcp.login import log_in
+        from zot.agent.mcp.wire import McpError, NeedsLogin
+        from zot.provider.http.pool import HttpPool
+
+        server, entry = self.running(name), self._entries[name]
+        reached, _ = expanded(entry, self.look_up(entry))
+        if entry.kind != "http" or self.store is None:
+            raise McpError(f"{name} is a program on this machine: it needs no login here")
+        if server.state != "needs login":
+            with suppress(NeedsLogin):
+                await server.session()
+        self._pool = self._pool or HttpPool(proxy=self._proxy)
+        await log_in(self._pool, self.store, reached.url, server.challenge, reached.login, tell=tell)
+        forget(self.home, entry)
+        server.logged_in()
 
     def statuses(self) -> list[Status]:
         rows: list[Status] = []

@@ -203,6 +203,10 @@ class Server:
             raise
         return session
 
+    def logged_in(self) -> None:
+        """Somebody has logged in: the next use begins afresh."""
+        self.state, self.error, self.listed = "off", "", None
+
     def _needs_login(self, error: NeedsLogin) -> None:
         self.challenge = error.challenge
         self._fail("needs login", str(error))

@@ -14,6 +14,7 @@ import msgspec
 
 from zot.agent.mcp import wire
 from zot.agent.mcp.catalogue import Era
+from zot.agent.mcp.elicitation import Elicitation, read_question
 from zot.agent.mcp.link import Link
 from zot.agent.mcp.wire import Incoming, McpError, NeedsLogin, NoAnswer, ServerGone
 
@@ -22,7 +23,7 @@ MOST_ROUNDS = 10  # of questions before one answer
 MOST_PAGES = 100  # of one list
 _STATE_ONLY_S = 0.1
 
-Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]  # elicitation: the method and its params; the answer
+Ask = Callable[[Elicitation], Awaitable[dict[str, Any]]]  # a server's question, and the result it gets
 Progress = Callable[[str], None]
 
 
@@ -222,7 +223,7 @@ class Session:
             raise McpError(f"{self.name}: asks for {method[:60]!r}, which zot does not offer")
         if self._asked is None:
             return {"action": "cancel"}
-        return await self._asked(method, wire.object_in(wanted.get("params")))
+        return await self._asked(read_question(self.name, wire.object_in(wanted.get("params"))))
 
     async def pages(self, method: str, key: str, seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Everything of a list, page after page, and the last page itself."""
@@ -290,7 +291,8 @@ class Session:
     async def _answer_question(self, message: Incoming) -> None:
         assert self._asked is not None
         try:
-            self.link.tell(wire.answer(message.id, await self._asked(message.method, wire.fields(message.params))))
+            question = read_question(self.name, wire.fields(message.params))
+            self.link.tell(wire.answer(message.id, await self._asked(question)))
         except McpError as error:
             self.link.tell(wire.refusal(message.id, wire.INVALID_PARAMS, str(error)))
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _LINE = 160
 _PROGRESS_S = 0.1
 SEARCH = "mcp_search"
-RESOURCE = "mcp_resource"
 
 
 class Host(Protocol):
@@ -41,6 +40,8 @@ class Host(Protocol):
     async def list_missing(self, only: str = "") -> dict[str, str]: ...
 
     def activate(self, names: Iterable[str]) -> None: ...
+
+    def has_resources(self, names: Iterable[str]) -> list[str]: ...
 
 
 class McpTool:
@@ -155,6 +156,11 @@ class SearchTool:
         else:
             lines.append("No tool fits; there are:")
             lines += [f"- {name}" for name in list(rows)[:100]]
+        wanted = {rows[name][0] for name in found} | {name for name in (server,) if name}
+        if "resource" in query.lower():
+            wanted |= set(lists)
+        if readable := self._host.has_resources(sorted(wanted)):
+            lines.append(f"({', '.join(readable)}: mcp_resource lists and reads what there is to read)")
         lines += [f"({name} has no tools to offer now: {reason})" for name, reason in failed.items()]
         return text_result("\n".join(lines), details={"tools": found})
 

@@ -48,7 +48,7 @@ async def test_nothing_but_the_search_is_there_until_something_was_found(stage: 
     before = spec_of(host.tools()[0])
     assert [tool.name for tool in host.tools()] == ["mcp_search"]
     await stage.find(host, "echo")
-    assert [tool.name for tool in host.tools()] == ["mcp_search", "mcp__fake__echo"] and changes
+    assert [tool.name for tool in host.tools()] == ["mcp_search", "mcp__fake__echo", "mcp_resource"] and changes
     assert spec_of(host.tools()[0]) == before  # what every request begins with stays as it was
     assert spec_of(host.tools()[1]).deferred
 

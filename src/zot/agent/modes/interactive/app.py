@@ -215,6 +215,10 @@ class App:
             from zot.agent.modes.interactive.dialogs.outside import OutsideQuestions
 
             conversation.resources.outside.asker = OutsideQuestions(desk, self._dialogs, confirmations)
+        if conversation.resources.mcp is not None:
+            from zot.agent.modes.interactive.dialogs.elicit import ServerQuestions
+
+            conversation.resources.mcp.asked = ServerQuestions(desk, self._dialogs, conversation.workspace)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,

@@ -28,19 +28,34 @@ if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.extensions.loading.trust import Untrusted
     from zot.agent.extensions.loading.widened import Widened
+    from zot.agent.mcp.config import Entry
+    from zot.agent.mcp.host import McpHost
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
 
 
 async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
-    """Ask if there is something to ask; whether something may run now that could not before."""
+    """Ask if there is something to ask; whether an extension may run now that could not before."""
+    if conversation.resources.mcp is not None and conversation.resources.mcp.untrusted:
+        await _ask_about_servers(conversation.resources.mcp, dialogs)
     host = conversation.extensions
     if host is None or flags.no_ext:
         return False
     place = Path(conversation.present.directory)
     trusted = not flags.trust_project and await _ask_about_project(host, place, dialogs)
     return await _ask_about_more(host, dialogs) or trusted
+
+
+async def _ask_about_servers(host: McpHost, dialogs: Dialogs) -> None:
+    """MCP servers of the project's files: the exact command of each is shown, and runs once it is trusted."""
+    if await dialogs.ask(ServersDialog(list(host.untrusted.values()))) != TRUST:
+        return
+    for name in list(host.untrusted):
+        try:
+            host.trust(name)
+        except (ConfigError, OSError) as error:
+            host.note(f"{name} was not trusted: {in_words(error)}")
 
 
 async def _ask_about_project(host: ExtensionHost, place: Path, dialogs: Dialogs) -> bool:
@@ -101,6 +116,19 @@ class _Question(Dialog[str]):
         if key.name in ("up", "down"):
             return self._answers.key(key)
         return self._evidence.key(key)
+
+
+class ServersDialog(_Question):
+    """Ends with ``trust`` or ``skip``."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        told = [line for entry in entries for line in (f"{entry.name} ({entry.file})", f"    {entry.shown()}")]
+        choices = [
+            Choice(SKIP, "do not run them", "ask again next time"),
+            Choice(TRUST, "trust them as they are now", "until an entry changes"),
+        ]
+        warning = "They run with your rights when the model uses them. What would run is said below."
+        super().__init__("this project brings MCP servers: run them?", warning, told, choices)
 
 
 class TrustDialog(_Question):

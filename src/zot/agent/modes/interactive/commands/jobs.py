@@ -73,7 +73,7 @@ async def _show(context: Context, job: Job) -> None:
 
     if job.output is None:
         raise ZotError(f"job {job.number} prints nothing that zot could read")
-    text = sanitize(_end_of(job.output)).expandtabs(4).rstrip("\n") or "(nothing yet)"
+    text = sanitize(end_of(job.output)).expandtabs(4).rstrip("\n") or "(nothing yet)"
 
     def rows(theme: object, width: int) -> list[str]:
         return [row for line in text.split("\n") for row in wrap(f"  {line}", width, "  ")]
@@ -83,7 +83,8 @@ async def _show(context: Context, job: Job) -> None:
     await context.dialogs.ask(view)
 
 
-def _end_of(path: Path) -> str:
+def end_of(path: Path) -> str:
+    """The last of a file that grows."""
     import os
 
     from zot.system.opening import reading

@@ -95,6 +95,12 @@ COMMANDS: list[Command] = [
     Command(name="doctor", summary="check this installation"),
     Command(name="cost", summary="what was spent, by model and by turn"),
     Command(name="jobs", summary="what runs in the background, to look at and stop", arguments="[stop N|all]"),
+    Command(
+        name="mcp",
+        summary="MCP servers: state, tools, log; start, stop, log in",
+        arguments="[start|stop|login NAME]",
+        widens=True,
+    ),
     Command(name="context", summary="what fills the model's window, by part", kept_in="window"),
     Command(name="clear", summary="forget the conversation, begin a new one", when_busy="cancel"),
     Command(name="exit", summary="leave zot", aliases=("quit",), early=True),

@@ -1,0 +1,124 @@
+"""MCP servers in the terminal: ``/mcp``, a project's servers asked about, prompts as commands, servers' questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.conftest import Zot
+from tests.e2e.test_mcp import FIND, configure, last_result, mine, tools_of
+from tests.fakes.mcp_server import command
+from tests.fakes.model_server import CallTools, Say
+from tests.terminal.conftest import OpenZot
+from tests.terminal.scripts import user_texts
+
+LOOK = CallTools([("mcp_search", {"query": "ask"})])
+ASK = CallTools([("mcp__fake__ask", {})])
+
+
+def test_servers_are_shown_started_and_stopped(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    mine(zot)
+    serve([])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("/mcp")
+    terminal.wait_for("MCP servers")
+    terminal.wait_for("fake  ")
+    terminal.press("esc")
+    terminal.wait_gone("MCP servers")
+    terminal.submit("/mcp start fake")
+    terminal.wait_for("fake runs")
+    terminal.submit("/mcp")
+    terminal.wait_for("fake  ready")
+    terminal.wait_for("19 tools")
+    terminal.press("enter")
+    terminal.wait_for("stop it")
+    terminal.press("down", "enter")
+    terminal.wait_for("mcp__fake__echo [says it only reads]")
+    terminal.press("esc")
+    terminal.wait_for("fake  ready")
+    terminal.press("enter")
+    terminal.wait_for("stop it")
+    terminal.press("enter")
+    terminal.wait_for("fake is stopped; it starts again when it is used")
+    terminal.wait_for("fake  off")
+    terminal.press("esc")
+    terminal.wait_gone("MCP servers")
+    terminal.submit("/mcp start nobody")
+    terminal.wait_for("there is no MCP server 'nobody'; there are fake")
+
+
+def test_without_servers_the_command_says_how_to_get_one(serve: Any, open_zot: OpenZot) -> None:
+    serve([])
+    terminal = open_zot(rows=30, columns=120)
+    terminal.submit("/mcp")
+    terminal.wait_for("no MCP servers are configured; `zot mcp add NAME -- COMMAND` adds one")
+
+
+def test_a_projects_servers_are_asked_about_with_what_would_run(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    configure(zot.project / ".mcp.json")
+    server = serve([Say("hello")])
+    terminal = open_zot(rows=40, columns=150)
+    terminal.wait_for("this project brings MCP servers: run them?")
+    terminal.wait_for("mcp_server.py")
+    terminal.press("down", "enter")
+    terminal.wait_gone("run them?")
+    terminal.submit("hi")
+    terminal.wait_for("hello")
+    assert "mcp_search" in tools_of(server.requests[0])
+    assert "19 tools" in zot("mcp", model=False).out or "not asked yet" in zot("mcp", model=False).out
+
+
+def test_a_prompt_of_a_server_is_a_command(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    mine(zot)
+    zot("mcp", "test", "fake", model=False)
+    server = serve([Say("hello Ada")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.type("/mcp:")
+    terminal.wait_for("mcp:fake:greet")
+    terminal.type("fake:greet Ada kindly")
+    terminal.press("enter")
+    terminal.wait_for("hello Ada")
+    assert user_texts(server.requests[0])[-1] == "Say hello to Ada kindly."
+
+
+def test_a_server_asks_and_the_answer_reaches_it(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    for era in ("modern", "classic"):
+        mine(zot, fake=command(era=era))
+        server = serve([LOOK, ASK, Say("done")])
+        terminal = open_zot(rows=40, columns=120)
+        terminal.submit("hi")
+        terminal.wait_for("fake asks")
+        terminal.wait_for("Who are you?")
+        terminal.press("enter")
+        terminal.wait_for("fake asks: Your name")
+        terminal.press("enter")
+        terminal.wait_for("Your name is needed")
+        terminal.type("Ada")
+        terminal.press("enter")
+        terminal.wait_for("fake asks: age")
+        terminal.type("36")
+        terminal.press("enter")
+        terminal.wait_for("done")
+        answer = last_result(server.requests[2]).replace("\\", "")
+        assert '"action": "accept"' in answer and '"name": "Ada", "age": 36' in answer
+        terminal.submit("/exit")
+        terminal.wait_exit()
+
+
+def test_a_question_that_is_closed_is_no_answer(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    mine(zot)
+    server = serve([LOOK, ASK, Say("done")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("hi")
+    terminal.wait_for("fake asks")
+    terminal.press("esc")
+    terminal.wait_for("done")
+    assert '"action": "cancel"' in last_result(server.requests[2]).replace("\\", "")
+
+
+def test_calls_are_shown_with_their_server(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    mine(zot)
+    serve([FIND, CallTools([("mcp__fake__echo", {"text": "hello there"})]), Say("done")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("hi")
+    terminal.wait_for("done")
+    assert "mcp__fake__echo" in terminal.everything and "mcp:fake" in terminal.everything
