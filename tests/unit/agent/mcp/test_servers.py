@@ -209,7 +209,7 @@ async def test_an_idle_server_is_stopped_and_started_again(stage: Stage) -> None
     await stage.find(host, "child,echo")
     pids = [int(word) for word in text(await stage.call(host, "mcp__fake__child")).split()]
     await until(lambda: all(map(gone, pids)))
-    assert host.statuses()[0].state == "off"
+    await until(lambda: host.statuses()[0].state == "off")
     assert text(await stage.call(host, "mcp__fake__echo", text="again")) == "again"
 
 
