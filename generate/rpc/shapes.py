@@ -55,7 +55,7 @@ def objects() -> list[Shape]:
     """The plain objects inside the others."""
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
     plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
-    plain += (rpc_frames.JailState, rpc_frames.Outside)
+    plain += (rpc_frames.JailState, rpc_frames.Outside, rpc_frames.ElicitationField)
     return [shape_of(struct) for struct in plain]
 
 
@@ -129,7 +129,7 @@ MEANINGS: dict[str, str] = {
     "Response.data": "What the command returns.",
     "Response.error": "Why it failed.",
     "token": "The value of ZOTCORE_RPC_TOKEN, when zot was started with one.",
-    "Hello.capabilities": "What the client can do: approvals, commands, panels; unknown names are ignored.",
+    "Hello.capabilities": "What the client can do: approvals, commands, elicitation, panels; others are ignored.",
     "HelloData.capabilities": "Those that were accepted.",
     "protocol_version": "The major version of this protocol.",
     "version": "The version of zot.",
@@ -197,6 +197,22 @@ MEANINGS: dict[str, str] = {
     "name": "The tool's name.",
     "args": "The arguments; null when they were empty or no JSON.",
     "ApprovalRequest.args": "The arguments that will run.",
+    "ElicitationRequest.request_id": "For answer_elicitation.",
+    "ElicitationRequest.message": "What the server says.",
+    "AnswerElicitation.request_id": "The request's.",
+    "AnswerElicitation.content": "The values of the fields by name, with accept.",
+    "ElicitationField.name": "The field, for content.",
+    "ElicitationField.kind": "What it takes; yes is true or false, choices some of several.",
+    "ElicitationField.description": "What it is for.",
+    "ElicitationField.default": "What is suggested, as people would type it.",
+    "server": "The MCP server that asks.",
+    "url": "What is to be opened instead of filling in fields.",
+    "fields": "What is to be filled in.",
+    "action": "What the person did.",
+    "title": "What people are shown of it.",
+    "required": "Whether it must be filled in.",
+    "choices": "What there is to choose from.",
+    "labels": "What people are shown of each choice.",
     "call_id": "The call this answers.",
     "is_error": "Whether it failed, was refused or was stopped.",
     "content": "The blocks; [] when there are none.",

@@ -102,6 +102,18 @@ type Outside struct {
 	Host    string `json:"host"`
 }
 
+// ElicitationField: A field of a form. `choices` are the values there are to choose from, `labels` what people are shown of them.
+type ElicitationField struct {
+	Name        string   `json:"name"`
+	Kind        string   `json:"kind"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Required    bool     `json:"required,omitempty"`
+	Default     string   `json:"default,omitempty"`
+	Choices     []string `json:"choices,omitempty"`
+	Labels      []string `json:"labels,omitempty"`
+}
+
 // HelloData: Data of `hello`. `capabilities` are the accepted ones, present when the client announced some.
 type HelloData struct {
 	ProtocolVersion int      `json:"protocol_version"`
@@ -457,6 +469,19 @@ type ApprovalRequestEvent struct {
 // EventType is "approval_request".
 func (ApprovalRequestEvent) EventType() string { return "approval_request" }
 
+// ElicitationRequestEvent: An MCP server asks the person something in the middle of a call, which waits for `answer_elicitation`: to fill in `fields`, or to open `url` in a browser.
+type ElicitationRequestEvent struct {
+	Type      string             `json:"type"`
+	RequestID string             `json:"request_id"`
+	Server    string             `json:"server"`
+	Message   string             `json:"message"`
+	Url       string             `json:"url,omitempty"`
+	Fields    []ElicitationField `json:"fields,omitempty"`
+}
+
+// EventType is "elicitation_request".
+func (ElicitationRequestEvent) EventType() string { return "elicitation_request" }
+
 // helloCommand: Who are you? With a token in zot's environment this must be the first line, and carry it.
 type helloCommand struct {
 	Type         string   `json:"type"`
@@ -563,6 +588,15 @@ type approveCommand struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
+// answerElicitationCommand: The answer to `elicitation_request`. Needs the capability `elicitation`. `accept` comes with the fields' values by name; `decline` says no, `cancel` says nothing.
+type answerElicitationCommand struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id,omitempty"`
+	RequestID string          `json:"request_id"`
+	Action    string          `json:"action"`
+	Content   json.RawMessage `json:"content,omitempty"`
+}
+
 // getCommandsCommand: The commands of the extensions. Needs the capability `commands`.
 type getCommandsCommand struct {
 	Type string `json:"type"`
@@ -649,6 +683,8 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ExtPanelCloseEvent](line)
 	case "approval_request":
 		return decodeAs[ApprovalRequestEvent](line)
+	case "elicitation_request":
+		return decodeAs[ElicitationRequestEvent](line)
 	default:
 		return UnknownEvent{Type: kind, Raw: append(json.RawMessage(nil), line...)}, nil
 	}

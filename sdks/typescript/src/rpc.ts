@@ -113,6 +113,18 @@ export interface Outside {
   host: string;
 }
 
+/** A field of a form. `choices` are the values there are to choose from, `labels` what people are shown of them. */
+export interface ElicitationField {
+  name: string;
+  kind: "text" | "number" | "integer" | "yes" | "choice" | "choices";
+  title?: string;
+  description?: string;
+  required?: boolean;
+  default?: string;
+  choices?: readonly string[];
+  labels?: readonly string[];
+}
+
 /** Data of `hello`. `capabilities` are the accepted ones, present when the client announced some. */
 export interface HelloData {
   protocol_version: number;
@@ -307,6 +319,15 @@ export interface ApproveCommand {
   reason?: string;
 }
 
+/** The answer to `elicitation_request`. Needs the capability `elicitation`. `accept` comes with the fields' values by name; `decline` says no, `cancel` says nothing. */
+export interface AnswerElicitationCommand {
+  type: "answer_elicitation";
+  id?: string;
+  request_id: string;
+  action: "accept" | "decline" | "cancel";
+  content?: unknown;
+}
+
 /** The commands of the extensions. Needs the capability `commands`. */
 export interface GetCommandsCommand {
   type: "get_commands";
@@ -355,6 +376,7 @@ export type Command =
   | GetModelsCommand
   | PingCommand
   | ApproveCommand
+  | AnswerElicitationCommand
   | GetCommandsCommand
   | RunCommandCommand
   | PanelKeyCommand
@@ -555,6 +577,16 @@ export interface ApprovalRequestEvent {
   outside?: readonly Outside[];
 }
 
+/** An MCP server asks the person something in the middle of a call, which waits for `answer_elicitation`: to fill in `fields`, or to open `url` in a browser. */
+export interface ElicitationRequestEvent {
+  type: "elicitation_request";
+  request_id: string;
+  server: string;
+  message: string;
+  url?: string;
+  fields?: readonly ElicitationField[];
+}
+
 export type Event =
   | UserMessageEvent
   | TurnStartEvent
@@ -581,7 +613,8 @@ export type Event =
   | ExtClearNotesEvent
   | ExtPanelEvent
   | ExtPanelCloseEvent
-  | ApprovalRequestEvent;
+  | ApprovalRequestEvent
+  | ElicitationRequestEvent;
 
 /** What the `data` of a successful response holds, by command. */
 export interface Answers {

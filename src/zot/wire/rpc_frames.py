@@ -44,7 +44,7 @@ from zot.wire.events import WireEvent as WireEvent
 
 PROTOCOL_VERSION = 1
 MAX_LINE = 16 * 1024 * 1024  # of a command, without its line end
-CAPABILITIES = ("approvals", "commands", "panels")
+CAPABILITIES = ("approvals", "commands", "elicitation", "panels")
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
 
@@ -155,6 +155,15 @@ class Approve(Command, frozen=True, kw_only=True, tag="approve"):
     reason: str = ""
 
 
+class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitation"):
+    """The answer to ``elicitation_request``. Needs the capability ``elicitation``. ``accept`` comes with the fields'
+    values by name; ``decline`` says no, ``cancel`` says nothing."""
+
+    request_id: str
+    action: Literal["accept", "decline", "cancel"]
+    content: Any = None
+
+
 class GetCommands(Command, frozen=True, kw_only=True, tag="get_commands"):
     """The commands of the extensions. Needs the capability ``commands``."""
 
@@ -199,6 +208,7 @@ AnyCommand = (
     | GetModels
     | Ping
     | Approve
+    | AnswerElicitation
     | GetCommands
     | RunCommand
     | PanelKey
@@ -432,9 +442,34 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     outside: tuple[Outside, ...] = ()
 
 
+class ElicitationField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A field of a form. ``choices`` are the values there are to choose from, ``labels`` what people are shown of
+    them."""
+
+    name: str
+    kind: Literal["text", "number", "integer", "yes", "choice", "choices"]
+    title: str = ""
+    description: str = ""
+    required: bool = False
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+class ElicitationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="elicitation_request"):
+    """An MCP server asks the person something in the middle of a call, which waits for ``answer_elicitation``: to fill
+    in ``fields``, or to open ``url`` in a browser."""
+
+    request_id: str
+    server: str
+    message: str
+    url: str = ""
+    fields: tuple[ElicitationField, ...] = ()
+
+
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose
 
-KnownEvent = WireEvent | ExtensionEvent | ApprovalRequest
+KnownEvent = WireEvent | ExtensionEvent | ApprovalRequest | ElicitationRequest
 ServerLine = Response | KnownEvent
 
 

@@ -141,8 +141,9 @@ def _chosen(field: Field, text: str) -> str:
     raise ValueError(f"{field.title or field.name}: one of {', '.join(value for value, _ in field.choices)}")
 
 
-def checked(question: Elicitation, content: dict[str, Any]) -> dict[str, Any]:
-    """A program's answer: only fields that were asked for, of plain kinds; UsageError's text for what is missing."""
+def checked(question: Elicitation, answer: Any) -> dict[str, Any]:
+    """A program's answer: only fields that were asked for. ValueError says what is missing."""
+    content = object_in(answer)
     known = {field.name: field for field in question.fields}
     missing = [name for name, field in known.items() if field.required and content.get(name) is None]
     if missing:

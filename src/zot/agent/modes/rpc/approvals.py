@@ -7,6 +7,7 @@ an abort ends the wait. What is outside a jail is put to it only if whoever star
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -41,6 +42,7 @@ class Approvals:
         self._offered: dict[str, asyncio.Future[Decision]] = {}
         self._count = 0
         self._closed = self._mentioned = False
+        self.on_close: Callable[[], None] = lambda: None  # others who wait for answers of the client
 
     def mention(self) -> None:
         """Before a prompt: say once that its calls will be refused, if they will."""
@@ -86,6 +88,7 @@ class Approvals:
     def close(self) -> None:
         """Nobody can answer any more."""
         self._closed = True
+        self.on_close()
         for future in self._asked.values():
             if not future.done():
                 future.set_result(Answer("deny", GONE))

@@ -25,6 +25,7 @@ from zot.wire import rpc_frames as wire
 from zot.wire.events import message_of
 
 if TYPE_CHECKING:
+    from zot.agent.modes.rpc.elicitations import Elicitations
     from zot.agent.modes.rpc.extension_commands import ExtensionCommands
 
 LATER: Any = object()  # the data of a command that answers by itself
@@ -49,6 +50,7 @@ class Commands:
         conversation: Conversation,
         queue: WorkQueue,
         approvals: Approvals,
+        elicitations: Elicitations | None,
         announced: set[str],
         surface: RpcSurface,
         tasks: asyncio.TaskGroup,
@@ -56,6 +58,7 @@ class Commands:
         self._conversation = conversation
         self._queue = queue
         self._approvals = approvals
+        self._elicitations = elicitations
         self._announced = announced
         self._tasks = tasks
         self._extensions = _extension_commands(conversation, queue, surface, tasks)
@@ -75,6 +78,7 @@ class Commands:
             wire.SetPermissionMode: self._set_permission_mode,
             wire.GetModels: self._get_models,
             wire.Approve: self._approve,
+            wire.AnswerElicitation: self._answer_elicitation,
             wire.GetCommands: self._get_commands,
             wire.RunCommand: self._run_command,
             wire.PanelKey: self._panel_key,
@@ -107,6 +111,8 @@ class Commands:
         self._announced.clear()
         self._announced.update(accepted)
         self._approvals.announce("approvals" in accepted)
+        if self._elicitations is not None:
+            self._elicitations.announce("elicitation" in accepted)
         present = self._conversation.present
         return wire.HelloData(
             protocol_version=wire.PROTOCOL_VERSION,
@@ -132,6 +138,13 @@ class Commands:
     def _approve(self, command: wire.Approve, reply: Reply) -> Any:
         self._must_be_announced("approvals")
         self._approvals.answer(command)
+        return msgspec.UNSET
+
+    def _answer_elicitation(self, command: wire.AnswerElicitation, reply: Reply) -> Any:
+        self._must_be_announced("elicitation")
+        if self._elicitations is None:
+            raise UsageError("no MCP servers are configured: nobody has asked anything")
+        self._elicitations.answer(command)
         return msgspec.UNSET
 
     def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
@@ -231,7 +244,7 @@ class Commands:
         if self._queue.busy or self._conversation.busy:
             raise AgentBusy("agent is busy")
 
-    def _must_be_announced(self, capability: Literal["approvals", "commands", "panels"]) -> None:
+    def _must_be_announced(self, capability: Literal["approvals", "commands", "elicitation", "panels"]) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')
 

@@ -63,7 +63,13 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
         queue.conversation = conversation
         outside = conversation.resources.outside if config.approve else None  # not by a setting: a client is no person
         approvals = Approvals(conversation.gate, writer, config.permission_limit, outside)
-        commands = Commands(conversation, queue, approvals, announced, surface, tasks)
+        elicitations = None
+        if conversation.resources.mcp is not None:
+            from zot.agent.modes.rpc.elicitations import Elicitations  # few have servers that ask
+
+            elicitations = Elicitations(conversation.resources.mcp, writer)
+            approvals.on_close = elicitations.close
+        commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks)
         server = Server(
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
         )
