@@ -130,7 +130,7 @@ VERBS: dict[str, Verb] = {
 }
 
 # What a front end has that is no verb of the conversation.
-RPC_ALONE = {"hello", "ping", "panel_close"}
+RPC_ALONE = {"answer_elicitation", "hello", "ping", "panel_close"}
 SDK_ALONE = {
     "ask",
     "reasoning",
