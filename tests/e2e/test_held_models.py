@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Say
 
-ANSWER = Say('{"tool": "final", "answer": "Done."}')
+ANSWER = Say('{"tool": "final"}\nDone.')
 FREE = ("--permission-mode", "everything")
 
 

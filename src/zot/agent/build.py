@@ -41,13 +41,15 @@ from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
 from zot.provider.model import Model, Reasoning
 from zot.provider.providers import credential_variables
-from zot.system.files import is_missing, user_home, zot_home
+from zot.system.files import is_missing, read_bytes, user_home, zot_home
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.hooks.host import HookHost
     from zot.agent.mcp.host import McpHost
     from zot.agent.permission.outside import Outside
     from zot.core.confirm import ConfirmGate
+    from zot.core.interceptors import Interceptor
 
 
 @asynccontextmanager
@@ -177,6 +179,7 @@ def _converse(
     resources.extensions = extension_host(resources, lambda: late[0].present, lambda event: late[0].emit(event))
     problems: list[str] = []
     resources.mcp = mcp_host(resources, lambda text: late[0].emit(Diagnostic(text)), problems)
+    resources.hooks = hook_host(resources, lambda text: late[0].emit(Diagnostic(text)), problems)
     resources.skills = _skills(resources, problems) if config.skills else Skills()
     problems += resources.skills.problems
     resources.outside = _outside(resources, late)
@@ -202,7 +205,7 @@ def _converse(
         max_steps=config.max_steps,
         reasoning=cast("Reasoning", config.reasoning or values.reasoning),
         temperature=values.temperature if config.temperature is None else config.temperature,
-        interceptors=front_end.interceptors,
+        interceptors=_interceptors(resources),
         gate=_gate(resources, late),
         messages=session.messages if session else (),
         cumulative=session.cumulative if session else Usage(),
@@ -217,9 +220,19 @@ def _converse(
     agent.readers.add(conversation.note_spending, UsageCounted)
     if front_end.reader is not None:
         agent.readers.add(front_end.reader, *front_end.kinds)
+    if resources.hooks is not None:
+        resources.hooks.join(conversation)
+        if conversation.gate is not None:
+            conversation.gate.stand_in = resources.hooks.interceptor.answer_gate
     if session is not None:
         session.set_model(resolved.provider.id, resolved.model.id)  # a resumed one writes it, and may say it cannot
     return conversation, agent, problems
+
+
+def _interceptors(resources: Resources) -> Sequence[Interceptor]:
+    """Hooks first, then the front end's; extensions join later."""
+    hooks, others = resources.hooks, resources.front_end.interceptors
+    return others if hooks is None else (hooks.interceptor, *others)
 
 
 def _gate(resources: Resources, late: list[Conversation]) -> ConfirmGate | None:
@@ -368,6 +381,21 @@ def mcp_host(resources: Resources, tell: Callable[[str], None], problems: list[s
     from zot.agent.mcp.joining import mcp_host_of
 
     return mcp_host_of(resources, tell, problems)
+
+
+def hook_host(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
+    """The host of hooks, if a settings file has some: most runs have none and never import it."""
+    if not resources.settings.values.hooks:
+        return None
+    home, cwd = resources.home, resources.workspace.cwd
+    own = (home / "hooks.json", cwd / ".zot" / "hooks.json", home / "plugins.json")
+    settings = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
+    shared = (*settings, user_home() / ".claude" / "settings.json")
+    if all(map(is_missing, own)) and not any(b'ooks"' in (read_bytes(path) or b"") for path in shared):
+        return None
+    from zot.agent.hooks.joining import hook_host_of
+
+    return hook_host_of(resources, tell, problems)
 
 
 def _extension_path(typed: str) -> Path:

@@ -26,6 +26,7 @@ from zot.core.events import (
     SHOWN,
     AgentEvent,
     Diagnostic,
+    Done,
     ModelChanged,
     SessionEnded,
     SessionFault,
@@ -37,7 +38,7 @@ from zot.core.readers import Reader
 from zot.core.session.session import Session
 from zot.core.session.store import new_id
 from zot.core.tool import Tool
-from zot.errors import AgentBusy, UsageError, ZotError, in_words
+from zot.errors import AgentBusy, CompactionFailed, UsageError, ZotError, in_words
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.commands import CommandAnswer
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
+    from zot.agent.hooks.host import HookHost
     from zot.agent.mcp.host import McpHost
     from zot.agent.templates.finding import Template
     from zot.agent.window_use import WindowUse
@@ -75,6 +77,7 @@ class Conversation:
         self._stop_recording: Callable[[], None] | None = None
         self._keeping: Keeping | None = None
         self._said = ""  # when the last prompt was
+        self._asking: asyncio.Future[str] | None = None  # hooks, about a prompt
         self._unrecorded = False  # the ledger cannot be written, and that was told
         self.is_child = False  # beside another, whose jail it has
         if session is not None:
@@ -96,7 +99,7 @@ class Conversation:
 
     @property
     def busy(self) -> bool:
-        return self._agent.busy
+        return self._agent.busy or self._asking is not None
 
     @property
     def model(self) -> Model:
@@ -254,9 +257,33 @@ class Conversation:
     async def _say(
         self, text: str, images: Sequence[ImageBlock], queued: bool, first_call: FirstCall | None, instead: bool
     ) -> Outcome:
+        if self.resources.hooks is not None and not self.is_child:
+            outcome = await self._ask_hooks(self.resources.hooks, text)
+            if outcome is not None:
+                return outcome
         if not instead:
             self._tell_of_planning()
         return await self._agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
+
+    async def _ask_hooks(self, hooks: HookHost, text: str) -> Outcome | None:
+        """How it ended already, where a hook refused the prompt or somebody gave up waiting; else None."""
+        self._must_be_idle()
+        self._asking = asyncio.ensure_future(hooks.before_prompt(text))
+        try:
+            await asyncio.wait([self._asking])
+        except asyncio.CancelledError:
+            self._asking.cancel()
+            raise
+        finally:
+            asked, self._asking = self._asking, None
+        outcome = None
+        if asked.cancelled():
+            outcome = Outcome("aborted")
+        elif refusal := asked.result():
+            outcome = Outcome("error", refused=refusal)
+        if outcome is not None:
+            self.emit(Done())
+        return outcome
 
     async def proceed(self) -> Outcome:
         """Continue from the transcript as it stands."""
@@ -278,6 +305,9 @@ class Conversation:
             from zot.agent.templates.saying import filled_text
 
             _, text = filled_text(self, text)
+        if self.resources.hooks is not None and self.resources.hooks.has("UserPromptSubmit"):
+            self._agent.enqueue(text, images)  # hooks are asked about it when its turn comes
+            return
         self._agent.steer(text, images)
 
     def queue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -306,11 +336,16 @@ class Conversation:
 
     def abort(self) -> None:
         """End whatever runs; nothing happens when it is idle or ending already."""
+        if self._asking is not None:
+            self._asking.cancel()
         self._agent.abort()
 
     async def compact(self, focus: str = "") -> str:
         """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing.
         ``focus`` says what the summary should keep above all."""
+        hooks = self.resources.hooks
+        if hooks is not None and (refusal := await hooks.before_compaction(focus)):
+            raise CompactionFailed(refusal)
         return await self._agent.compact(focus=focus)
 
     def note_command(self, text: str, /, **values: object) -> None:
@@ -662,6 +697,9 @@ class Conversation:
             if isinstance(event, UsageCounted):
                 agent.count_beside(event.usage)
 
+        if self.resources.hooks is not None:
+            own = self.resources.hooks.interceptor
+            child.interceptors = [own.for_child() if each is own else each for each in child.interceptors]
         child.guard = agent.guard
         child.goes_on = True  # whoever made it is not asked either
         child.readers.add(count, UsageCounted)
@@ -732,6 +770,8 @@ class Conversation:
     async def aclose(self) -> None:
         """Close in the order of what may be lost: the session first."""
         self.emit(SessionEnded(self._agent.session_id, "shutdown"))
+        if self.resources.hooks is not None:
+            await self.resources.hooks.aclose()
         if self.session is not None:
             self.session.close()
         if self._keeping is not None:

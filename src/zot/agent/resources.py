@@ -29,6 +29,7 @@ from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
+    from zot.agent.hooks.host import HookHost
     from zot.agent.local.client import LocalClient
     from zot.agent.mcp.host import McpHost
     from zot.agent.permission.kept_rules import KeptRules
@@ -83,6 +84,7 @@ class Resources:
         self.tool_choice = ToolChoice(config.tools, tuple(tool.name for tool in front_end.tools))
         self.extensions: ExtensionHost | None = None
         self.mcp: McpHost | None = None  # there when servers are configured
+        self.hooks: HookHost | None = None  # there when hooks are configured
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
         self._ledger: Ledger | None = None

@@ -25,7 +25,12 @@ _LIMITS = ("max_cost_session", "max_cost_day")
 _NO_AMOUNT = -1.0  # in their place when they are no amounts: nothing is spent until they are
 _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
 # What they are when nobody can tell.
-_GUARDS: dict[str, Any] = {"permission_mode": "ask", "jail_by_default": True, **dict.fromkeys(_LIMITS, _NO_AMOUNT)}
+_GUARDS: dict[str, Any] = {
+    "permission_mode": "ask",
+    "jail_by_default": True,
+    "hooks_strict": True,
+    **dict.fromkeys(_LIMITS, _NO_AMOUNT),
+}
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
@@ -153,6 +158,19 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 512
     extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    hooks: Annotated[
+        bool,
+        Meta(
+            description="Run hooks: those of `hooks.json`, and of Claude Code's settings files once you trusted them."
+        ),
+    ] = True
+    hooks_strict: Annotated[
+        bool,
+        Meta(
+            description="A tool call does not run when a `PreToolUse` hook crashed or timed out; else it runs, and a "
+            'line says so. `"strict": true` in a hook is the same for that hook.'
+        ),
+    ] = False
     mcp_pinned: Annotated[
         tuple[str, ...],
         Meta(

@@ -52,6 +52,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 Confirmer = Callable[[Question], Awaitable[Answer]]
+StandIn = Callable[[Question], Awaitable[Answer | None]]
 
 
 def _unknown(call: ToolCallBlock) -> Nature:
@@ -61,7 +62,8 @@ def _unknown(call: ToolCallBlock) -> Nature:
 class ConfirmGate:
     """``confirmer`` may be attached later; until then what would be asked is refused. ``nature`` tells what a call is
     and ``kept`` the rules of earlier days; if either fails, the answer is the strictest. With ``asks_each`` reading is
-    asked about like the rest, and no kept rule holds. No answer leads beyond ``limit``."""
+    asked about like the rest, and no kept rule holds. No answer leads beyond ``limit``. A ``stand_in`` is asked first
+    and may leave it to the person."""
 
     def __init__(
         self,
@@ -80,6 +82,7 @@ class ConfirmGate:
         self.kept = kept
         self.asks_each = asks_each
         self.on_answer: Callable[[Question, Answer], None] | None = None  # a recorder's
+        self.stand_in: StandIn | None = None
         self._rules: set[Rule] = set()
 
     @property
@@ -99,7 +102,8 @@ class ConfirmGate:
             return Judged("run", "policy")
         if self._remembers(call.name, nature):
             return Judged("run", "remembered")
-        return Judged("ask", "user") if self.confirmer is not None else Judged("refuse", "policy", NOBODY_TO_ASK)
+        may_ask = self.confirmer is not None or self.stand_in is not None
+        return Judged("ask", "user") if may_ask else Judged("refuse", "policy", NOBODY_TO_ASK)
 
     def _nature_of(self, call: ToolCallBlock) -> Nature:
         try:
@@ -119,12 +123,12 @@ class ConfirmGate:
 
     async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
         judged = self.judge(call)
-        if judged.step != "ask" or self.confirmer is None:
+        if judged.step != "ask":
             return None if judged.step == "run" else judged.reason
         nature = self._nature_of(call)
         try:
             question = Question(call, preview(call.value), origin, nature.prefix, self._may_open)
-            answer = await self.confirmer(question)
+            answer = await self._answer(question)
             if self.on_answer is not None:
                 self.on_answer(question, answer)
         except Exception as error:
@@ -132,6 +136,12 @@ class ConfirmGate:
         if step(self.mode, nature.kind) == "refuse":  # switched while somebody was asked
             return PLANNING
         return self._heed(call.name, nature, answer)
+
+    async def _answer(self, question: Question) -> Answer:
+        answer = await self.stand_in(question) if self.stand_in is not None else None
+        if answer is None:
+            answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)
+        return answer
 
     def _heed(self, tool: str, nature: Nature, answer: Answer) -> str | None:
         match answer.decision:

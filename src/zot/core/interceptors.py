@@ -2,13 +2,16 @@
 
 Interceptors are asked one after another; each sees the previous one's rewrite, and the first refusal wins. Whoever
 allowed a call has seen the arguments it runs with: one whose answer was about others is asked again, through
-``before_tool_again`` if it has that method. They must answer, not raise: an implementation that can fail decides itself
-whether failing denies. One that raises all the same denies, because a guard that broke cannot have allowed anything.
+``before_tool_again`` if it has that method. Two more are theirs to have: ``after_tool`` adds to a result, and
+``before_stop`` asks for more when the model is done. They must answer, not raise: an implementation that can fail
+decides itself whether failing denies. One that raises all the same denies, because a guard that broke cannot have
+allowed anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
@@ -18,6 +21,7 @@ from zot.provider.messages import ToolCallBlock
 if TYPE_CHECKING:
     from zot.core.confirm import Judged
     from zot.core.permission import Mode
+    from zot.core.tool import ToolResult
 
 TURN_REFUSED = "turn refused by an extension"
 CALL_REFUSED = "tool call refused by an extension"
@@ -125,6 +129,32 @@ def _rewritten(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
     """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
     changed = call.with_args(args)
     return call if msgspec.json.encode(call.value).decode() == changed.arguments else changed
+
+
+async def added_to_result(
+    interceptors: Sequence[Interceptor], call: ToolCallBlock, result: ToolResult, origin: str = ""
+) -> str:
+    """What those who look at results have to say about this one."""
+    said: list[str] = []
+    for interceptor in interceptors:
+        after: Callable[[ToolCallBlock, ToolResult, str], Awaitable[str]] | None
+        if (after := getattr(interceptor, "after_tool", None)) is not None:
+            try:
+                said.append(await after(call, result, origin))
+            except Exception as error:
+                said.append(f"[an interceptor failed: {error or type(error).__name__}]")
+    return "\n\n".join(filter(None, said))
+
+
+async def reason_to_go_on(interceptors: Sequence[Interceptor], text: str) -> str:
+    """What the model is asked to do although it is done; empty when nobody wants more. ``text`` is its last answer."""
+    for interceptor in interceptors:
+        before: Callable[[str], Awaitable[str]] | None
+        if (before := getattr(interceptor, "before_stop", None)) is not None:
+            with suppress(Exception):  # one that broke wants nothing
+                if reason := await before(text):
+                    return reason
+    return ""
 
 
 async def review_text(interceptors: Sequence[Interceptor], text: str) -> str | None:

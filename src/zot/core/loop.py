@@ -56,7 +56,10 @@ class Loop:
 
     def go_on(self) -> None:
         """Ask the model to go on with an answer that broke off."""
-        message = msgspec.structs.replace(user_message(GO_ON), meta={SYNTHETIC: "true"})
+        self._ask_for(GO_ON)
+
+    def _ask_for(self, text: str) -> None:
+        message = msgspec.structs.replace(user_message(text), meta={SYNTHETIC: "true"})
         self._state.append(message)
         self._run.emit(events.UserMessage(message))
 
@@ -85,7 +88,7 @@ class Loop:
             before, self._went_on = "", False
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
-            elif not self._goes_on(turn.stop, step):
+            elif not self._goes_on(turn.stop, step) and not await self._is_kept_going(turn, step):
                 return self._ended(turn)
             step += 1
 
@@ -131,6 +134,18 @@ class Loop:
     def _goes_on(self, stop: StopReason, step: int) -> bool:
         """The model would stop here, but the user has more to say and a step is left to say it in."""
         return stop in ("end", "length") and self._state.inputs.steered and step != self._state.max_steps
+
+    async def _is_kept_going(self, turn: TurnOutcome, step: int) -> bool:
+        """The model is done; whether an interceptor wants more of it, and a step is left for that."""
+        interceptors = self._state.interceptors
+        if turn.stop != "end" or turn.refused or not interceptors or step == self._state.max_steps:
+            return False
+        from zot.core.interceptors import reason_to_go_on
+
+        reason = await reason_to_go_on(interceptors, turn.said)
+        if reason:
+            self._ask_for(reason)
+        return bool(reason)
 
     def _limit_reached(self, step: int) -> ZotError | None:
         steps, dollars = self._state.max_steps, self._state.max_cost_usd

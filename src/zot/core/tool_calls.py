@@ -14,12 +14,12 @@ import msgspec
 
 from zot.core.confirm import preview
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
-from zot.core.interceptors import Gate, review_call
+from zot.core.interceptors import Gate, added_to_result, review_call
 from zot.core.permission import Source
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, in_words
-from zot.provider.messages import ToolCallBlock
+from zot.provider.messages import TextBlock, ToolCallBlock
 
 STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
 
@@ -50,18 +50,27 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
     """Run it; only a cancellation comes out as an exception."""
     call = permitted.call
     try:
-        result = await state.perform(permitted.tool, arguments(call), context)
+        result = await _performed(state, permitted, context)
+        if state.interceptors and (added := await added_to_result(state.interceptors, call, result, permitted.origin)):
+            result = msgspec.structs.replace(result, content=(*result.content, TextBlock(f"\n{added}")))
     except asyncio.CancelledError:
         state.emit(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
         raise
-    except ToolError as error:
-        result = text_result(str(error), is_error=True)
-    except OSError as error:
-        result = text_result(f"{call.name} failed: {in_words(error)}", is_error=True)
-    except Exception as error:
-        result = text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
     state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
     return result
+
+
+async def _performed(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
+    """What the tool's own code made of it, a failure included."""
+    call = permitted.call
+    try:
+        return await state.perform(permitted.tool, arguments(call), context)
+    except ToolError as error:
+        return text_result(str(error), is_error=True)
+    except OSError as error:
+        return text_result(f"{call.name} failed: {in_words(error)}", is_error=True)
+    except Exception as error:
+        return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
 
 
 async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str) -> Permitted:

@@ -27,6 +27,7 @@ VERBS = {
     "jail": "zot.agent.cli.jail",
     "local": "zot.agent.cli.local",
     "mcp": "zot.agent.cli.mcp",
+    "hooks": "zot.agent.cli.hooks",
     "replay": "zot.agent.cli.replay",
     "report": "zot.agent.cli.report",
     "sessions": "zot.agent.cli.sessions",

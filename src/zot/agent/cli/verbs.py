@@ -281,6 +281,27 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("mcp untrust", "NAME…", "take that back", kinds=(TEXT,)),
     Verb(
+        "hooks",
+        "[COMMAND]",
+        "hooks of Claude Code's settings files and of your own: what they would run, and trust",
+        more="They are read from hooks.json of your zot home, from ~/.claude/settings.json, and from "
+        ".claude/settings.json, .claude/settings.local.json and .zot/hooks.json of this directory. `zot docs hooks` "
+        "says more.",
+    ),
+    Verb(
+        "hooks list",
+        "",
+        "every hook by file, and whether it runs; the default",
+        (Switch("--json", "the same for a program"),),
+    ),
+    Verb(
+        "hooks trust",
+        "[FILE…]",
+        "let the hooks of these files run, exactly as they are now; of all files without a name",
+        kinds=(TEXT,),
+    ),
+    Verb("hooks untrust", "[FILE…]", "take that back", kinds=(TEXT,)),
+    Verb(
         "ext",
         "COMMAND",
         "install, switch, trust, write and check extensions",

@@ -326,6 +326,15 @@ class RecordedInterceptor:
     async def before_message(self, text: str) -> TextVerdict:
         return await self._heard("message", self._inner.before_message(text), TextVerdict())
 
+    async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
+        after: Callable[[ToolCallBlock, ToolResult, str], Awaitable[str]] | None
+        after = getattr(self._inner, "after_tool", None)
+        return "" if after is None else await self._heard("result", after(call, result, origin), "")
+
+    async def before_stop(self, text: str) -> str:
+        before: Callable[[str], Awaitable[str]] | None = getattr(self._inner, "before_stop", None)
+        return "" if before is None else await self._heard("stop", before(text), "")
+
     async def _heard(self, about: str, question: Awaitable[Any], yes: Any) -> Any:
         verdict = await question
         if verdict != yes:

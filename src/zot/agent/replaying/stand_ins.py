@@ -163,6 +163,12 @@ class RecordedInterceptor:
     async def before_message(self, text: str) -> TextVerdict:
         return await self._verdict("message", TextVerdict)
 
+    async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
+        return await self._verdict("result", str)
+
+    async def before_stop(self, text: str) -> str:
+        return await self._verdict("stop", str)
+
     async def _verdict(self, about: str, kind: Any) -> Any:
         await self._conductor.caught_up()
         line = self._conductor.at("verdict", who=self._place, about=about)

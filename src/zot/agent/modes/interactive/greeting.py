@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from zot.agent.modes.interactive.commands.context import Context
 from zot.agent.modes.interactive.dialogs.picker import Picker
-from zot.agent.modes.interactive.trust_question import ask_about_trust
+from zot.agent.modes.interactive.trust_question import ask_about_hooks, ask_about_trust
 from zot.errors import ZotError
 from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
@@ -29,6 +29,8 @@ async def greet(context: Context) -> None:
         from zot.agent.modes.interactive.commands.reload_ext import reload
 
         await reload(context)
+    if conversation.resources.hooks is not None:
+        await ask_about_hooks(conversation, context.dialogs)
     if flags.resume and not flags.session and not flags.continue_:
         context.commands.run("/sessions")
     elif conversation.missing:

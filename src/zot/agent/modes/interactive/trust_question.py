@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from zot.agent.extensions.loading.data_place import LOCK
 from zot.agent.modes.interactive.dialogs.dialog import Dialog
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
+from zot.core.events import Diagnostic
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.system.spelled import has_hidden, spelled
 from zot.tui.decide import folded, painted
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.extensions.loading.trust import Untrusted
     from zot.agent.extensions.loading.widened import Widened
+    from zot.agent.hooks.config import Source
     from zot.agent.mcp.config import Entry
     from zot.agent.mcp.host import McpHost
     from zot.agent.modes.interactive.dialogs.dialog import Dialogs
@@ -56,6 +58,30 @@ async def _ask_about_servers(host: McpHost, dialogs: Dialogs) -> None:
             host.trust(name)
         except (ConfigError, OSError) as error:
             host.note(f"{name} was not trusted: {in_words(error)}")
+
+
+async def ask_about_hooks(conversation: Conversation, dialogs: Dialogs) -> None:
+    """Ask about hooks nobody trusted as they are; those that are run from now on."""
+    hooks = conversation.resources.hooks
+    if hooks is None or not hooks.untrusted:
+        return
+    from zot.agent.guest_trust import GuestTrust
+
+    found = list(hooks.untrusted)
+    content = [source.content() for source in found]
+    if await dialogs.ask(HooksDialog(found)) != TRUST:
+        return
+    trust = GuestTrust(conversation.home)
+    for source, seen in zip(found, content, strict=True):
+        if source.content() != seen:
+            conversation.emit(Diagnostic(f"hooks: {source.name} changed while you looked at it; it is not trusted"))
+            continue
+        try:
+            await asyncio.to_thread(trust.trust, source.project, "hooks", source.name, seen)
+        except (ConfigError, OSError) as error:
+            conversation.emit(Diagnostic(f"hooks: {source.name} was not trusted: {in_words(error)}"))
+            continue
+        hooks.adopt(source)
 
 
 async def _ask_about_project(host: ExtensionHost, place: Path, dialogs: Dialogs) -> bool:
@@ -161,6 +187,23 @@ class MoreDialog(_Question):
         warning = "Their manifests changed. Somebody or something wrote that; grant it if it was you."
         told = [line for extension in found for line in _asking(extension)]
         super().__init__(f"{many} for more than you granted", warning, told, choices)
+
+
+class HooksDialog(_Question):
+    """Ends with ``trust`` or ``skip``."""
+
+    def __init__(self, found: Sequence[Source]) -> None:
+        choices = [
+            Choice(SKIP, "do not run them", "ask again next time"),
+            Choice(TRUST, "trust them as they are now", "until a command or a script changes"),
+        ]
+        told: list[str] = []
+        for source in found:
+            told.append(f"{source.name} ({source.file})")
+            told += [f"  {hook.shown()}" for hook in source.hooks]
+            told += [f"  script {path}" for path in source.scripts()]
+        warning = "They are commands that run as you, unasked, when the agent works. Read them before you trust them."
+        super().__init__("hooks of Claude Code want to run", warning, told, choices)
 
 
 def _rows(warning: str, told: Sequence[str], theme: Theme, width: int) -> list[str]:

@@ -87,6 +87,7 @@ ROWS: tuple[Row, ...] = (
     Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
     Row("terminal_title", "name the terminal's window", (True, False)),
     Row("vi_mode", "vi keys in the editor", (False, True)),
+    Row("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
     Row("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
 )
 _PICKERS = {"theme": "colour theme", "reasoning": "reasoning level", "quick_model_shortcuts": "model shortcuts"}

@@ -1,0 +1,1 @@
+"""Hooks: commands of Claude Code's settings files that are asked, and told, when something happens."""

@@ -1,0 +1,108 @@
+"""What a hook said: exit 0 and perhaps JSON, exit 2 and a reason for the model, anything else a failure to warn of.
+
+Answers are joined as Claude Code joins them: a refusal beats a question, a question beats a permission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from zot.agent.hooks.config import Hook
+from zot.agent.hooks.running import Ran
+
+LONGEST = 10_000  # characters of a reason or of context
+_RANKS = ("deny", "defer", "ask", "allow", "")
+_SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` ends the work, with its reason;
+    ``message`` is for the person, ``context`` for the model, ``failure`` for both when the hook is a guard."""
+
+    hook: Hook
+    decision: str = ""
+    reason: str = ""
+    context: str = ""
+    updated: dict[str, Any] | None = None
+    stop: str | None = None
+    message: str = ""
+    failure: str = ""
+
+
+class _Decision(msgspec.Struct):
+    behavior: str = ""
+    message: str = ""
+
+
+class _Specific(msgspec.Struct):
+    permissionDecision: str = ""
+    permissionDecisionReason: str = ""
+    updatedInput: dict[str, Any] | None = None
+    additionalContext: str = ""
+    decision: _Decision | None = None
+
+
+class _Output(msgspec.Struct):
+    go_on: bool = msgspec.field(default=True, name="continue")
+    stopReason: str = ""
+    systemMessage: str = ""
+    decision: str | None = None
+    reason: str = ""
+    additionalContext: str = ""
+    hookSpecificOutput: _Specific | None = None
+
+
+def answer_of(hook: Hook, ran: Ran) -> Answer:
+    if ran.failure:
+        return Answer(hook=hook, failure=ran.failure)
+    if ran.code == 2:
+        reason = ran.err.strip() or "a hook refused it and gave no reason"
+        return Answer(hook=hook, decision="deny", reason=reason[:LONGEST])
+    if ran.code != 0:
+        said = next((line.strip() for line in ran.err.splitlines() if line.strip()), "")
+        return Answer(hook=hook, failure=f"exit status {ran.code}" + (f": {said[:200]}" if said else ""))
+    text = ran.out.strip()
+    if text.startswith("{"):
+        return _from_json(hook, text, cut=ran.cut)
+    if hook.event in _SPEAKS_IN_CONTEXT:
+        return Answer(hook=hook, context=text[:LONGEST])
+    return Answer(hook=hook)
+
+
+def _from_json(hook: Hook, text: str, *, cut: bool) -> Answer:
+    try:
+        said = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Output)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        why = "wrote more than 1 MiB" if cut else f"printed JSON that cannot be read: {error}"
+        return Answer(hook=hook, failure=why)
+    own = said.hookSpecificOutput or _Specific()
+    decision = own.permissionDecision
+    reason = own.permissionDecisionReason or said.reason
+    if own.decision is not None:
+        decision, reason = own.decision.behavior, own.decision.message or reason
+    if not decision and said.decision:
+        decision = {"approve": "allow", "block": "deny"}.get(said.decision, said.decision)
+    if decision not in _RANKS:
+        return Answer(hook=hook, failure=f'made the unknown decision "{decision[:40]}"')
+    return Answer(
+        hook=hook,
+        decision=decision,
+        reason=reason[:LONGEST],
+        context=(own.additionalContext or said.additionalContext)[:LONGEST],
+        updated=own.updatedInput,
+        stop=None if said.go_on else said.stopReason or "a hook ended the work",
+        message=said.systemMessage[:LONGEST],
+    )
+
+
+def joined_decision(answers: Sequence[Answer]) -> Answer | None:
+    """The strongest decision, if any was made."""
+    decided = [answer for answer in answers if answer.decision]
+    return min(decided, key=lambda answer: _RANKS.index(answer.decision), default=None)
+
+
+def joined_context(answers: Iterable[Answer]) -> str:
+    return "\n\n".join(answer.context for answer in answers if answer.context)

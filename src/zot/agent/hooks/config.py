@@ -1,0 +1,218 @@
+"""Which hooks there are: those of Claude Code's settings files, of ``hooks.json`` for zot alone, and of plugins.
+
+Reading starts nothing. A file that cannot be used costs its own hooks and one line, and so does what zot has not: an
+event, a kind of hook. What a person trusts is a file's hooks as they are shown, with the scripts they name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.agent.mcp.config import decode
+from zot.errors import ConfigError
+from zot.system.digest import sha256
+from zot.system.files import read_bytes, user_home
+from zot.system.opening import read_whole
+
+EVENTS = (
+    *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "UserPromptSubmit"),
+    *("SessionStart", "SessionEnd", "Stop", "SubagentStop", "PreCompact"),
+)
+TIMEOUT_S = 60.0
+LONGEST_S = 600.0
+OWN_FILE = "hooks.json"
+_SCRIPT_BYTES = 4 << 20
+
+Origin = Literal["own", "user", "project", "plugin"]
+
+
+class Hook(msgspec.Struct, frozen=True, kw_only=True):
+    """One command and when it runs. ``strict``: a call does not run when its hook failed."""
+
+    event: str
+    command: str
+    matcher: str = ""
+    timeout_s: float = TIMEOUT_S
+    is_async: bool = False
+    strict: bool = False
+
+    def shown(self) -> str:
+        """On one line, what would run and when."""
+        when = f"{self.event} {self.matcher}".strip()
+        remarks = [word for word, on in (("async", self.is_async), ("strict", self.strict)) if on]
+        return f"{when}: {self.command}" + (f" [{', '.join(remarks)}]" if remarks else "")
+
+    def matches(self, *names: str) -> bool:
+        """Whether it is for one of these names of the same thing; an empty matcher or ``*`` is for everything."""
+        if self.matcher in ("", "*"):
+            return True
+        try:
+            return any(re.fullmatch(self.matcher, name) for name in names)
+        except re.error:
+            return True  # nobody can tell, so it is asked
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """The hooks of one file. ``name`` is what people call it, ``project`` where its trust is kept, ``root`` what its
+    scripts lie in, ``given`` variables that only it has."""
+
+    name: str
+    file: str
+    origin: Origin
+    root: Path
+    project: Path
+    hooks: tuple[Hook, ...] = ()
+    given: dict[str, str] = {}
+
+    @property
+    def needs_trust(self) -> bool:
+        return self.origin in ("user", "project")
+
+    def scripts(self) -> dict[str, str]:
+        """Files of the project, or of the user's Claude Code, that the commands name, with their digests."""
+        found: dict[str, str] = {}
+        for hook in self.hooks:
+            for path in _named_files(hook.command, self):
+                if str(path) not in found:
+                    found[str(path)] = digest_of(path)
+        return found
+
+    def content(self) -> bytes:
+        """What must not change behind the back of who trusted it."""
+        rows = [(h.event, h.matcher, h.command, h.timeout_s, h.is_async, h.strict) for h in self.hooks]
+        return msgspec.json.encode((rows, sorted(self.scripts().items())))
+
+
+def digest_of(path: Path) -> str:
+    try:
+        return sha256(read_whole(path, _SCRIPT_BYTES))
+    except OSError:
+        return ""
+
+
+def _named_files(command: str, source: Source) -> Iterator[Path]:
+    import shlex  # only where there are hooks
+
+    try:
+        words = shlex.split(command.replace(";", " ; "))
+    except ValueError:
+        words = command.split()
+    values = {"CLAUDE_PROJECT_DIR": str(source.project), **source.given}
+    for word in words:
+        for name, value in values.items():
+            word = word.replace(f"${{{name}}}", value).replace(f"${name}", value)
+        path = Path(os.path.normpath(os.path.join(source.project, os.path.expanduser(word))))
+        if path.is_relative_to(source.root) and path.is_file():
+            yield path
+
+
+# --- files
+
+
+def load(home: Path, cwd: Path, problems: list[str]) -> list[Source]:
+    """The sources that have hooks, the user's first; none when one says ``disableAllHooks``."""
+    user = user_home()
+    places: list[tuple[str, Path, Origin, Path, Path]] = [
+        ("$ZOT_HOME/hooks.json", home / OWN_FILE, "own", home, cwd),
+        ("~/.claude/settings.json", user / ".claude" / "settings.json", "user", user / ".claude", user),
+        (".claude/settings.json", cwd / ".claude" / "settings.json", "project", cwd, cwd),
+        (".claude/settings.local.json", cwd / ".claude" / "settings.local.json", "project", cwd, cwd),
+        (".zot/hooks.json", cwd / ".zot" / OWN_FILE, "project", cwd, cwd),
+    ]
+    found: list[Source] = []
+    seen: set[str] = set()
+    for name, path, origin, root, project in places:
+        real = os.path.realpath(path)
+        if real in seen:  # the home is the project
+            continue
+        seen.add(real)
+        try:
+            value = _value(path)
+        except ConfigError as error:
+            problems.append(f"hooks: {error}")
+            continue
+        if value.get("disableAllHooks") is True:
+            problems.append(f"hooks: {name} switches all hooks off")
+            return []
+        hooks = hooks_of(value, name, problems)
+        if hooks:
+            found.append(Source(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
+    return found
+
+
+def _value(path: Path) -> dict[str, Any]:
+    data = read_bytes(path)
+    return decode(path, data) if data else {}
+
+
+class _Command(msgspec.Struct):
+    type: str = "command"
+    command: str = ""
+    timeout: float | None = None
+    is_async: bool = msgspec.field(default=False, name="async")
+    strict: bool = False
+
+
+class _Group(msgspec.Struct):
+    matcher: str | None = None
+    hooks: list[Any] = []
+
+
+def hooks_of(value: dict[str, Any], file: str, problems: list[str]) -> tuple[Hook, ...]:
+    """The hooks under ``"hooks"``; each that cannot be used is a problem."""
+    events: Any = value.get("hooks", {})
+    if not isinstance(events, dict):
+        problems.append(f'hooks: {file}: "hooks" must be an object: {{"EVENT": [{{"hooks": […]}}]}}')
+        return ()
+    found: list[Hook] = []
+    unknown: list[str] = []
+    for event, groups in cast("dict[str, Any]", events).items():
+        if event not in EVENTS:
+            unknown.append(event)
+            continue
+        try:
+            found += _of_event(event, msgspec.convert(groups, list[_Group]), file, problems)
+        except msgspec.ValidationError as error:
+            problems.append(f"hooks: {file}: {event}: {error}")
+    if unknown:
+        problems.append(f"hooks: {file}: zot has no {', '.join(unknown)}; these hooks do not run")
+    return tuple(found)
+
+
+def _of_event(event: str, groups: list[_Group], file: str, problems: list[str]) -> Iterator[Hook]:
+    for group in groups:
+        matcher = group.matcher or ""
+        if matcher not in ("", "*"):
+            try:
+                re.compile(matcher)
+            except re.error as error:
+                problems.append(
+                    f"hooks: {file}: the matcher {matcher!r} of {event} is no pattern ({error}): it is "
+                    "taken to fit everything"
+                )
+        for item in group.hooks:
+            try:
+                read = msgspec.convert(item, _Command)
+            except msgspec.ValidationError as error:
+                problems.append(f"hooks: {file}: {event}: {error}")
+                continue
+            if read.type != "command":
+                problems.append(f'hooks: {file}: a {event} hook of type "{read.type}" does not run; zot has "command"')
+            elif not read.command.strip():
+                problems.append(f'hooks: {file}: a {event} hook has no "command"')
+            else:
+                seconds = read.timeout if read.timeout is not None and read.timeout > 0 else TIMEOUT_S
+                yield Hook(
+                    event=event,
+                    command=read.command,
+                    matcher=matcher,
+                    timeout_s=min(seconds, LONGEST_S),
+                    is_async=read.is_async,
+                    strict=read.strict,
+                )

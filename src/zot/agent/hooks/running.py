@@ -1,0 +1,142 @@
+"""One hook's process: given a JSON object, heard up to a limit, ended with all it started when its time is over.
+
+What it writes beyond the limit is read and dropped, so that it neither blocks nor fills the memory. What it leaves in
+the background lives on until zot ends, and holds nothing up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import in_words
+from zot.system.files import find_program
+from zot.system.processes import Jailer, ProcessTree, spawn
+
+MOST_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+_LINGER_S = 0.2  # for what was written just before the end
+_STOP_S = 0.5
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """``failure`` says why there is no exit code; ``cut``: it wrote more than anybody reads."""
+
+    code: int = 0
+    out: str = ""
+    err: str = ""
+    failure: str = ""
+    cut: bool = False
+
+
+async def run_hook(
+    command: str, given: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float, jail: Jailer | None
+) -> Ran:
+    """Run it to its end. Cancelling it ends the process."""
+    shell = find_program("bash") or "/bin/sh"
+    pipes = (_Pipe(), _Pipe())
+    stdin = -1
+    try:
+        stdin = _file_of(given)
+        out, err = pipes[0].for_child, pipes[1].for_child
+        tree = spawn([shell, "-c", command], cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err, jail=jail)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = in_words(error) if isinstance(error, OSError) else str(error)
+        return Ran(failure=f"cannot be started: {reason}")
+    finally:
+        if stdin >= 0:
+            os.close(stdin)
+        for pipe in pipes:
+            pipe.close_childs()
+    try:
+        return await _finished(tree, pipes[0], pipes[1], timeout_s)
+    finally:
+        for pipe in pipes:
+            pipe.close()
+
+
+async def _finished(tree: ProcessTree, out: _Pipe, err: _Pipe, timeout_s: float) -> Ran:
+    try:
+        async with asyncio.timeout(timeout_s):
+            code = await tree.wait()
+    except TimeoutError:
+        await tree.stop(_STOP_S)
+        return Ran(failure=f"timed out after {timeout_s:g} s")
+    except BaseException:
+        await tree.stop(_STOP_S)
+        raise
+    await out.wait(_LINGER_S)
+    await err.wait(_LINGER_S)
+    tree.leave(suspicious=not (out.ended and err.ended))
+    if tree.never_began:
+        return Ran(failure=f"its jail could not be built: {err.text().strip()[:200]}")
+    failure = f"was ended by signal {-code}" if code < 0 else ""
+    return Ran(code, out.text(), err.text(), failure, out.cut)
+
+
+def _file_of(given: bytes) -> int:
+    """A nameless file to read from: however long it is, nobody waits to write it."""
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("hook")
+    else:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    left = memoryview(given)
+    while left:
+        left = left[os.write(fd, left) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+class _Pipe:
+    """Reads what a child writes, in the event loop; keeps the beginning."""
+
+    def __init__(self) -> None:
+        self._fd, self.for_child = os.pipe()
+        self._data = bytearray()
+        self.cut = self.ended = False
+        self._loop = asyncio.get_running_loop()
+        self._end: asyncio.Future[None] = self._loop.create_future()
+        os.set_blocking(self._fd, False)
+        self._loop.add_reader(self._fd, self._read)
+
+    def close_childs(self) -> None:
+        os.close(self.for_child)
+
+    async def wait(self, seconds: float) -> None:
+        if not self.ended:
+            await asyncio.wait([self._end], timeout=seconds)
+
+    def text(self) -> str:
+        return self._data.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        if not self.ended:
+            self.ended = True
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            self._end.cancel()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._fd, _READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.ended = True
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            if not self._end.done():
+                self._end.set_result(None)
+            return
+        room = MOST_BYTES - len(self._data)
+        self.cut = self.cut or len(data) > room
+        self._data += data[: max(room, 0)]

@@ -1,0 +1,129 @@
+"""Calls as Claude Code's hooks know them, and what a hook makes of one in zot's words: both ways, nothing lost.
+
+An ``edit`` with several replacements is one ``Edit`` whose texts are joined, so that whoever looks for something in
+them finds it; its ``edits`` has each. What a hook changed and zot cannot express is refused, not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+NAMES = {
+    "bash": "Bash",
+    "read": "Read",
+    "write": "Write",
+    "edit": "Edit",
+    "grep": "Grep",
+    "glob": "Glob",
+    "skill": "Skill",
+}
+MODES = {"plan": "plan", "ask": "default", "accept-edits": "acceptEdits", "everything": "bypassPermissions"}
+_KEYS: dict[str, dict[str, str]] = {
+    "bash": {"command": "command"},
+    "read": {"path": "file_path", "offset": "offset", "limit": "limit"},
+    "write": {"path": "file_path", "content": "content"},
+    "grep": {"pattern": "pattern", "path": "path", "glob": "glob", "ignore_case": "-i", "context": "-C"},
+    "glob": {"pattern": "pattern", "path": "path"},
+    "skill": {"name": "skill"},
+}
+
+Resolve = Callable[[str], str]
+
+
+class CannotSay(ValueError):
+    """A hook's input has no counterpart."""
+
+
+def claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+    """``args`` of zot's ``tool`` as Claude Code's; those of other tools as they are."""
+    if tool == "edit":
+        return _edit_input(args, resolve)
+    keys = _KEYS.get(tool)
+    if keys is None:
+        return args
+    said = {keys[name]: value for name, value in args.items() if name in keys}
+    for key in ("file_path", "path"):
+        if isinstance(said.get(key), str):
+            said[key] = resolve(said[key])
+    if tool == "bash" and isinstance(args.get("timeout"), int):
+        said["timeout"] = args["timeout"] * 1000
+    return said
+
+
+def _edit_input(args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+    edits = _edits(args)
+    said: dict[str, Any] = {"file_path": resolve(str(args.get("path", "")))}
+    said["old_string"] = "\n".join(old for old, _ in edits)
+    said["new_string"] = "\n".join(new for _, new in edits)
+    said["replace_all"] = False
+    if len(edits) > 1:
+        said["edits"] = [{"old_string": old, "new_string": new} for old, new in edits]
+    return said
+
+
+def _edits(args: dict[str, Any]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    listed: Any = args.get("edits")
+    for item in cast("list[Any]", listed) if isinstance(listed, list) else []:
+        if isinstance(item, dict):
+            fields = cast("dict[str, Any]", item)
+            found.append((str(fields.get("oldText", "")), str(fields.get("newText", ""))))
+    return found
+
+
+def zot_args(tool: str, said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+    """What ``said``, a hook's ``updatedInput``, means for a call that had ``args``; CannotSay when it means nothing."""
+    if tool == "edit":
+        return _edit_args(said, args, resolve)
+    keys = _KEYS.get(tool)
+    if keys is None:
+        return said
+    made = {name: said[key] for name, key in keys.items() if key in said}
+    if tool == "bash" and isinstance(said.get("timeout"), int | float):
+        made["timeout"] = max(1, int(said["timeout"] / 1000))
+    return _with_path(made, args, resolve)
+
+
+def _edit_args(said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+    before = _edit_input(args, resolve)
+    if said.get("replace_all"):
+        raise CannotSay("zot's edit has no replace_all")
+    listed: Any = said.get("edits")
+    if isinstance(listed, list) and listed != before.get("edits"):
+        pairs = [(item.get("old_string"), item.get("new_string")) for item in cast("list[dict[str, Any]]", listed)]
+    elif all(said.get(key) == before[key] for key in ("old_string", "new_string")):
+        pairs = _edits(args)
+    elif "edits" in before:
+        raise CannotSay("the call has several replacements; a hook changes them in `edits`")
+    else:
+        pairs = [(said.get("old_string"), said.get("new_string"))]
+    if not all(isinstance(old, str) and isinstance(new, str) for old, new in pairs):
+        raise CannotSay("old_string and new_string must be text")
+    made = {"path": said.get("file_path", before["file_path"])}
+    made["edits"] = [{"oldText": old, "newText": new} for old, new in pairs]
+    return _with_path(made, args, resolve)
+
+
+def _with_path(made: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+    """A path that is the same file is written as it was."""
+    before = args.get("path")
+    if isinstance(before, str) and made.get("path") == resolve(before):
+        made["path"] = before
+    return made
+
+
+def claude_response(tool: str, said: dict[str, Any], text: str) -> Any:
+    """A result as Claude Code's hooks expect it of that tool."""
+    match tool:
+        case "bash":
+            return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+        case "read":
+            return {"type": "text", "file": {"filePath": said.get("file_path", ""), "content": text}}
+        case "write":
+            return {"type": "create", "filePath": said.get("file_path", ""), "content": said.get("content", "")}
+        case "edit":
+            texts = {"oldString": said.get("old_string", ""), "newString": said.get("new_string", "")}
+            return {"filePath": said.get("file_path", ""), **texts, "replaceAll": False, "success": True}
+        case _:
+            return {"content": [{"type": "text", "text": text}]}

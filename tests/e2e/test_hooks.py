@@ -1,0 +1,324 @@
+"""Hooks of Claude Code in the real program: asked before and after calls, told of prompts and sessions, bounded."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Ran, Zot
+from tests.fakes.model_server import CallTools, Say
+from tests.fakes.rpc_client import FakeRpcClient
+from tests.terminal.conftest import open_zot
+from tests.terminal.scripts import said, user_texts
+from zot.agent.build import build
+from zot.agent.config import RunConfig
+
+__all__ = ["open_zot"]
+
+BASH = CallTools([("bash", {"command": "echo ran > made"})])
+WRITE = CallTools([("write", {"path": "a.txt", "content": "hello"})])
+
+
+def entry(command: str, matcher: str | None = None, **more: Any) -> dict[str, Any]:
+    group: dict[str, Any] = {"hooks": [{"type": "command", "command": command, **more}]}
+    return group if matcher is None else {"matcher": matcher, **group}
+
+
+def project(zot: Zot, file: str = ".claude/settings.json", **events: list[dict[str, Any]]) -> Path:
+    path = zot.project / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"model": "opus", "hooks": events}))
+    return path
+
+
+def own(zot: Zot, **events: list[dict[str, Any]]) -> None:
+    path = zot.home / "zot" / "hooks.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"hooks": events}))
+
+
+def say_json(value: Any) -> str:
+    return f"cat <<'END'\n{json.dumps(value)}\nEND"
+
+
+def specific(event: str, **fields: Any) -> str:
+    return say_json({"hookSpecificOutput": {"hookEventName": event, **fields}})
+
+
+def last_result(request: Any) -> str:
+    return json.dumps(request.json["messages"][-1])
+
+
+def run(zot: Zot, serve: Any, *turns: Any, args: tuple[str, ...] = ()) -> tuple[Ran, Any]:
+    server = serve([*turns, Say("done")])
+    ran = zot("-p", "hi", *args)
+    assert ran.code == 0, ran.err
+    return ran, server
+
+
+# --- before a call
+
+
+def test_exit_2_refuses_and_the_model_reads_why(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry("echo not today >&2; exit 2", "Bash")])
+    _, server = run(zot, serve, BASH)
+    assert "not today" in last_result(server.requests[1]) and not (zot.project / "made").exists()
+
+
+def test_it_is_told_the_call_in_its_own_words(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry("cat > seen.json; echo $CLAUDE_PROJECT_DIR > dir", "Write|Edit")])
+    run(zot, serve, WRITE)
+    seen = json.loads((zot.project / "seen.json").read_text())
+    assert seen["tool_name"] == "Write" and seen["hook_event_name"] == "PreToolUse"
+    assert seen["tool_input"] == {"file_path": str(zot.project / "a.txt"), "content": "hello"}
+    assert seen["permission_mode"] == "bypassPermissions" and seen["cwd"] == str(zot.project)
+    assert Path(seen["transcript_path"]).exists() and seen["session_id"] and seen["tool_use_id"]
+    assert (zot.project / "dir").read_text().strip() == str(zot.project)
+
+
+@pytest.mark.parametrize("matcher", ["Read", "Edit|Write|MultiEdit", "mcp__.*"])
+def test_a_matcher_leaves_other_tools_alone(zot: Zot, serve: Any, matcher: str) -> None:
+    own(zot, PreToolUse=[entry("exit 2", matcher)])
+    run(zot, serve, BASH)
+    assert (zot.project / "made").exists()
+
+
+def test_it_may_change_the_input(zot: Zot, serve: Any) -> None:
+    changed = specific("PreToolUse", permissionDecision="allow", updatedInput={"command": "echo other > made"})
+    own(zot, PreToolUse=[entry(changed, "Bash")])
+    run(zot, serve, BASH)
+    assert (zot.project / "made").read_text() == "other\n"
+
+
+def test_deny_beats_allow_and_its_reason_is_told(zot: Zot, serve: Any) -> None:
+    allow = specific("PreToolUse", permissionDecision="allow")
+    deny = specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="never here")
+    own(zot, PreToolUse=[entry(allow), entry(deny)])
+    _, server = run(zot, serve, BASH)
+    assert "never here" in last_result(server.requests[1]) and not (zot.project / "made").exists()
+
+
+def test_ask_is_a_no_where_nobody_can_be_asked(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", permissionDecisionReason="look"))])
+    _, server = run(zot, serve, BASH)
+    assert "wants a person to be asked" in last_result(server.requests[1])
+
+
+def test_allow_answers_the_gate_and_so_does_a_permission_request(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="allow"), "Bash")])
+    run(zot, serve, BASH, args=("--permission-mode", "ask"))
+    assert (zot.project / "made").exists()
+    decision = {"behavior": "allow"}
+    own(zot, PermissionRequest=[entry(specific("PermissionRequest", decision=decision), "Write")])
+    run(zot, serve, WRITE, args=("--permission-mode", "ask"))
+    assert (zot.project / "a.txt").exists()
+    own(zot, PermissionRequest=[entry("exit 0")])
+    (zot.project / "a.txt").unlink()
+    run(zot, serve, WRITE, args=("--permission-mode", "ask"))
+    assert not (zot.project / "a.txt").exists()
+
+
+BROKEN = {
+    "crashed": ("kill -9 $$", "signal 9"),
+    "exit 1": ("echo oops >&2; exit 1", "oops"),
+    "timed out": ("sleep 60", "timed out"),
+    "half JSON": ("printf '{\"hookSpecificOutput\": {'", "JSON"),
+    "missing": ("/no/such/program", "status 127"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+def test_one_that_broke_warns_or_denies(zot: Zot, serve: Any, how: str, strict: bool) -> None:
+    command, told = BROKEN[how]
+    timeout = {"timeout": 0.5} if how == "timed out" else {}
+    own(zot, PreToolUse=[entry(command, **timeout, **({"strict": True} if strict else {}))])
+    ran, server = run(zot, serve, BASH)
+    assert (zot.project / "made").exists() is not strict
+    assert told in (last_result(server.requests[1]) if strict else ran.err)
+
+
+def test_the_setting_makes_all_of_them_strict(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry("exit 1")])
+    (zot.home / "zot" / "config.json").write_text('{"hooks_strict": true}')
+    run(zot, serve, BASH)
+    assert not (zot.project / "made").exists()
+
+
+def test_fifty_megabytes_and_a_fork_hold_nothing_up(zot: Zot, serve: Any) -> None:
+    flood = "head -c 50000000 /dev/zero | tr '\\0' x; (sleep 300 & echo $! > child); exit 0"
+    own(zot, PreToolUse=[entry(flood)])
+    started = time.monotonic()
+    run(zot, serve, BASH)
+    assert (zot.project / "made").exists() and time.monotonic() - started < 50
+    child = int((zot.project / "child").read_text())
+    assert not Path(f"/proc/{child}/cmdline").exists() or not Path(f"/proc/{child}/cmdline").read_bytes()
+
+
+# --- after a call
+
+
+def test_what_it_says_after_a_call_is_read_with_the_result(zot: Zot, serve: Any) -> None:
+    own(
+        zot,
+        PostToolUse=[
+            entry("cat > after.json; echo the linter complains >&2; exit 2", "Write"),
+            entry(specific("PostToolUse", additionalContext="and mind the tabs"), "Write"),
+            entry("touch in-the-background", "Write", **{"async": True}),
+        ],
+        PostToolUseFailure=[entry("cat > failed.json")],
+    )
+    _, server = run(zot, serve, WRITE, CallTools([("bash", {"command": "exit 3"})]))
+    assert "the linter complains" in last_result(server.requests[1])
+    assert "mind the tabs" in last_result(server.requests[1])
+    seen = json.loads((zot.project / "after.json").read_text())
+    assert seen["tool_response"]["filePath"] == str(zot.project / "a.txt") and seen["duration_ms"] >= 0
+    failed = json.loads((zot.project / "failed.json").read_text())
+    assert failed["tool_name"] == "Bash" and "exit 3" in failed["error"]
+
+
+def test_continue_false_ends_the_work(zot: Zot, serve: Any) -> None:
+    own(zot, PostToolUse=[entry(say_json({"continue": False, "stopReason": "enough for today"}))])
+    server = serve([BASH, Say("never")])
+    ran = zot("-p", "hi")
+    assert "enough for today" in ran.err and len(server.requests) == 1
+
+
+# --- prompts, the end, sessions
+
+
+def test_a_prompt_can_be_refused_and_added_to(zot: Zot, serve: Any) -> None:
+    own(
+        zot, UserPromptSubmit=[entry("echo today is Friday")], SessionStart=[entry("echo remember the milk", "startup")]
+    )
+    _, server = run(zot, serve)
+    texts = "\n".join(user_texts(server.requests[0]))
+    assert "today is Friday" in texts and "remember the milk" in texts and texts.endswith("hi")
+    own(zot, UserPromptSubmit=[entry("grep -q secret && { echo no secrets >&2; exit 2; }; exit 0")])
+    server = serve([])
+    ran = zot("-p", "a secret")
+    assert ran.code == 1 and "no secrets" in ran.err and not server.requests
+    ran = zot("--json", "a secret")
+    assert ran.events[-1]["type"] == "done" or "done" in ran.types
+
+
+def test_stop_asks_for_more_once(zot: Zot, serve: Any) -> None:
+    more = "grep -q '\"stop_hook_active\":true' && exit 0; echo the tests are red >&2; exit 2"
+    own(zot, Stop=[entry(more)], SessionEnd=[entry("cat > end.json")])
+    server = serve([Say("first"), Say("second")])
+    ran = zot("-p", "hi")
+    assert "second" in ran.out
+    assert [text for role, text in said(server.requests[1]) if role == "user"][-1] == "the tests are red"
+    assert json.loads((zot.project / "end.json").read_text())["reason"] == "other"
+
+
+def test_a_stop_hook_that_never_has_enough_is_stopped(zot: Zot, serve: Any) -> None:
+    own(zot, Stop=[entry(say_json({"decision": "block", "reason": "more"}))])
+    server = serve([Say(str(n)) for n in range(20)])
+    ran = zot("-p", "hi")
+    assert ran.code == 0 and len(server.requests) == 11 and "10 times" in ran.err
+
+
+# --- trust
+
+
+def test_a_projects_hooks_run_only_when_trusted_and_as_they_were(zot: Zot, serve: Any) -> None:
+    script = zot.project / ".claude" / "guard.sh"
+    project(zot, PreToolUse=[entry('"$CLAUDE_PROJECT_DIR"/.claude/guard.sh', "Bash")])
+    script.write_text("#!/bin/sh\necho guarded >&2; exit 2\n")
+    script.chmod(0o755)
+    ran, _ = run(zot, serve, BASH)
+    assert "zot hooks trust" in ran.err and (zot.project / "made").exists()
+    (zot.project / "made").unlink()
+    trusted = zot("hooks", "trust", model=False)
+    assert trusted.code == 0 and "guard.sh" in trusted.err
+    assert "trusted" in zot("hooks", "list", model=False).out
+    _, server = run(zot, serve, BASH)
+    assert "guarded" in last_result(server.requests[1])
+    script.write_text("#!/bin/sh\nexit 0\n")
+    assert "changed since" in zot("hooks", "list", model=False).out
+    ran, _ = run(zot, serve, BASH)
+    assert "zot hooks trust" in ran.err
+    ran, _ = run(zot, serve, BASH, args=("--trust-project",))
+    assert "hooks" not in ran.err
+    zot("hooks", "untrust", model=False)
+    assert "not trusted" in zot("hooks", "list", model=False).out
+
+
+def test_the_agent_cannot_switch_a_trusted_guard_off(zot: Zot, serve: Any) -> None:
+    script = zot.project / "guard.sh"
+    project(zot, PreToolUse=[entry("sh guard.sh", "Bash")])
+    script.write_text("exit 0\n")
+    zot("hooks", "trust", model=False)
+    rewrite = CallTools([("write", {"path": "guard.sh", "content": "exit 0 # mine\n"})])
+    _, server = run(zot, serve, rewrite, BASH)
+    assert "changed since you trusted it" in last_result(server.requests[2]) and not (zot.project / "made").exists()
+
+
+def test_the_users_claude_hooks_need_trust_too(zot: Zot, serve: Any) -> None:
+    path = zot.home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"hooks": {"Stop": [entry("touch stopped")], "Notification": [entry("x")]}}))
+    ran, _ = run(zot, serve)
+    assert "nobody trusted" in ran.err and "Notification" in ran.err and not (zot.project / "stopped").exists()
+    zot("hooks", "trust", "~/.claude/settings.json", model=False)
+    run(zot, serve)
+    assert (zot.project / "stopped").exists()
+
+
+def test_the_terminal_asks_and_then_they_run(zot: Zot, serve: Any, open_zot: Any) -> None:
+    project(zot, PreToolUse=[entry("echo guarded >&2; exit 2", "Bash")])
+    server = serve([BASH, Say("answered")])
+    terminal = open_zot(wait="hooks of Claude Code want to run")
+    terminal.wait_for("echo guarded >&2; exit 2")
+    terminal.press("down")
+    terminal.press("enter")
+    terminal.wait_for("▌")
+    terminal.submit("hi")
+    terminal.wait_for("answered")
+    assert "guarded" in last_result(server.requests[1]) and not (zot.project / "made").exists()
+
+
+def test_settings_without_hooks_cost_nothing_and_say_nothing(zot: Zot, serve: Any) -> None:
+    project(zot, "other.json")
+    (zot.project / ".claude").mkdir()
+    (zot.project / ".claude" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls)"]}}')
+    ran, _ = run(zot, serve)
+    assert ran.err == ""
+
+
+# --- every path to a tool
+
+
+async def test_an_agent_beside_and_an_extensions_own_call_are_bound(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry("echo guarded >&2; exit 2", "Read")], SubagentStop=[entry("touch side-stopped")])
+    (zot.project / "a.txt").write_text("private words")
+    server = serve([CallTools([("read", {"path": "a.txt"})]), Say("answered")])
+    config = RunConfig(
+        provider="anthropic", base_url=server.url, api_key="k", cwd=str(zot.project), home=zot.home / "zot"
+    )
+    async with build(config) as conversation:
+        await conversation.child().say("look")
+        result = await conversation._agent.run_tool("read", {"path": "a.txt"}, "an-extension")
+    assert "guarded" in last_result(server.requests[1]) and "private words" not in last_result(server.requests[1])
+    assert result.is_error and "guarded" in str(result.content)
+    assert (zot.project / "side-stopped").exists()
+
+
+def test_they_bind_over_rpc_and_an_abort_ends_the_wait(zot: Zot, serve: Any) -> None:
+    own(zot, UserPromptSubmit=[entry("touch waiting; grep -q slow && sleep 300; exit 0")])
+    server = serve([Say("answered")])
+    client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
+    client.send("prompt", message="a slow one")
+    deadline = time.monotonic() + 30
+    while not (zot.project / "waiting").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    client.send("abort")
+    client.until("done")
+    assert not server.requests
+    client.prompt("a quick one")
+    assert len(server.requests) == 1
