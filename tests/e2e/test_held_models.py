@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Say
 
-ANSWER = Say('{"tool": "final"}\nDone.')
+ANSWER = Say('{"tool": "final", "answer": "Done."}')
 FREE = ("--permission-mode", "everything")
 
 

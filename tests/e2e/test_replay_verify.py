@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -262,8 +264,6 @@ def test_a_tool_stopped_by_ctrl_c(zot: Zot, serve: Any, tmp_path: Path, verified
 
 
 def wait_for_file(path: Path) -> None:
-    import time
-
     for _ in range(3000):
         if path.exists():
             return
@@ -531,3 +531,44 @@ def test_a_small_model_that_is_held_by_a_grammar(
     assert zot("-p", "--record", str(path), *model, "Write a.py.").out == "Done.\n"
     assert "only-here.txt" in path.read_text()
     assert same(verified(path))
+
+
+# --- at any moment
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_aborts_answers_and_commands_at_any_moment(zot: Zot, tmp_path: Path, caller: Path, seed: int) -> None:
+    """Whenever they came, they come there again; the moments are different in every run of this test."""
+    calls = [{"name": "bash", "args": {"command": "echo hi; sleep 0.05"}}, {"name": "read", "args": {"path": "a"}}]
+    turns = [
+        {"thinking": "let me think", "text": "Let me look closely.", "tool_calls": [*calls, calls[1]]},
+        {
+            "text": "Now.",
+            "tool_calls": [{"name": "bash", "args": {"command": "rm -rf /tmp/nothing"}}, {"name": "look"}],
+        },
+        {"text": "There it is, and this goes on for some words more"},
+    ]
+    (tmp_path / "script.json").write_text(json.dumps({"delay_ms": 3, "repeat": True, "turns": turns}))
+    path, chance = tmp_path / "run.zotrec", random.Random(seed)
+    model = ["--provider", "script", "--script", str(tmp_path / "script.json"), "--permission-mode", "ask"]
+    argv = ["rpc", *model, "--ext", str(GUARD), "--ext", str(caller), "--record", str(path)]
+    client = FakeRpcClient(zot.argv(argv), zot.env(), zot.project)
+    client.ask("hello", capabilities=["approvals", "commands"])
+    for number in range(5):
+        client.send("prompt", message=f"go {number}")
+        ends = time.monotonic() + chance.random() * 0.4
+        if number % 2:
+            client.send("run_command", name="shout", args="x")
+        while True:
+            line = client.next()
+            if line["type"] == "approval_request":
+                decision = chance.choice(["once", "tool", "deny"])
+                client.send("approve", request_id=line["request_id"], decision=decision)
+            if line["type"] == "done":
+                break
+            if time.monotonic() > ends:
+                client.send("abort")
+    client.send("abort")
+    assert client.close() == 0, client.stderr
+    outcome = asyncio.run(verify(read_recording(path), tmp_path / "scratch", Live()))
+    assert outcome.difference is None, outcome.difference

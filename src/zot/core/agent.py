@@ -145,7 +145,7 @@ class Agent(AgentState):
     @contextmanager
     def _exclusive(self, emit: Reader | None) -> Generator[Run]:
         self._must_be_idle()
-        run = self._run = Run(self.readers)
+        run = self._run = self._new_run()
         leave = self.readers.add(emit, *SHOWN) if emit is not None else None
         try:
             yield run
@@ -157,6 +157,9 @@ class Agent(AgentState):
             self.inputs.requeue_steering()
         if run.failure is not None:
             raise run.failure
+
+    def _new_run(self) -> Run:
+        return Run(self.readers)
 
     # --- what may be said to it meanwhile
 

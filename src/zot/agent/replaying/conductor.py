@@ -119,12 +119,16 @@ class Conductor:
         self._at += 1
         return True
 
-    def soon(self, action: Callable[[], None], *, holds: bool = True) -> bool:
-        """Do it in a turn of its own, once for the line under the cursor; ``holds``: ``caught_up`` waits for it."""
+    def soon(self, action: Callable[[], None]) -> bool:
+        """Do it in a turn of its own, once for the line under the cursor; ``caught_up`` waits for it."""
+        return self.once(lambda: _next_turn(action))
+
+    def once(self, action: Callable[[], object], *, holds: bool = True) -> bool:
+        """The same for what begins a task, which has its first turn then; not every one ``holds`` up the others."""
         if self._scheduled != self._at:
             self._scheduled = self._at
             self._held = self._at if holds else -1
-            asyncio.get_running_loop().call_soon(action)
+            action()
         return False
 
     def wake(self, *key: Hashable) -> bool:
@@ -141,6 +145,9 @@ class Conductor:
         try:
             self.advance()
             return await waiter
+        except asyncio.CancelledError:
+            await self.caught_up()  # what others did before the cancellation was felt
+            raise
         finally:
             if self._waiting.get(key) is waiter:
                 del self._waiting[key]
@@ -173,3 +180,7 @@ class Conductor:
         if line.type in ("frame", "gone", "exit"):  # one that crashed is started again after a while
             return max(self.patience, _RESTART_S)
         return _IDLE_S if idle else self.patience
+
+
+def _next_turn(action: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(action)

@@ -7,6 +7,7 @@ of the recorded run.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
@@ -43,6 +44,8 @@ from zot.agent.tools.registry import ALL_TOOLS, Limits, bash_spec, builtin_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.confirm import ConfirmGate
 from zot.core.permission import Mode
+from zot.core.readers import Readers
+from zot.core.run import Run
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.errors import ConfigError
 from zot.provider.messages import Message, Usage
@@ -113,6 +116,22 @@ def _hook(type: Any, value: Any) -> Any:
     return Path(value) if type is Path else value
 
 
+class _ReplayedRun(Run):
+    """Where the loop lets others have their turn, it lets everything in that came then, cancelled or not."""
+
+    def __init__(self, readers: Readers, conductor: Conductor) -> None:
+        super().__init__(readers)
+        self._conductor = conductor
+
+    async def checkpoint(self) -> None:
+        try:
+            await super().checkpoint()
+        finally:
+            await self._conductor.caught_up()
+        if self.cancelled:
+            raise asyncio.CancelledError
+
+
 class ReplayedAgent(RecordedAgent):
     """Before it reaches out it lets everything in that came before that then."""
 
@@ -129,6 +148,9 @@ class ReplayedAgent(RecordedAgent):
     async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
         await self._conductor.caught_up()
         return await super().perform(tool, args, context)
+
+    def _new_run(self) -> Run:
+        return _ReplayedRun(self.readers, self._conductor)
 
     def _like_this(self, **parts: Any) -> RecordedAgent:
         return ReplayedAgent(self._conductor, self.recorder, **parts)

@@ -212,10 +212,10 @@ class _SecondRun:
         match frame.get("type"):
             case "command_invoked":
                 named, args = str(frame.get("name")), str(frame.get("args", ""))
-                return self.conductor.soon(lambda: _done(self._begin(host.run_command(named, args))))
+                return self.conductor.once(lambda: self._begin(host.run_command(named, args)))
             case "shutdown" if not (self._reloading or self._ending):
                 self._ending = True
-                return self.conductor.soon(lambda: _done(self._begin(host.stop())))
+                return self.conductor.once(lambda: self._begin(host.stop()))
             case kind if kind in _OF_PEOPLE:
                 return self.conductor.soon(lambda: host.send_line(name, frame_of(line, self._comparison) + b"\n"))
             case _:
@@ -316,7 +316,7 @@ class _SecondRun:
         def start() -> None:
             self._work[agent.number] = self._begin(begin(self._work.get(agent.number)))
 
-        return self.conductor.soon(start, holds=False)
+        return self.conductor.once(start, holds=False)
 
     async def _prompt(self, agent: RecordedAgent, line: Line) -> None:
         fields = line.fields

@@ -17,30 +17,35 @@ MOST_LINES = 400  # of all files whose lines are in a grammar
 MOST_CHARACTERS = 20_000
 
 
+Values = Mapping[str, Mapping[str, Sequence[str]]]  # of arguments, by tool and argument
+
+
 def action_grammar(
     tools: Sequence[ToolSpec],
     *,
     final: bool,
     files: Mapping[str, str] | None = None,
-    choices: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    fixed: frozenset[str] = frozenset(),
+    choices: Values | None = None,
     opening: str = "",
 ) -> str:
     """``files`` are those whose content is known, by the path the model used, the one it saw last at the end; while
-    there are none, nothing can be edited. None means that nobody looked. ``choices`` are the only values some arguments
-    of a tool may have, ``opening`` how an answer begins."""
+    there are none, nothing can be edited. None means that nobody looked; ``fixed`` lines stay. ``choices`` are the only
+    values some arguments of a tool may have, ``opening`` how an answer begins."""
     grammar = Grammar({})
     options = [
-        grammar.add(rule_name("a", tool.name), _action(grammar, _narrowed(tool, choices or {}), files))
+        grammar.add(rule_name("a", tool.name), _action(grammar, _narrowed(tool, choices or {}), files, fixed))
         for tool in tools
         if files is None or files or not is_edit(shape_of(tool))
     ]
     if final or not options:
-        grammar.rules["a-final"] = f"{literal(final_head() + chr(10) + opening)} [^\\x00]+"
+        first = "" if opening else r'[^"\\{\x5b`\x00-\x20\x7f] '  # an answer is no JSON
+        grammar.rules["a-final"] = f'{literal(final_said("")[:-2] + opening)} {first}char* "\\"}}"'
         options.append("a-final")
     return grammar.text(alternatives(options))
 
 
-def _narrowed(tool: ToolSpec, choices: Mapping[str, Mapping[str, Sequence[str]]]) -> ToolSpec:
+def _narrowed(tool: ToolSpec, choices: Values) -> ToolSpec:
     """The tool as if its schema allowed these values only; optional arguments would only lead away from them."""
     mine = {name: list(values) for name, values in choices.get(tool.name, {}).items() if values}
     properties, required = properties_of(tool.schema), required_of(tool.schema)
@@ -50,14 +55,14 @@ def _narrowed(tool: ToolSpec, choices: Mapping[str, Mapping[str, Sequence[str]]]
     return ToolSpec(tool.name, tool.description, {**tool.schema, "properties": kept, "required": list(kept)})
 
 
-def final_head() -> str:
-    return json_text({"tool": FINAL})
+def final_said(answer: str) -> str:
+    return json_text({"tool": FINAL, "answer": answer})
 
 
-def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, str] | None) -> str:
+def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, str] | None, fixed: frozenset[str]) -> str:
     shape = shape_of(tool)
     if is_edit(shape) and files:
-        return _edit(grammar, shape, files)
+        return _edit(grammar, shape, files, fixed)
     head = f'"{{" {_head(grammar, tool, shape)} "}}"'
     return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
 
@@ -93,12 +98,12 @@ def is_edit(shape: Shape) -> bool:
     return [block.label for block in shape.blocks] == ["old", "new"] and shape.required == ("path",)
 
 
-def _edit(grammar: Grammar, shape: Shape, files: Mapping[str, str]) -> str:
+def _edit(grammar: Grammar, shape: Shape, files: Mapping[str, str], fixed: frozenset[str]) -> str:
     options: list[str] = []
     left = MOST_LINES
     for path, text in reversed(list(files.items())):
         left -= text.count("\n") + 1
-        pieces = [literal(f"{piece}\n") for piece in editable(text)]
+        pieces = [literal(f"{piece}\n") for piece in editable(text) if fixed.isdisjoint(piece.split("\n"))]
         if left < 0 or not pieces:
             continue
         old = grammar.add(rule_name("old"), alternatives(pieces))

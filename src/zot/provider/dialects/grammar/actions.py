@@ -2,7 +2,7 @@
 argument that holds lines of text. Small models write text far better as it stands than inside JSON strings.
 
 ``{"tool": "read", "path": "a.py"}`` is one; ``write`` is followed by a block with the content, ``edit`` by a
-block ``old`` and a block ``new``, and ``final`` by the answer. ``Shape`` knows this of a tool, says it to the
+block ``old`` and a block ``new``, and ``final`` holds the answer. ``Shape`` knows this of a tool, says it to the
 model, and turns a call into the text that would have made it.
 """
 

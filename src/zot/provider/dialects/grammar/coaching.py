@@ -20,11 +20,13 @@ from zot.provider.model_call import Request
 
 MOST_STEPS = 20  # of one prompt
 PATIENCE = 8  # turns in which a failed command must be mended before the model may give up
+MOST_CHANGES = 4  # of one file, where a task speaks of several places
 IDLE = 5  # turns in which a task that asks for a change must have led to one
 WARMER = 0.5  # the temperature of a model that repeats itself
 _CHANGING = ("edit", "write")
 _LOOKING = ("read", "glob", "grep")
 _LONGEST_COMMAND = 200
+_LONGEST_QUESTION = 300
 _MOST_MENTIONED = 2
 
 Choices = dict[str, dict[str, tuple[str, ...]]]
@@ -33,7 +35,8 @@ Choices = dict[str, dict[str, tuple[str, ...]]]
 class Advice(msgspec.Struct, frozen=True):
     """For the next turn: ``only`` these tools, if it is not None, but none of those ``withheld``; whether the model may
     end, or must, and with which words; how freely it chooses. ``choices`` are the values an argument may have;
-    ``files`` those whose lines an edit may replace; ``notes`` are said behind the results of the last prompt."""
+    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones; ``notes`` are said behind the results
+    of the last prompt."""
 
     only: tuple[str, ...] | None = None
     withheld: frozenset[str] = frozenset()
@@ -43,6 +46,7 @@ class Advice(msgspec.Struct, frozen=True):
     opening: str = ""
     temperature: float = 0.0
     files: dict[str, str] = {}
+    fixed: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
 
@@ -75,10 +79,13 @@ class _Watch:
         self._failed_at = 0
         self._changed = False  # a file, since the last command
         self._changes = 0
-        self._mended = False  # what failed works, after a change
+        self._mended = False  # what failed works, or what was changed was checked
+        self._changed_files: dict[str, int] = {}
+        self._new: list[str] = []  # lines that were put in
         self._read: set[str] = set()
         self._withheld: set[str] = set()
         self._stuck = 0  # how often in a row nothing came of it
+        self._ran_well = False
 
     # --- what is said
 
@@ -93,13 +100,40 @@ class _Watch:
             said = "You did exactly this before, and nothing has changed since. Do something else."
         else:
             said = self._progress(step)
-        if self._must_end and not self._mended:
+        if self._is_changed:
+            return "Done. Say what you changed."
+        if self._must_end and not self._mended and not self._is_answered:
             return "Stop here. Say in a few words what you did, and what is not done."
         return said
 
     @property
     def _must_end(self) -> bool:
-        return self._mended or self._count >= MOST_STEPS or self._repeats >= 3
+        over = self._mended or self._is_answered or self._is_changed
+        return over or self._count >= MOST_STEPS or self._repeats >= 3
+
+    @property
+    def _is_changed(self) -> bool:
+        """What the task asks for was changed, once in each file it names, and nothing is left to check."""
+        if not self._changes or self._failed or self._wants_check:
+            return False
+        if self._task.several:
+            return max(self._changed_files.values()) >= MOST_CHANGES
+        return not self._unchanged()
+
+    @property
+    def _wants_check(self) -> bool:
+        return self._changed and self._task.checks and "bash" in self._tools - self._withheld
+
+    def _unchanged(self) -> list[str]:
+        """Files the task names that were not changed yet."""
+        named = [path for path in self._listed if self._task.is_about(path)]
+        return [path for path in named if path not in self._changed_files] if len(named) > 1 else []
+
+    @property
+    def _is_answered(self) -> bool:
+        """A question about files it names, and they were read."""
+        named = [path for path in self._listed if self._task.is_about(path)]
+        return self._task.only_asks and bool(named) and set(named) <= self._read and not self._task.checks
 
     def _is_repeated(self, step: Step) -> bool:
         if step.call.name in _CHANGING and not step.result.is_error:
@@ -111,7 +145,7 @@ class _Watch:
     def _progress(self, step: Step) -> str:
         name, failed = step.call.name, step.result.is_error
         if name == "bash":
-            return self._ran(step)
+            return self._ran(step) or self._asked()
         if name in _CHANGING:
             return self._tried_to_change(step)
         if name == "read" and not failed:
@@ -119,20 +153,31 @@ class _Watch:
             if self._failed:
                 test = is_test(step.path) and not self._task.is_about(step.path)
                 return _THE_TEST if test else f"`{self._failed}` fails: there is a mistake in {step.path}. Correct it."
-        return ""
+        return self._asked()
+
+    def _asked(self) -> str:
+        """A question is asked again: what was read last is what such a model thinks of."""
+        if not self._task.only_asks or len(self._task.text) > _LONGEST_QUESTION:
+            return ""
+        return f"Now answer the question: {self._task.text.strip()}"
 
     def _tried_to_change(self, step: Step) -> str:
         if step.result.is_error:
             self._stuck += 1
             return "Nothing was changed: new is the same as old." if "are the same" in step.text else ""
         self._changed, self._changes = True, self._changes + 1
+        self._changed_files[step.path] = self._changed_files.get(step.path, 0) + 1
+        self._new += step.new_lines
         return f"Now run `{self._failed}` again." if self._failed else ""
 
     def _ran(self, step: Step) -> str:
         command = str(step.args.get("command", "")).strip()
         changed, self._changed = self._changed, False
+        if step.ran_no_tests:
+            return "That ran no tests at all. Name the file with the tests."
         if not step.result.is_error:
-            self._mended, self._failed, self._stuck = command == self._failed and self._changes > 0, "", 0
+            self._mended = self._changes > 0 and (command == self._failed or (changed and not self._failed))
+            self._failed, self._stuck, self._ran_well = "", 0, True
             return "It works now. Say what was wrong and what you changed." if self._mended else ""
         if step.is_unknown_command:
             self._stuck += 1
@@ -159,9 +204,10 @@ class _Watch:
             choices=choices,
             final=self._may_end,
             must_end=self._must_end,
-            opening="I changed " if self._mended else "",
+            opening="I changed " if self._mended or self._is_changed else "",
             temperature=min(WARMER * self._stuck, 1.0),
             files=editable,
+            fixed=frozenset() if self._failed else frozenset(line for line in self._new if line.strip()),
             notes=notes,
         )
 
@@ -171,16 +217,19 @@ class _Watch:
             return True
         if self._failed and self._count - self._failed_at < PATIENCE:
             return False
-        if self._changed and self._task.checks and "bash" in self._tools - self._withheld:
+        if self._wants_check or (self._changes and self._unchanged()):
             return False
-        if self._task.changes and not self._changes and self._count < IDLE:
+        if self._task.changes and not self._changes and not self._ran_well and self._count < IDLE:
             return False
-        return self._count > 0 or self._task.asks
+        return self._count > 0 or not self._listed
 
     def _editable(self, files: Mapping[str, str]) -> dict[str, str]:
-        """Tests are not what is mended while one fails, unless the task is about them."""
+        """Tests are not what is mended while one fails, unless the task is about them. Without a failure
+        only files that were not changed are, where some of those the task names are left."""
         if not self._failed:
-            return dict(files)
+            left = self._unchanged() if self._changes else []
+            kept = {path: text for path, text in files.items() if not left or path in left}
+            return kept
         code = {path: text for path, text in files.items() if not is_test(path) or self._task.is_about(path)}
         return code or dict(files)
 
@@ -192,9 +241,24 @@ class _Watch:
             named = [path for path in self._listed if self._task.is_about(path)]
             if 0 < len(named) <= _MOST_MENTIONED:
                 return ("read",), {"read": {"path": tuple(named)}}
-        if self._changed and self._task.checks:
+        if self._wants_check:
             return ("bash",), {}
-        return None, {}
+        if self._changes and (left := self._unchanged()):
+            unread = tuple(path for path in left if path not in files)
+            return (("read",), {"read": {"path": unread}}) if unread else (("edit",), {})
+        if self._changes and self._task.several:
+            return ("edit",), {}
+        looked = _LOOKING if self._task.only_asks and not self._count else (*_LOOKING, "bash")
+        return (looked if self._task.only_asks else None), self._unread_paths()
+
+    def _unread_paths(self) -> Choices:
+        """What was read whole is not read again; where the list of files is complete, nothing else is either."""
+        if not self._read or not self._listed or any(name.endswith(("/", "…")) for name in self._listed):
+            return {}
+        unread = [path for path in self._listed if path not in self._read]
+        if not unread:
+            self._withheld.add("read")
+        return {"read": {"path": tuple(unread)}}
 
     def _mending(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
         if self._changed:

@@ -19,6 +19,10 @@ from zot.provider.model_call import Request, StreamEvent, ToolArgs, ToolStarted
 
 _NAMED = re.compile(r'\s{0,9}\{\s{0,9}"tool"\s{0,9}:\s{0,9}"((?:[^"\\]|\\.){1,200})"\s{0,9}')
 _UNDECIDED = 300  # characters in which a name must have come
+_ANSWERED = re.compile(r'\s{0,9},\s{0,9}"answer"\s{0,9}:\s{0,9}"')
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_HALF = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?$")
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _FENCED = re.compile(rf"({FENCE}|{OTHER_FENCE})[^\n]*\n")
 
 
@@ -28,24 +32,26 @@ class GrammarDecoder(OpenAIChatDecoder):
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._shapes = {tool.name: shape_of(tool) for tool in request.tools}
-        self._state: Literal["start", "answer", "call"] = "start" if request.tools else "answer"
+        self._state: Literal["start", "final", "answer", "call", "over"] = "start" if request.tools else "answer"
         self._buffer = ""  # what is not decided yet, or not said yet
         self._written: list[str] = []  # the action, once it is known to be a call
         self._action: ToolPart | None = None
         self._shape = Shape("", {}, ())
-        self._leading = False  # the answer's first newline is not its own
+        self._quoted = False  # the answer is a string of JSON
 
     @property
     def progress(self) -> int:
         return super().progress + len(self._buffer) + len(self._written)
 
     def _say(self, text: str, out: list[StreamEvent]) -> None:
-        if self._state == "call":
+        if self._state in ("call", "over"):
             self._written.append(text)
             return
         self._buffer += text
         if self._state == "start":
             self._decide(out)
+        if self._state == "final":
+            self._open_answer()
         if self._state == "answer":
             self._answer(out)
 
@@ -60,8 +66,7 @@ class GrammarDecoder(OpenAIChatDecoder):
 
     def _name(self, name: str, rest: str, out: list[StreamEvent]) -> None:
         if name == FINAL and FINAL not in self._shapes:
-            self._state, self._leading = "answer", True
-            self._buffer = rest.removeprefix("}")
+            self._state, self._buffer = "final", rest
             return
         self._state = "call"
         self._written.append(self._buffer)
@@ -73,14 +78,21 @@ class GrammarDecoder(OpenAIChatDecoder):
         self.has_content = True
         out.append(ToolStarted(self._action.id, name))
 
+    def _open_answer(self, *, at_end: bool = False) -> None:
+        """Finds where the answer begins: in its string, or behind the action where a model was not held to one."""
+        if opened := _ANSWERED.match(self._buffer):
+            self._state, self._quoted, self._buffer = "answer", True, self._buffer[opened.end() :]
+            return
+        behind = self._buffer.lstrip().removeprefix("}").lstrip()
+        if at_end or len(self._buffer) > _UNDECIDED or behind[:1] not in ("", ","):
+            self._state, self._buffer = "answer", behind
+
     def _answer(self, out: list[StreamEvent]) -> None:
-        text = self._buffer
-        if self._leading:
-            text = text.lstrip()
-            if not text:
-                return
-            self._leading = False
-        self._buffer = ""
+        text, self._buffer = self._buffer, ""
+        if self._quoted:
+            text, self._buffer, ended = unescaped(text)
+            if ended:
+                self._state, self._buffer = "over", ""
         if text:
             super()._say(text, out)
 
@@ -88,6 +100,8 @@ class GrammarDecoder(OpenAIChatDecoder):
         """The model has ended: a call gets its arguments, unless it was cut."""
         if self._state == "start" and self._buffer:
             self._decide(out, at_end=True)
+        if self._state == "final":
+            self._open_answer(at_end=True)
         if self._state == "answer":
             self._answer(out)
         if self._action is not None and not self._action.ended and self._finish != "content_filter":
@@ -101,6 +115,25 @@ class GrammarDecoder(OpenAIChatDecoder):
         action.pieces.append(spelled)
         out.append(ToolArgs(action.id, spelled))
         out.extend(self.end_tool(action))
+
+
+def unescaped(text: str) -> tuple[str, str, bool]:
+    """Of the inside of a JSON string: what it says, the half of an escape at its end, and whether it was closed."""
+    found: list[str] = []
+    place = 0
+    half = _HALF.search(text[-12:])
+    end = len(text) - len(half[0]) if half else len(text)
+    while True:
+        escape, quote = _ESCAPED.search(text, place, end), text.find('"', place, end)
+        if escape is None or -1 < quote < escape.start():
+            break
+        code, letter = escape[1], escape[2]
+        found += [text[place : escape.start()], chr(int(code, 16)) if code else _LETTERS.get(letter, letter)]
+        place = escape.end()
+    stop = end if quote < 0 else quote
+    found.append(text[place:stop])
+    said = "".join(found).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return said, text[end:] if quote < 0 else "", quote >= 0
 
 
 def read_action(text: str, shape: Shape) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import msgspec
 
 # JSON as the model may write it: one blank behind commas and colons, so that a transcript can say it again.
 SHARED = {
-    "string": r'"\"" char* "\""',
-    "char": r'[^"\\\x00-\x1f\x7f] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})',
+    "string": r'"\"" char{0,600} "\""',  # a weak model would go on for minutes
+    "char": r'[^"\\\x00-\x1f\x7f] | escape',
+    "escape": r'"\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})',
     "integer": r'"-"? ("0" | [1-9] [0-9]{0,14})',
     "number": r'integer ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,3})?',
     "boolean": '"true" | "false"',

@@ -32,9 +32,20 @@ class Step(msgspec.Struct, frozen=True):
         return self.call.args or {}
 
     @property
+    def new_lines(self) -> list[str]:
+        """The lines an edit puts in."""
+        edits = self.args.get("edits")
+        texts = [edit.get("newText") for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []  # pyright: ignore
+        return [line for text in texts if isinstance(text, str) for line in text.split("\n")]  # pyright: ignore
+
+    @property
     def is_unknown_command(self) -> bool:
         """The shell did not find the program."""
         return "[exit 127]" in self.text[-200:]
+
+    @property
+    def ran_no_tests(self) -> bool:
+        return any(said in self.text[-500:] for said in ("Ran 0 tests", "no tests ran", "NO TESTS RAN"))
 
     @property
     def path(self) -> str:
@@ -46,7 +57,7 @@ def listed_files(system: str) -> list[str]:
     """The files the system prompt names."""
     for line in system.splitlines():
         if line.startswith(LISTED):
-            return [name for name in line[len(LISTED) :].split(", ") if name != "…"]
+            return line[len(LISTED) :].split(", ")
     return []
 
 

@@ -18,17 +18,24 @@ _CHANGES = re.compile(
     r"append|insert|increase|decrease|refactor|move|convert|save|put|turn|translate|bump)\b"
 )
 _CHECKS = re.compile(r"\b(tests?|checks?|verify|pass|passes|run|works)\b")
+_SEVERAL = re.compile(r"\b(everywhere|wherever|all|each|every|both|rename|occurrences?)\b")
 _RUNS = re.compile(r"^\W*(please )?(run|execute|start|call)\b")
 
 
 class Task(msgspec.Struct, frozen=True):
-    """``asks``: it can be answered in words; ``runs``: it begins with something to run."""
+    """``asks``: it can be answered in words; ``runs``: it begins with something to run; ``several``: more
+    than one place is to be changed."""
 
     text: str
     asks: bool
     changes: bool
     checks: bool
     runs: bool
+    several: bool
+
+    @property
+    def only_asks(self) -> bool:
+        return self.asks and not self.changes
 
     def is_about(self, path: str) -> bool:
         """Whether the prompt names this file."""
@@ -44,6 +51,7 @@ def read_task(text: str) -> Task:
         changes=bool(_CHANGES.search(words)) and not words.rstrip().endswith("?"),
         checks=bool(_CHECKS.search(words)),
         runs=bool(_RUNS.search(words)),
+        several=bool(_SEVERAL.search(words)),
     )
 
 

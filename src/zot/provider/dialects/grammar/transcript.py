@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from zot.provider.dialects.grammar.action_grammar import final_head
+from zot.provider.dialects.grammar.action_grammar import final_said
 from zot.provider.dialects.grammar.actions import Shape, in_order, shape_of
 from zot.provider.dialects.grammar.coaching import Advice
 from zot.provider.dialects.request_parts import joined
@@ -28,16 +28,14 @@ _GONE = "[an old result, left out]"
 _FORMAT = """\
 Each turn you answer with exactly one action, a line of JSON; then you are shown its result. Some are followed by \
 blocks of text between ``` lines. The actions:"""
-_FINAL_TOLD = " + your answer: when the task is done"
+_FINAL_TOLD = '{"tool": "final", "answer": TEXT}: Answer the user, when the task is done'
 _EXAMPLE = """\
 Example:
-user: Is there a note about milk?
+user: How many eggs are on my list?
 you: {"tool": "glob", "pattern": "*.txt"}
-user: notes.txt
-you: {"tool": "read", "path": "notes.txt"}
-user: buy milk
-you: {"tool": "final"}
-Yes, notes.txt says: buy milk."""
+user: list.txt
+you: {"tool": "read", "path": "list.txt"}
+…"""
 
 
 def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
@@ -57,7 +55,7 @@ def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
 def told(tools: Sequence[ToolSpec]) -> str:
     """The tools and the format."""
     lines = [shape_of(tool).told(tool.description) for tool in in_order(tools)]
-    return "\n".join([_FORMAT, *lines, f"{final_head()}{_FINAL_TOLD}"])
+    return "\n".join([_FORMAT, *lines, _FINAL_TOLD])
 
 
 def _budget(request: Request) -> int:
@@ -95,7 +93,7 @@ def _notes_by_result(messages: Sequence[Message], notes: Sequence[str]) -> list[
 def _assistant(message: Message, shapes: dict[str, Shape], acts: bool) -> str:
     calls = message.tool_calls()
     if not calls:
-        return f"{final_head()}\n{message.text()}" if acts else message.text()
+        return final_said(message.text()) if acts else message.text()
     return "\n".join(_written(call, shapes) for call in calls)
 
 

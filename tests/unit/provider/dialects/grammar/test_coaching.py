@@ -135,3 +135,31 @@ def test_without_tools_it_is_a_plain_conversation() -> None:
     plain = body(Request(model=MODEL, system="S", messages=(user("hi"), assistant("ho"), user("well?"))))
     assert "grammar" not in plain
     assert [message["content"] for message in plain["messages"]] == ["S", "hi", "ho", "well?"]
+
+
+def test_what_was_changed_as_asked_is_not_changed_again() -> None:
+    assert advice(READ, EDIT, task="Set x to 3.").must_end
+    listed = "Files: a.py, b.py"
+    left = advice(READ, EDIT, task="Set x to 3 in a.py and b.py.", system=listed)
+    assert left.choices == {"read": {"path": ("b.py",)}} and not left.final
+    several = advice(READ, EDIT, task="Set x to 3 everywhere.")
+    assert several.only == ("edit",) and several.final and several.fixed == {"x = 3"}
+    assert '"x = 3\\n"' not in body(request(READ, EDIT, task="Set x to 3 everywhere."))["grammar"]
+
+
+def test_a_question_about_a_file_is_answered_once_it_was_read() -> None:
+    listed = "Files: a.py, b.py"
+    assert not advice(task="What is x?", system=listed).final
+    assert advice(READ, task="What is x in a.py?", system=listed).must_end
+    more = advice(READ, task="What is x?", system=listed)
+    assert more.final and more.choices == {"read": {"path": ("b.py",)}} and "What is x?" in more.notes[-1]
+
+
+def test_a_command_that_ran_no_tests_has_not_passed() -> None:
+    nothing = step("bash", "Ran 0 tests in 0.000s\n\nOK\n[exit 0]", command="make test")
+    assert not advice(RUN, READ, EDIT, nothing).must_end and "no tests" in advice(nothing).notes[-1]
+
+
+def test_a_command_that_does_not_exist_is_not_a_failed_one() -> None:
+    unknown = step("bash", "python: command not found\n[exit 127]", failed=True, command="python a.py")
+    assert "python3" in advice(unknown).notes[-1] and advice(unknown).only is None

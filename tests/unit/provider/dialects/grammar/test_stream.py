@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
@@ -33,9 +35,12 @@ def end_of(events: list[StreamEvent]) -> Finished:
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_an_answer_is_said_as_it_comes(size: int) -> None:
-    events = heard('{"tool": "final"}\nAll\nis "well".', size=size)
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == 'All\nis "well".'
-    assert end_of(events).stop == "end" and end_of(events).message.text() == 'All\nis "well".'
+    said = 'All\nis "well" \\ é 😀.'
+    for text in (json.dumps({"tool": "final", "answer": said}), f'{{"tool": "final"}}\n{said}'):
+        events = heard(text, size=size)
+        deltas = [event.text for event in events if isinstance(event, TextDelta)]
+        assert "".join(deltas) == said and (size > 100 or len(deltas) > 3)
+        assert end_of(events).stop == "end" and end_of(events).message.text() == said
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -65,7 +70,7 @@ def test_a_call_cut_at_the_limit_is_made_without_arguments_so_that_the_model_hea
     end = end_of(heard('{"tool": "write", "path": "a"}\n```\nx\nx\nx', "length"))
     [call] = end.message.tool_calls()
     assert (call.name, call.args, end.stop) == ("write", {}, "tool_use")
-    assert end_of(heard('{"tool": "final"}\nand so on', "length")).stop == "length"
+    assert end_of(heard('{"tool": "final", "answer": "and so on', "length")).stop == "length"
 
 
 def test_a_cut_stream_is_an_error_that_may_be_retried() -> None:
