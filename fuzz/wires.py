@@ -16,6 +16,15 @@ from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
 from tests.fakes.event_frames import event_frame, exception_frame
 from zot.agent.extensions.loading.manifest import read_manifest
+from zot.agent.mcp.comments import without_comments
+from zot.agent.mcp.config import decode as decode_servers
+from zot.agent.mcp.config import entries_of, expanded
+from zot.agent.mcp.elicitation import read_answer, read_question
+from zot.agent.mcp.login import challenge_words
+from zot.agent.mcp.param_headers import fault, param_headers
+from zot.agent.mcp.results import converted
+from zot.agent.mcp.schemas import usable
+from zot.agent.mcp.wire import McpError, fields, read_message
 from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, LoginFailed, ProviderError, TransportFailed
 from zot.provider.auth.oauth.callback import read_pasted, read_query
 from zot.provider.auth.oauth.id_token import account_id, account_name, check_claims, claims_of
@@ -251,6 +260,45 @@ def _returned(data: bytes, rng: random.Random) -> None:
     with suppress(LoginFailed):
         check_claims(claims, client_id="c", nonce=rng.choice(("", "n")), now=0, before=text)
         holds("c" in claims["aud"], "meant for this client", claims)
+
+
+SERVERS = (
+    '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"},{"type":"image","data":"aGk=",'
+    '"mimeType":"image/png"},{"type":"resource","resource":{"uri":"a://b","blob":"aGk="}}],"isError":false}}',
+    '{"id":"q","method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":'
+    '{"a":{"type":"string","enum":["x","y"]},"b":{"type":"array","items":{"enum":["p"]}},"c":{"type":"integer"}}}}}',
+    '{"id":1,"result":{"type":"object","properties":{"a":{"$ref":"#/$defs/a","x-mcp-header":"A"}},"$defs":{"a":{}}}}',
+    '// mine\n{"mcpServers": {"a": {"command": "x", "args": ["${A:-b}", "${C}"],},}}',
+    'Bearer realm="a", resource_metadata="https://a/b", scope="c d", error=insufficient_scope',
+)
+
+
+@reader(
+    "messages of MCP servers",
+    SERVERS,
+    '{ } [ ] , : " "result" "content" "params" "$ref" "#/a" null 1e9 ${ } // /* */ =',
+)
+def _server(data: bytes, rng: random.Random) -> None:
+    message = read_message(data)
+    if message is not None:
+        result = converted("s", "t", message.result)
+        holds(bool(result.content), "the model reads something", result)
+        schema = usable(fields(message.result))
+        holds(schema["type"] == "object" and isinstance(schema["properties"], dict), "an object", schema)
+        if not fault(fields(message.result)):
+            param_headers(fields(message.result), {"a": "b"})
+        with suppress(McpError):
+            question = read_question("s", fields(message.params))
+            for field in question.fields:
+                with suppress(ValueError):
+                    read_answer(field, text_of(data)[:40])
+    plain = without_comments(data)
+    holds(len(plain) == len(data), "places stay", data)
+    with suppress(ConfigError):
+        for entry in entries_of(decode_servers(Path("f"), data), "f", "user", Path("/"), []):
+            made, _ = expanded(entry, {"A": "1"}.get)
+            holds(made.name == entry.name and isinstance(entry.shown(), str), "the same entry", entry)
+    challenge_words(text_of(data))
 
 
 @reader(

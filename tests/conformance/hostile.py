@@ -21,6 +21,12 @@ from tests.fakes.event_frames import event_frame, frame
 from zot.agent.export.markdown_html import rendered
 from zot.agent.export.redaction import Redaction
 from zot.agent.extensions.loading.manifest import read_manifest
+from zot.agent.mcp.comments import without_comments
+from zot.agent.mcp.login import challenge_words
+from zot.agent.mcp.param_headers import fault
+from zot.agent.mcp.results import converted
+from zot.agent.mcp.schemas import usable
+from zot.agent.mcp.wire import fields, read_message
 from zot.agent.modes.interactive.dialogs.call_text import call_rows
 from zot.agent.modes.interactive.dialogs.confirm import is_dangerous
 from zot.agent.modes.interactive.editor.file_index import PathMatcher
@@ -555,6 +561,37 @@ rows(
     signs=lambda n: f"a.{'=+/' * (n // 3)}.c",
     braces=lambda n: f"a.{'e3t7' * (n // 4)}.c",
 )
+MESSAGES: dict[str, str | bytes | Callable[[int], Any]] = {
+    "braces": b'{"result":',
+    "lists": lambda n: b'{"result":' + b"[" * n,
+    "keys": lambda n: b'{"id":1,"result":{' + b'"a":1,' * (n // 6) + b'"b":1}}',
+    "content": lambda n: b'{"id":1,"result":{"content":[' + b'{"type":"text","text":"a"},' * (n // 27) + b"{}]}}",
+    "a_text": lambda n: b'{"id":1,"result":{"content":[{"type":"text","text":"' + b"a" * n + b'"}]}}',
+    "properties": lambda n: b'{"id":1,"result":{"properties":{' + b'"a":{"$ref":"#"},' * (n // 17) + b'"b":{}}}}',
+    "nothing": b" ",
+}
+
+
+def heard_of_a_server(data: bytes) -> None:
+    message = read_message(data)
+    if message is not None:
+        converted("s", "t", message.result)
+        usable(fields(message.result))
+        fault(fields(message.result))
+
+
+rows("a message of an MCP server", heard_of_a_server, **MESSAGES)
+rows(
+    "a file with comments",
+    without_comments,
+    slashes=b"/",
+    stars=b"/*",
+    lines=b"//\n",
+    commas=b",",
+    quotes=b'"',
+    escapes=b'"\\',
+)
+rows("a challenge of an MCP server", challenge_words, names="a", signs="=", quotes='a="', pairs='a="b",', blanks="a ")
 rows("a date to wait for", lambda text: retry_after({"retry-after": text}, 0.0), digits="9", commas=",", words="Mon ")
 rows("a refusal", lambda data: failure("x", 400, {}, data), braces=b"{", objects=b'{"a":', text=b"a", quotes=b'"')
 rows("a page as a refusal", lambda data: failure("x", 502, {}, data), tags=b"<", scripts=b"<script", titles=b"<title>")

@@ -266,3 +266,17 @@ def test_doctor_knows_servers_and_what_they_lack(zot: Zot) -> None:
     assert "fake (not asked yet), lost (not asked yet), unset (not asked yet), theirs (not trusted)" in ran.out
     assert "mcp: lost: its command 'no-such-program' is not there" in ran.out + ran.err
     assert "mcp: unset: NO_SUCH_NAME is not set" in ran.out + ran.err
+
+
+def test_in_a_jail_a_server_is_jailed_too(zot: Zot, serve: Any) -> None:
+    """Its process can change nothing outside the project, and without a network no other host is reached."""
+    outside = zot.home / "outside"
+    (zot.project / "server.py").write_text(Path(command()["args"][2]).read_text())  # nothing else of ours is in there
+    script = f"echo x > {outside}; echo in > inside; exec {command()['command']} -I -S server.py '{{}}'"
+    mine(zot, fake={"command": "sh", "args": ["-c", script]}, web={"type": "http", "url": "http://127.0.0.1:9/mcp"})
+    server = serve([FIND, ECHO, CallTools([("mcp_search", {"query": "x", "server": "web"})]), Say("done")])
+    ran = zot("-p", "--jail", "hi")
+    assert ran.code == 0, ran.err
+    assert "from the server" in last_result(server.requests[2])
+    assert (zot.project / "inside").exists() and not outside.exists()
+    assert "the jail has no network" in last_result(server.requests[3])

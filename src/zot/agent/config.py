@@ -18,6 +18,7 @@ from zot.core.tool import Tool
 
 if TYPE_CHECKING:
     from zot.agent.extensions.surface import Surface
+    from zot.agent.mcp.session import Ask
     from zot.agent.permission.outside import Asker
     from zot.core.confirm import Confirmer
     from zot.core.interceptors import Interceptor
@@ -83,8 +84,9 @@ class FrontEnd(msgspec.Struct, frozen=True):
     configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
     the permission mode asks and may be attached to the gate later; ``outside``, in a run with ``approve``, answers what
     a jailed call wanted outside, and may be attached later, too; ``switches`` says that the mode may change while it
-    runs. ``surface`` is where extensions may show things; without one their notes are lines on stderr. With
-    ``may_log_in`` a missing credential is not an error: the conversation opens and refuses to talk until there is one.
+    runs. ``surface`` is where extensions may show things; without one their notes are lines on stderr. ``elicit``
+    answers what MCP servers ask, and may be attached later. With ``may_log_in`` a missing credential is not an error:
+    the conversation opens and refuses to talk until there is one.
     With ``offers_to_go_on`` an answer that broke off is left to it, and to the person in front of it; else the model is
     asked once to go on.
     """
@@ -96,6 +98,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     confirmer: Confirmer | None = None
     outside: Asker | None = None
     surface: Surface | None = None
+    elicit: Ask | None = None
     may_log_in: bool = False
     offers_to_go_on: bool = False
     switches: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.extensions.surface import Surface
@@ -22,9 +22,13 @@ from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
 from zot.sdk.approvals import Approval, Outside, asker, confirmer
+from zot.sdk.elicitations import answering
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
 from zot.wire.caller_values import Decision, OutsideDecision
+
+if TYPE_CHECKING:
+    from zot.agent.mcp.elicitation import Elicitation
 
 MAX_STEPS = 50
 
@@ -68,6 +72,9 @@ class Options(TypedDict, total=False):
     approve_outside: (
         Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision] | None
     )  # asked about what a call wanted outside the jail, which there is then
+    elicit: (
+        Callable[[Elicitation], Awaitable[dict[str, Any] | None] | dict[str, Any] | None] | None
+    )  # asked what MCP servers ask: the values by name ({} for an address that was opened), or None for no
     max_steps: int  # model calls per prompt; 50 unless said otherwise, 0 means the same
     max_cost_usd: float  # no further model call once this much was spent
     # what it loads and keeps
@@ -154,6 +161,7 @@ def front_end_of(options: Options, reader: Reader, surface: Surface) -> FrontEnd
         confirmer=confirmer(approve) if approve else None,
         outside=asker(outside) if (outside := options.get("approve_outside")) else None,
         surface=surface,
+        elicit=answering(elicit) if (elicit := options.get("elicit")) else None,
         switches=True,
     )
 

@@ -59,7 +59,7 @@ def _host(
     description: str = "",
 ) -> McpHost:
     values = resources.settings.values
-    return McpHost(
+    host = McpHost(
         entries,
         home=resources.home,
         workspace=resources.workspace,
@@ -70,6 +70,8 @@ def _host(
         description=description,
         tell=tell,
     )
+    host.asked = resources.front_end.elicit
+    return host
 
 
 # --- what a run before has left

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 _DEEPEST = 24
+_LONGEST_CHAIN = 16  # references that lead to references
 _LARGEST = 60_000  # bytes of one schema; more floods the prompt
 _LEAST: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -48,7 +49,7 @@ def _mended(node: Any, root: dict[str, Any], depth: int) -> Any:
 def _leads_somewhere(reference: str, root: dict[str, Any]) -> bool:
     """Only within the schema itself, and not in a circle."""
     seen: set[str] = set()
-    while reference not in seen:
+    while reference not in seen and len(seen) < _LONGEST_CHAIN:
         seen.add(reference)
         node = _at(reference, root)
         if node is None:
