@@ -572,3 +572,26 @@ def test_aborts_answers_and_commands_at_any_moment(zot: Zot, tmp_path: Path, cal
     assert client.close() == 0, client.stderr
     outcome = asyncio.run(verify(read_recording(path), tmp_path / "scratch", Live()))
     assert outcome.difference is None, outcome.difference
+
+
+def test_hooks_that_refuse_add_and_ask_for_more(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    """They run although the run is recorded, and their verdicts are enough to verify it where they are not."""
+
+    def hook(command: str, matcher: str) -> dict[str, Any]:
+        return {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+
+    more = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "and it was noted"}}
+    hooks = {
+        "PreToolUse": [hook("echo not bash >&2; exit 2", "Bash")],
+        "PostToolUse": [hook(f"cat <<'END'\n{json.dumps(more)}\nEND", "Write")],
+    }
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+    server = serve([CallTools([("bash", {"command": "touch x"}), ("write", {"path": "a", "content": "b"})]), Say("ok")])
+    path = tmp_path / "run.zotrec"
+    assert zot("-p", "--record", str(path), "go").out == "ok\n"
+    told = json.dumps(server.requests[1].json["messages"])
+    assert "not bash" in told and "and it was noted" in told and not (zot.project / "x").exists()
+    assert same(verified(path))

@@ -50,11 +50,13 @@ if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost, ReloadStats
     from zot.agent.extensions.registry import CommandInfo
     from zot.agent.hooks.host import HookHost
+    from zot.agent.hooks.interceptor import HookInterceptor
     from zot.agent.mcp.host import McpHost
     from zot.agent.templates.finding import Template
     from zot.agent.window_use import WindowUse
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
+    from zot.core.interceptors import Interceptor
     from zot.system.jail.jail import Jail
     from zot.wire.events import JailState
     from zot.wire.rpc_frames import Changes, ModelInfo, Rewound, State
@@ -699,7 +701,7 @@ class Conversation:
 
         if self.resources.hooks is not None:
             own = self.resources.hooks.interceptor
-            child.interceptors = [own.for_child() if each is own else each for each in child.interceptors]
+            child.interceptors = [_beside(each, own) for each in child.interceptors]
         child.guard = agent.guard
         child.goes_on = True  # whoever made it is not asked either
         child.readers.add(count, UsageCounted)
@@ -782,6 +784,14 @@ class Conversation:
     def _must_be_idle(self) -> None:
         if self.busy:
             raise AgentBusy("agent is busy")
+
+
+def _beside(interceptor: Interceptor, hooks: HookInterceptor) -> Interceptor:
+    """Hooks know a conversation beside another by its own name; a recorder may stand around them."""
+    if interceptor is hooks:
+        return hooks.for_child()
+    around: Callable[[Interceptor], Interceptor] | None = getattr(interceptor, "around", None)
+    return around(hooks.for_child()) if around is not None and interceptor.inner is hooks else interceptor  # pyright: ignore
 
 
 def hydrated(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.recording.recorder import Recorder
+from zot.agent.recording.recorder import INSIDE, Recorder
 from zot.agent.system_prompt import SystemPrompt
 from zot.core.agent import Agent, FirstCall, Outcome
 from zot.core.confirm import ConfirmGate
@@ -75,7 +75,8 @@ class RecordedAgent(Agent):
     @property
     def asks(self) -> bool:
         """Whether somebody is there who answers for the gate."""
-        return isinstance(self.gate, ConfirmGate) and self.gate.confirmer is not None
+        gate = self.gate
+        return isinstance(gate, ConfirmGate) and (gate.confirmer is not None or gate.stand_in is not None)
 
     def begin(self) -> dict[str, Any]:
         """All that may change, as it is now; from here on only changes are told."""
@@ -304,39 +305,47 @@ class RecordedInterceptor:
     """Only what is not a plain yes is recorded: most are asked about everything and have nothing to say."""
 
     def __init__(self, interceptor: Interceptor, place: int, agent: RecordedAgent) -> None:
-        self._inner = interceptor
+        self.inner = interceptor
         self._place = place
         self._agent = agent
 
     @property
     def watches_text(self) -> bool:
-        return self._inner.watches_text
+        return self.inner.watches_text
 
     async def before_turn(self, step: int) -> TurnVerdict:
-        return await self._heard("turn", self._inner.before_turn(step), TurnVerdict())
+        return await self._heard("turn", self.inner.before_turn(step), TurnVerdict())
 
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        return await self._heard("tool", self._inner.before_tool(call, origin), ToolVerdict())
+        return await self._heard("tool", self.inner.before_tool(call, origin), ToolVerdict())
 
     async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
         again: Callable[[ToolCallBlock, str], Awaitable[ToolVerdict]]
-        again = getattr(self._inner, "before_tool_again", self._inner.before_tool)
+        again = getattr(self.inner, "before_tool_again", self.inner.before_tool)
         return await self._heard("tool", again(call, origin), ToolVerdict())
 
     async def before_message(self, text: str) -> TextVerdict:
-        return await self._heard("message", self._inner.before_message(text), TextVerdict())
+        return await self._heard("message", self.inner.before_message(text), TextVerdict())
 
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
         after: Callable[[ToolCallBlock, ToolResult, str], Awaitable[str]] | None
-        after = getattr(self._inner, "after_tool", None)
+        after = getattr(self.inner, "after_tool", None)
         return "" if after is None else await self._heard("result", after(call, result, origin), "")
 
     async def before_stop(self, text: str) -> str:
-        before: Callable[[str], Awaitable[str]] | None = getattr(self._inner, "before_stop", None)
+        before: Callable[[str], Awaitable[str]] | None = getattr(self.inner, "before_stop", None)
         return "" if before is None else await self._heard("stop", before(text), "")
 
+    def around(self, interceptor: Interceptor) -> RecordedInterceptor:
+        """The same around another: a conversation beside this one has hooks of its own name."""
+        return RecordedInterceptor(interceptor, self._place, self._agent)
+
     async def _heard(self, about: str, question: Awaitable[Any], yes: Any) -> Any:
-        verdict = await question
+        asking = INSIDE.set(True)
+        try:
+            verdict = await question
+        finally:
+            INSIDE.reset(asking)
         if verdict != yes:
             self._agent.recorder.of(self._agent, "verdict", who=self._place, about=about, verdict=verdict)
         return verdict

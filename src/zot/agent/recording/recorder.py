@@ -8,6 +8,7 @@ a person wrote may still hold others. A request repeats only what changed since 
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from zot.agent.recording.recorded_agent import RecordedAgent
 
 FORMAT = RECORDING_FORMAT
+# While an interceptor of zot's own or of a front end is asked: its verdict is recorded, and not how it came to it.
+INSIDE: ContextVar[bool] = ContextVar("an interceptor is being asked", default=False)
 
 
 class Sink(Protocol):
@@ -128,13 +131,14 @@ class Recorder:
 
         def natures(call: ToolCallBlock) -> Nature:
             found = nature(call)
-            agent.note_changes()
-            self.put("nature", id=call.id, name=call.name, nature=found)
+            if not INSIDE.get():
+                agent.note_changes()
+                self.put("nature", id=call.id, name=call.name, nature=found)
             return found
 
         def rules() -> list[Rule]:
             found = list(kept())
-            if found:
+            if found and not INSIDE.get():
                 self.put("kept", rules=found)
             return found
 
