@@ -26,15 +26,20 @@ def action_grammar(
     final: bool,
     files: Mapping[str, str] | None = None,
     fixed: frozenset[str] = frozenset(),
+    single: bool = False,
     choices: Values | None = None,
     opening: str = "",
 ) -> str:
     """``files`` are those whose content is known, by the path the model used, the one it saw last at the end; while
-    there are none, nothing can be edited. None means that nobody looked; ``fixed`` lines stay. ``choices`` are the only
+    there are none, nothing can be edited. None means that nobody looked; ``fixed`` lines stay, and
+    with ``single`` one is replaced at a time. ``choices`` are the only
     values some arguments of a tool may have, ``opening`` how an answer begins."""
     grammar = Grammar({})
     options = [
-        grammar.add(rule_name("a", tool.name), _action(grammar, _narrowed(tool, choices or {}), files, fixed))
+        grammar.add(
+            rule_name("a", tool.name),
+            _action(grammar, _narrowed(tool, choices or {}), _pieces(files, fixed, single=single)),
+        )
         for tool in tools
         if files is None or files or not is_edit(shape_of(tool))
     ]
@@ -59,10 +64,10 @@ def final_said(answer: str) -> str:
     return json_text({"tool": FINAL, "answer": answer})
 
 
-def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, str] | None, fixed: frozenset[str]) -> str:
+def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, list[str]]) -> str:
     shape = shape_of(tool)
     if is_edit(shape) and files:
-        return _edit(grammar, shape, files, fixed)
+        return _edit(grammar, shape, files)
     head = f'"{{" {_head(grammar, tool, shape)} "}}"'
     return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
 
@@ -98,19 +103,28 @@ def is_edit(shape: Shape) -> bool:
     return [block.label for block in shape.blocks] == ["old", "new"] and shape.required == ("path",)
 
 
-def _edit(grammar: Grammar, shape: Shape, files: Mapping[str, str], fixed: frozenset[str]) -> str:
-    options: list[str] = []
+def _pieces(files: Mapping[str, str] | None, fixed: frozenset[str], *, single: bool) -> dict[str, list[str]]:
+    """What may be replaced in each file, the one that was seen last first, as far as a grammar holds it."""
+    found: dict[str, list[str]] = {}
     left = MOST_LINES
-    for path, text in reversed(list(files.items())):
+    for path, text in reversed(list((files or {}).items())):
         left -= text.count("\n") + 1
-        pieces = [literal(f"{piece}\n") for piece in editable(text) if fixed.isdisjoint(piece.split("\n"))]
-        if left < 0 or not pieces:
-            continue
-        old = grammar.add(rule_name("old"), alternatives(pieces))
+        pieces = _lines_of(text) if single else editable(text)
+        if left >= 0 and (kept := [piece for piece in pieces if fixed.isdisjoint(piece.split("\n"))]):
+            found[path] = kept
+    return found
+
+
+def _lines_of(text: str) -> list[str]:
+    pieces = [piece for piece in editable(text) if "\n" not in piece]
+    return pieces or editable(text)
+
+
+def _edit(grammar: Grammar, shape: Shape, files: Mapping[str, list[str]]) -> str:
+    options: list[str] = []
+    for path, pieces in files.items():
+        old = grammar.add(rule_name("old"), alternatives([literal(f"{piece}\n") for piece in pieces]))
         options.append(f'{json_literal(path)} "}}\\n{FENCE}old\\n" {old} "{FENCE}"')
-    if not options:
-        head = f'"{{" {literal(chr(34) + "tool" + chr(34) + ": " + json_text(shape.name))} ", \\"path\\": " string "}}"'
-        return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
     named = literal(f'{{"tool": {json_text(shape.name)}, "path": ')
     return f"{named} ({alternatives(options)}) {_block(shape, shape.blocks[1])}"
 

@@ -171,7 +171,7 @@ def language_of(args: Mapping[str, Any]) -> str:
 
 
 def _fenced(label: str, text: str) -> str:
-    fence = OTHER_FENCE if f"\n{text}".find(f"\n{FENCE}") >= 0 else FENCE
+    fence = OTHER_FENCE if f"\n{text}".find(f"\n{FENCE[0]}") >= 0 else FENCE
     return f"{fence}{label}\n{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{fence}"
 
 

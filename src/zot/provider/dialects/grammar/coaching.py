@@ -35,7 +35,8 @@ Choices = dict[str, dict[str, tuple[str, ...]]]
 class Advice(msgspec.Struct, frozen=True):
     """For the next turn: ``only`` these tools, if it is not None, but none of those ``withheld``; whether the model may
     end, or must, and with which words; how freely it chooses. ``choices`` are the values an argument may have;
-    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones; ``notes`` are said behind the results
+    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones, and one at a time
+    with ``single``; ``notes`` are said behind the results
     of the last prompt."""
 
     only: tuple[str, ...] | None = None
@@ -47,6 +48,7 @@ class Advice(msgspec.Struct, frozen=True):
     temperature: float = 0.0
     files: dict[str, str] = {}
     fixed: frozenset[str] = frozenset()
+    single: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -86,6 +88,7 @@ class _Watch:
         self._withheld: set[str] = set()
         self._stuck = 0  # how often in a row nothing came of it
         self._ran_well = False
+        self._single = False  # a whole block was copied: now it is one line
 
     # --- what is said
 
@@ -145,7 +148,7 @@ class _Watch:
     def _progress(self, step: Step) -> str:
         name, failed = step.call.name, step.result.is_error
         if name == "bash":
-            return self._ran(step) or self._asked()
+            return self._ran(step) or (self._asked() if self._task.only_asks else "")
         if name in _CHANGING:
             return self._tried_to_change(step)
         if name == "read" and not failed:
@@ -156,15 +159,19 @@ class _Watch:
         return self._asked()
 
     def _asked(self) -> str:
-        """A question is asked again: what was read last is what such a model thinks of."""
-        if not self._task.only_asks or len(self._task.text) > _LONGEST_QUESTION:
+        """The task is said again: what was read last is what such a model thinks of."""
+        if len(self._task.text) > _LONGEST_QUESTION:
             return ""
-        return f"Now answer the question: {self._task.text.strip()}"
+        if self._task.only_asks:
+            return f"Now answer the question: {self._task.text.strip()}"
+        return f"Now do it: {self._task.text.strip()}" if self._task.changes and not self._changes else ""
 
     def _tried_to_change(self, step: Step) -> str:
         if step.result.is_error:
             self._stuck += 1
-            return "Nothing was changed: new is the same as old." if "are the same" in step.text else ""
+            self._single = "are the same" in step.text
+            return "Nothing was changed: new is the same as old. Choose the line that is wrong." if self._single else ""
+        self._single = False
         self._changed, self._changes = True, self._changes + 1
         self._changed_files[step.path] = self._changed_files.get(step.path, 0) + 1
         self._new += step.new_lines
@@ -207,6 +214,7 @@ class _Watch:
             opening="I changed " if self._mended or self._is_changed else "",
             temperature=min(WARMER * self._stuck, 1.0),
             files=editable,
+            single=self._single,
             fixed=frozenset() if self._failed else frozenset(line for line in self._new if line.strip()),
             notes=notes,
         )

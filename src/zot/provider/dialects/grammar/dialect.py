@@ -69,4 +69,11 @@ def turn_grammar(request: Request, advice: Advice) -> str:
     offered = [
         tool for tool in request.tools if tool.name not in advice.withheld and (only is None or tool.name in only)
     ]
-    return action_grammar(offered, final=advice.final, files=advice.files, fixed=advice.fixed, choices=advice.choices)
+    return action_grammar(
+        offered,
+        final=advice.final,
+        files=advice.files,
+        fixed=advice.fixed,
+        single=advice.single,
+        choices=advice.choices,
+    )

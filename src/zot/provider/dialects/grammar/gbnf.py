@@ -20,9 +20,9 @@ SHARED = {
     "value": 'object | array | string | number | boolean | "null"',
     "object": r'"{" (string ": " value (", " string ": " value)*)? "}"',
     "array": r'"[" (value (", " value)*)? "]"',
-    # A block of text between two fences; no line of it begins as a fence does.
+    # A block of text between two fences; no line of it begins as a fence does: a model that means to end it ends it.
     "lines": "line*",
-    "line": r'([^`\n\x00] [^\n\x00]* | "`" "`"? ([^`\n\x00] [^\n\x00]*)?)? "\n"',
+    "line": r'([^`\n\x00] [^\n\x00]*)? "\n"',
     "tildes": "tilde-line*",
     "tilde-line": r'([^~\n\x00] [^\n\x00]* | "~" "~"? ([^~\n\x00] [^\n\x00]*)?)? "\n"',
 }
