@@ -280,3 +280,12 @@ def test_in_a_jail_a_server_is_jailed_too(zot: Zot, serve: Any) -> None:
     assert "from the server" in last_result(server.requests[2])
     assert (zot.project / "inside").exists() and not outside.exists()
     assert "the jail has no network" in last_result(server.requests[3])
+
+
+def test_what_cannot_be_known_is_not_trusted(zot: Zot, serve: Any) -> None:
+    configure(zot.project / ".mcp.json")
+    zot("mcp", "trust", "fake", model=False)
+    (zot.home / "zot" / "trust.json").write_text("{half")
+    server = serve([Say("hello")])
+    ran = zot("-p", "hi")
+    assert ran.code == 1 and "trust.json" in ran.err and server.requests == []

@@ -376,7 +376,8 @@ def mcp_host(resources: Resources, tell: Callable[[str], None], problems: list[s
     """The host of MCP servers, if any is configured: most runs have none and never import it."""
     config, home, cwd = resources.config, resources.home, resources.workspace.cwd
     files = (home / "mcp.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json")
-    if config.tools == () or not (config.mcp_config or (config.mcp and not all(map(is_missing, files)))):
+    configured = config.mcp_config or resources.plugin_servers or (config.mcp and not all(map(is_missing, files)))
+    if config.tools == () or not configured:
         return None
     from zot.agent.mcp.joining import mcp_host_of
 

@@ -1,8 +1,9 @@
 """The configured servers become the host of a run: what may run at once, what waits for a person's trust, what is said.
 
-The user's own files and ``--mcp-config`` are acts of the user. What a project brings runs after exactly that entry was
-trusted, with its command before the person's eyes. Where nothing has changed since a run before, all that a first
-request needs is one remembered sentence, and the files are read when a server is first thought of.
+The user's own files and ``--mcp-config`` are acts of the user, and plugins hand over what of theirs may run. What a
+project brings runs after exactly that entry was trusted, with its command before the person's eyes. Where nothing has
+changed since a run before, all that a first request needs is one remembered sentence, and the files are read when a
+server is first thought of.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.mcp.host import McpHost
+from zot.errors import ConfigError
 from zot.system.digest import sha256
 from zot.system.opening import read_whole
 
@@ -102,6 +104,8 @@ def _key(resources: Resources, places: Sequence[Path]) -> str:
             parts.append(sha256(read_whole(path)))
         except OSError as error:
             parts.append(type(error).__name__)
+    if resources.plugin_servers is not None:
+        parts += [f"{entry.name} {sha256(entry.content())}" for entry in resources.plugin_servers()]
     return sha256(" ".join(parts).encode())
 
 
@@ -133,20 +137,25 @@ def _entries(resources: Resources, problems: list[str]) -> tuple[dict[str, Entry
     from zot.agent.mcp.config import by_name, load
 
     config = resources.config
-    found = load(resources.home, resources.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
-    waiting = [] if config.trust_project else untrusted_of(resources, found)
+    found = list(resources.plugin_servers()) if resources.plugin_servers is not None else []
+    found += load(resources.home, resources.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
+    waiting = [] if config.trust_project else untrusted_of(resources, found, problems)
     return by_name((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
 
 
-def untrusted_of(resources: Resources, found: Sequence[Entry]) -> list[Entry]:
-    """What the project brings and nobody has trusted as it is now."""
+def untrusted_of(resources: Resources, found: Sequence[Entry], problems: list[str]) -> list[Entry]:
+    """What the project brings and nobody has trusted as it is now; all of it where that cannot be known."""
     asks = [entry for entry in found if needs_trust(entry) and entry.enabled]
     if not asks:
         return []
     from zot.agent.guest_trust import GuestTrust
 
     trust, cwd = GuestTrust(resources.home), resources.workspace.cwd
-    return [entry for entry in asks if not trust.is_trusted(cwd, "mcp", entry.name, entry.content())]
+    try:
+        return [entry for entry in asks if not trust.is_trusted(cwd, "mcp", entry.name, entry.content())]
+    except ConfigError as error:
+        problems.append(f"mcp: {error}")
+        return asks
 
 
 def needs_trust(entry: Entry) -> bool:
