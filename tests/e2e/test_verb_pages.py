@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.conftest import Zot
-from zot.agent.cli import auth, hooks, local, main, mcp, sessions
+from zot.agent.cli import auth, hooks, local, main, mcp, plugin, sessions
 from zot.agent.cli.ext import door
 from zot.agent.cli.verbs import VERBS, Verb, verb_of
 
@@ -16,6 +16,7 @@ def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
     running |= {f"auth {word}" for word in auth._VERBS} | {f"local {word}" for word in local._VERBS}
     running |= {f"mcp {word}" for word in mcp._VERBS}
     running |= {f"hooks {word}" for word in hooks._VERBS}
+    running |= {f"plugin {word}" for word in plugin._VERBS}
     rows = {verb.path for verb in VERBS}
     aliases = {f"{verb.path.split()[0]} {alias}" for verb in VERBS for alias in verb.aliases}
     assert running == rows | aliases

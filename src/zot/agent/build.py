@@ -17,7 +17,7 @@ from zot.agent.present import Present
 from zot.agent.resolve import Query, Resolved, require_credential
 from zot.agent.resources import Resources
 from zot.agent.settings import Settings
-from zot.agent.skills.discover import Skills, discover
+from zot.agent.skills.discover import SkillFile, Skills, discover
 from zot.agent.skills.tool import SkillTool, manifest
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom, told_of
 from zot.agent.tools.registry import (
@@ -327,12 +327,16 @@ def _system_prompt(resources: Resources, problems: list[str], brief: Callable[[]
 def _skills(resources: Resources, problems: list[str]) -> Skills:
     """Those of extensions come first; they are known from the manifests, before any process runs."""
     cwd, home, user = resources.workspace.cwd, resources.home, user_home()
-    if resources.extensions is None:
-        return discover(cwd, home, user, beneath=resources.workspace.beneath)
-    from zot.agent.extensions.loading.bundled_skills import skill_files
+    files: list[SkillFile] = []
+    if resources.extensions is not None:
+        from zot.agent.extensions.loading.bundled_skills import skill_files
 
-    files, found = skill_files(resources.extensions.plan().entries)
-    problems += found
+        files, found = skill_files(resources.extensions.plan().entries)
+        problems += found
+    if not is_missing(home / "plugins.json"):
+        from zot.agent.plugins.installed import in_use  # few have plugins
+
+        files += [file for parts in in_use(home, problems) for file in parts.skills]
     return discover(cwd, home, user, files, resources.workspace.beneath)
 
 
@@ -375,8 +379,8 @@ def extension_host(
 def mcp_host(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """The host of MCP servers, if any is configured: most runs have none and never import it."""
     config, home, cwd = resources.config, resources.home, resources.workspace.cwd
-    files = (home / "mcp.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json")
-    configured = config.mcp_config or resources.plugin_servers or (config.mcp and not all(map(is_missing, files)))
+    files = (home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json")
+    configured = config.mcp_config or (config.mcp and not all(map(is_missing, files)))
     if config.tools == () or not configured:
         return None
     from zot.agent.mcp.joining import mcp_host_of

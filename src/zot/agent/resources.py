@@ -7,7 +7,7 @@ same for every agent of the run.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from zot.agent.extensions.host import ExtensionHost
     from zot.agent.hooks.host import HookHost
     from zot.agent.local.client import LocalClient
-    from zot.agent.mcp.config import Entry
     from zot.agent.mcp.host import McpHost
     from zot.agent.permission.kept_rules import KeptRules
     from zot.agent.permission.outside import Outside
@@ -85,7 +84,6 @@ class Resources:
         self.tool_choice = ToolChoice(config.tools, tuple(tool.name for tool in front_end.tools))
         self.extensions: ExtensionHost | None = None
         self.mcp: McpHost | None = None  # there when servers are configured
-        self.plugin_servers: Callable[[], Sequence[Entry]] | None = None  # MCP servers of plugins that may run
         self.hooks: HookHost | None = None  # there when hooks are configured
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate

@@ -20,6 +20,7 @@ DECIDING = {
     "agent/cli/ext/trust.py",
     "agent/cli/ext/update.py",
     "agent/cli/ext/installed.py",
+    "agent/cli/plugin.py",
     "agent/cli/rewind.py",
     "agent/cli/sessions.py",
     "agent/modes/interactive/commands/sessions.py",

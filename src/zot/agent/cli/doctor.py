@@ -18,6 +18,7 @@ from zot import __version__
 from zot.agent import context_files
 from zot.agent.cli.docs import check_index, index_path
 from zot.agent.cli.extension_check import Checked, Extensions, check_extensions
+from zot.agent.cli.guest_check import guest_facts, guest_problems
 from zot.agent.cli.home_check import can_be_entered, home_problems
 from zot.agent.cli.lines import show
 from zot.agent.cli.mcp_check import mcp_problems, mcp_words
@@ -98,6 +99,7 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"
     if servers := mcp_words(home, Path.cwd()):
         yield "mcp", servers
+    yield from guest_facts(home, Path.cwd())
     if withheld := _withheld(home, catalog):
         names = ", ".join(withheld)
         yield (
@@ -153,6 +155,7 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     yield from discover(cwd, home, user_home()).problems
     yield from context_files.load(cwd, home).problems
     yield from mcp_problems(home, cwd)
+    yield from guest_problems(home, cwd)
     yield from theme_problems(home, Settings(home).values.theme)
     yield from (f"documentation: {problem}" for problem in check_index())
     yield from (f"set aside: {path}" for path in _set_aside(home))

@@ -28,6 +28,7 @@ VERBS = {
     "local": "zot.agent.cli.local",
     "mcp": "zot.agent.cli.mcp",
     "hooks": "zot.agent.cli.hooks",
+    "plugin": "zot.agent.cli.plugin",
     "replay": "zot.agent.cli.replay",
     "report": "zot.agent.cli.report",
     "sessions": "zot.agent.cli.sessions",

@@ -302,6 +302,42 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("hooks untrust", "[FILE…]", "take that back", kinds=(TEXT,)),
     Verb(
+        "plugin",
+        "[COMMAND]",
+        "packages of skills, MCP servers, hooks and prompt templates: install, switch and remove them",
+        more="Agent Plugins 1.0 (plugin.json) and plugins of Claude Code (.claude-plugin/plugin.json). "
+        "`zot docs plugins` says more.",
+    ),
+    Verb(
+        "plugin list",
+        "",
+        "what is installed, and what each part would run; the default",
+        (Switch("--json", "the same for a program"),),
+    ),
+    Verb(
+        "plugin install",
+        "PATH|URL",
+        "copy a directory, or clone a git repository, show what it would run, and install it after a yes",
+        (
+            Switch("--ref", "the branch, tag or commit to take", "REF"),
+            Switch("--subdir", "the directory of the repository to take", "DIR"),
+            Switch("--force", "replace what is installed under that name; its data stays"),
+            Switch("--yes", "agree to what it would run"),
+        ),
+        (DIR,),
+        "Nothing of it is run on the way. What it would run later is what you agreed to, or nothing.",
+    ),
+    Verb("plugin remove", "NAME…", "remove plugins; what they kept stays", kinds=(TEXT,)),
+    Verb("plugin enable", "NAME…", "switch plugins on", kinds=(TEXT,)),
+    Verb("plugin disable", "NAME…", "switch plugins off", kinds=(TEXT,)),
+    Verb(
+        "plugin doctor",
+        "[NAME…]",
+        "what keeps plugins from being used, and what zot has no place for",
+        kinds=(TEXT,),
+        more="Exit code 1 when one is not used.",
+    ),
+    Verb(
         "ext",
         "COMMAND",
         "install, switch, trust, write and check extensions",

@@ -17,7 +17,7 @@ import msgspec
 from zot.agent.mcp.config import decode
 from zot.errors import ConfigError
 from zot.system.digest import sha256
-from zot.system.files import read_bytes, user_home
+from zot.system.files import is_missing, read_bytes, user_home
 from zot.system.opening import read_whole
 
 EVENTS = (
@@ -143,6 +143,10 @@ def load(home: Path, cwd: Path, problems: list[str]) -> list[Source]:
         hooks = hooks_of(value, name, problems)
         if hooks:
             found.append(Source(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
+    if not is_missing(home / "plugins.json"):
+        from zot.agent.plugins.installed import in_use  # few have plugins
+
+        found += [parts.hooks for parts in in_use(home, []) if parts.hooks is not None]
     return found
 
 

@@ -58,7 +58,7 @@ class HookHost:
 
     def _take(self, source: Source) -> None:
         self._sources.append(source)
-        if source.needs_trust:
+        if source.origin != "own":
             for path, digest in source.scripts().items():
                 self._scripts[path] = (digest, _signature(path))
 
@@ -161,7 +161,7 @@ class HookHost:
 
     def _changed(self, source: Source, hook: Hook) -> str:
         """A script of the hook that is not what was trusted; empty while all are."""
-        if not source.needs_trust:
+        if source.origin == "own":
             return ""
         for path, (digest, seen) in self._scripts.items():
             if (now := _signature(path)) != seen:

@@ -15,7 +15,7 @@ import msgspec
 
 from zot.errors import ConfigError, NotThere
 from zot.system import strict_json
-from zot.system.files import decode_object, read_bytes
+from zot.system.files import decode_object, is_missing, read_bytes
 
 USER_FILE = "mcp.json"
 PROJECT_FILES = (".mcp.json", ".zot/mcp.json")  # the later one wins
@@ -88,6 +88,10 @@ def load(
                 found += read_entries(path, origin, cwd, problems)
             except ConfigError as error:
                 problems.append(f"mcp: {error}")
+        if not is_missing(home / "plugins.json"):
+            from zot.agent.plugins.installed import in_use  # few have plugins
+
+            found += [entry for parts in in_use(home, []) for entry in parts.servers]
     for typed in files:
         path = Path(os.path.abspath(os.path.expanduser(typed)))
         if not path.is_file():

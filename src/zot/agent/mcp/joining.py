@@ -81,7 +81,7 @@ def _host(
 
 def _places(resources: Resources) -> list[Path]:
     config, home, cwd = resources.config, resources.home, resources.workspace.cwd
-    own = [home / "mcp.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
+    own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
     return [*own, *(cwd / typed for typed in config.mcp_config)]
 
 
@@ -104,8 +104,6 @@ def _key(resources: Resources, places: Sequence[Path]) -> str:
             parts.append(sha256(read_whole(path)))
         except OSError as error:
             parts.append(type(error).__name__)
-    if resources.plugin_servers is not None:
-        parts += [f"{entry.name} {sha256(entry.content())}" for entry in resources.plugin_servers()]
     return sha256(" ".join(parts).encode())
 
 
@@ -137,8 +135,7 @@ def _entries(resources: Resources, problems: list[str]) -> tuple[dict[str, Entry
     from zot.agent.mcp.config import by_name, load
 
     config = resources.config
-    found = list(resources.plugin_servers()) if resources.plugin_servers is not None else []
-    found += load(resources.home, resources.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
+    found = load(resources.home, resources.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
     waiting = [] if config.trust_project else untrusted_of(resources, found, problems)
     return by_name((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
 

@@ -15,7 +15,7 @@ import msgspec
 
 from zot.agent.skills.discover import parse, split
 from zot.agent.text_files import project_of, read_text, reason_of
-from zot.system.files import user_home
+from zot.system.files import is_missing, user_home
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -52,14 +52,28 @@ class Template(msgspec.Struct, frozen=True):
 
 
 def places_of(conversation: Conversation) -> list[Place]:
-    cwd, home, user = conversation.workspace.cwd, conversation.home, user_home()
+    return places_in(conversation.workspace.cwd, conversation.home)
+
+
+def places_in(cwd: Path, home: Path) -> list[Place]:
+    """Those of a directory and of the user, the nearest first."""
+    user = user_home()
     project = project_of(cwd)
     return [
         Place(cwd / ".zot" / FOLDER, "project", project),
         Place(home / FOLDER, "global"),
         Place(cwd / ".claude" / FOLDER, "project (claude)", project),
         Place(user / ".claude" / FOLDER, "global (claude)"),
+        *_of_plugins(home),
     ]
+
+
+def _of_plugins(home: Path) -> list[Place]:
+    if is_missing(home / "plugins.json"):
+        return []
+    from zot.agent.plugins.installed import in_use  # few have plugins
+
+    return [place for parts in in_use(home, []) for place in parts.commands]
 
 
 def name_and_arguments(text: str) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from zot.agent.cli.ext.copying import copy_extension, copy_tree
+from zot.agent.cli.ext.copying import copy_extension, copy_tree, repository_of
 from zot.agent.cli.ext.installed import typed_name
 from zot.agent.cli.lines import tell
 from zot.agent.extensions.loading.manifest import FILE, Manifest, read_manifest
@@ -92,6 +92,30 @@ def fetch(source: Source, target: Path) -> Fetched:
     commit = _commit(clone)
     shutil.rmtree(clone)
     return Fetched(_checked(target), commit)
+
+
+def fetch_files(source: Source, target: Path) -> str:
+    """The same for a directory of any kind: its files, without those of git, and the commit they are of."""
+    if source.kind == "git":
+        clone = target.with_name(f"{target.name}.clone")
+        _clone(source, clone)
+        inside, commit = clone / source.subdir, _commit(clone)
+        if not inside.is_dir() or not inside.resolve().is_relative_to(clone.resolve()):
+            raise ZotError(f"{source.place} has no directory {source.subdir}; nothing was installed")
+        copy_tree(inside, target, clone.resolve(), lambda path: path.name == ".git")
+        shutil.rmtree(clone)
+        return commit
+    place = Path(source.place)
+    if not place.is_dir():
+        raise ZotError(f"{place} is not a directory (a git URL has a scheme, or ends in .git)")
+    if target.parent.resolve().is_relative_to(place.resolve()):
+        raise ZotError(f"{place} contains the place it would be installed to")
+    tell(f"copying {place} …")
+    try:
+        copy_tree(place, target, repository_of(place), lambda path: path.name in (".git", "__pycache__"))
+    except OSError as error:
+        raise ZotError(f"copying {place} failed and was rolled back: {in_words(error)}") from error
+    return ""
 
 
 def _split(typed: str) -> tuple[str, str, str]:

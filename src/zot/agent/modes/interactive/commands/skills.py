@@ -12,7 +12,7 @@ from zot.tui.width import cut, pad, visible
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.agent.skills.discover import Skill, Skills
+    from zot.agent.skills.discover import Skill, SkillFile, Skills
 
 _NAME, _SOURCE, _ROWS = 20, 16, 12
 
@@ -42,13 +42,17 @@ _NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extensio
 def found_skills(conversation: Conversation) -> Skills:
     """As they are on disk now."""
     from zot.agent.skills.discover import discover
-    from zot.system.files import user_home
+    from zot.system.files import is_missing, user_home
 
-    extra = ()
+    extra: list[SkillFile] = []
     if conversation.extensions is not None:
         from zot.agent.extensions.loading.bundled_skills import skill_files
 
         extra = skill_files(conversation.extensions.plan().entries)[0]
+    if not is_missing(conversation.home / "plugins.json"):
+        from zot.agent.plugins.installed import in_use  # few have plugins
+
+        extra += [file for parts in in_use(conversation.home, []) for file in parts.skills]
     return discover(
         Path(conversation.present.directory), conversation.home, user_home(), extra, conversation.workspace.beneath
     )

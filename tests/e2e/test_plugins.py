@@ -1,0 +1,169 @@
+"""Plugins in the real program: installed after a yes to exactly what they run, and their parts used in every run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.mcp_server import command
+from tests.fakes.model_server import CallTools, Say
+from tests.terminal.scripts import user_texts
+
+BASH = CallTools([("bash", {"command": "echo ran > made"})])
+GUARD = "#!/bin/sh\necho guarded by $CLAUDE_PLUGIN_ROOT >&2\nexit 2\n"
+
+
+def write(root: Path, **files: Any) -> Path:
+    for name, content in files.items():
+        path = root / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return root
+
+
+def claude_plugin(root: Path) -> Path:
+    hook = {"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/guard.sh"}
+    write(root / ".claude-plugin", **{"plugin.json": {"name": "tidy", "version": "1.2", "description": "Tidies up"}})
+    return write(
+        root,
+        **{
+            "skills__sweep__SKILL.md": "---\nname: sweep\ndescription: Sweep the floor\n---\nUse a broom.",
+            "commands__dust.md": "Dust $1.",
+            "hooks__hooks.json": {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}},
+            "guard.sh": GUARD,
+            ".mcp.json": {"mcpServers": {"fake": command()}},
+            "agents__helper.md": "You help.",
+        },
+    )
+
+
+def open_plugin(root: Path, **fields: Any) -> Path:
+    manifest = {"$schema": "https://example.org/plugin/1.0", "name": "open.one", "version": "1.0", **fields}
+    server = {"type": "stdio", **command(), "env": {"PLACE": "${PLUGIN_ROOT}/x", "HOME_OF": "${HOME}"}}
+    return write(
+        root,
+        **{
+            "plugin.json": manifest,
+            "mcp.json": {"mcpServers": {"fake": server}},
+            "skills__count__SKILL.md": "---\ndescription: Count things\n---\nOne, two.",
+        },
+    )
+
+
+def install(zot: Zot, place: Path | str, *more: str) -> str:
+    ran = zot("plugin", "install", str(place), "--yes", *more, model=False)
+    assert ran.code == 0, ran.err
+    return ran.err
+
+
+def test_a_claude_plugin_brings_all_its_parts(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    told = install(zot, claude_plugin(tmp_path / "tidy"))
+    for line in ("skill tidy:sweep", "plugin_tidy_fake", "guard.sh", "/tidy:", "agents of its own"):
+        assert line in told
+    server = serve([BASH, Say("done")])
+    ran = zot("-p", "/tidy:dust shelf")
+    assert ran.code == 0 and ran.err == "", ran.err
+    first = server.requests[0].json
+    assert user_texts(server.requests[0]) == ["Dust shelf."]
+    assert "tidy:sweep" in json.dumps(first["system"]) and "Sweep the floor" in json.dumps(first["system"])
+    assert "mcp_search" in [tool["name"] for tool in first["tools"]]
+    assert f"guarded by {zot.home}/zot/plugins/tidy" in json.dumps(server.requests[1].json["messages"][-1])
+    assert not (zot.project / "made").exists()
+
+
+def test_its_server_is_called(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    install(zot, open_plugin(tmp_path / "p"))
+    call = CallTools([("mcp__plugin_open_one_fake__echo", {"text": "from the plugin"})])
+    server = serve([CallTools([("mcp_search", {"query": "echo"})]), call, Say("done")])
+    assert zot("-p", "hi").code == 0
+    names = [tool["name"] for tool in server.requests[1].json["tools"]]
+    assert [name for name in names if name.startswith("mcp__plugin_open")], names
+    assert "from the plugin" in json.dumps(server.requests[2].json["messages"][-1])
+
+
+def test_switching_and_removing(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    install(zot, claude_plugin(tmp_path / "tidy"))
+    assert "tidy 1.2: on" in zot("plugin", "list", model=False).out
+    again = zot("plugin", "install", str(tmp_path / "tidy"), "--yes", model=False)
+    assert again.code == 1 and "--force" in again.err
+    zot("plugin", "disable", "tidy", model=False)
+    server = serve([Say("done")])
+    zot("-p", "/tidy:dust shelf")
+    assert user_texts(server.requests[0]) == ["/tidy:dust shelf"]
+    install(zot, tmp_path / "tidy", "--force")
+    [row] = json.loads(zot("plugin", "list", "--json", model=False).out)["plugins"]
+    assert row["state"] == "off" and row["missing"] == ["agents of its own"]
+    zot("plugin", "enable", "tidy", model=False)
+    assert "tidy 1.2: on" in zot("plugin", "list", model=False).out
+    assert zot("plugin", "remove", "tidy", model=False).code == 0
+    assert not (zot.home / "zot" / "plugins" / "tidy").exists()
+    missing = zot("plugin", "remove", "tidy", model=False)
+    assert missing.code != 0 and 'no plugin "tidy"' in missing.err
+
+
+def test_nothing_is_installed_without_a_yes(zot: Zot, tmp_path: Path) -> None:
+    ran = zot("plugin", "install", str(claude_plugin(tmp_path / "tidy")), model=False)
+    assert ran.code == 1 and "--yes" in ran.err and "guard.sh" in ran.err
+    assert os.listdir(zot.home / "zot" / "plugins") == []
+
+
+def test_what_changed_since_is_not_used(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    install(zot, claude_plugin(tmp_path / "tidy"))
+    (zot.home / "zot" / "plugins" / "tidy" / "guard.sh").write_text("exit 0\n")
+    doctor = zot("plugin", "doctor", model=False)
+    assert doctor.code == 1 and "not what you accepted" in doctor.out
+    serve([Say("done")])
+    assert "not what you accepted" in zot("-p", "hi").err
+
+
+def test_from_git_at_a_tag_and_from_a_marketplace(zot: Zot, tmp_path: Path) -> None:
+    repository = tmp_path / "market"
+    claude_plugin(repository / "plugins" / "tidy")
+    listed = {"name": "m", "plugins": [{"name": "tidy", "source": "./plugins/tidy"}]}
+    write(repository / ".claude-plugin", **{"marketplace.json": listed})
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "x"], ["tag", "v1"]):
+        subprocess.run(["git", "-C", str(repository), *words], check=True)
+    url = f"file://{repository}"
+    whole = zot("plugin", "install", url, "--yes", model=False)
+    assert whole.code == 1 and "plugins/tidy" in whole.err and "--subdir" in whole.err
+    install(zot, url, "--subdir", "plugins/tidy", "--ref", "v1")
+    assert "tidy 1.2: on" in zot("plugin", "list", model=False).out
+    assert not (zot.home / "zot" / "plugins" / "tidy" / ".git").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"$schema": None}, "$schema"),
+        ({"name": "Bad Name"}, "name"),
+        ({"name": "../up"}, "name"),
+        ({"version": 1}, "version"),
+        ({"keywords": "a"}, "keywords"),
+    ],
+)
+def test_the_open_format_is_held_to_its_rules(zot: Zot, tmp_path: Path, fields: dict[str, Any], told: str) -> None:
+    ran = zot("plugin", "install", str(open_plugin(tmp_path / "p", **fields)), "--yes", model=False)
+    assert ran.code == 1 and told in ran.err
+
+
+def test_an_unknown_field_is_told_and_ignored(zot: Zot, tmp_path: Path) -> None:
+    told = install(zot, open_plugin(tmp_path / "p", colour="red"))
+    assert '"colour" is ignored' in told
+    told = install(zot, write(open_plugin(tmp_path / "p"), **{"hooks__hooks.json": {}}), "--force")
+    assert "hooks (no part of Agent Plugins 1.0)" in told
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_what_is_no_plugin_is_said_to_be_none(zot: Zot, tmp_path: Path, content: str | None) -> None:
+    (tmp_path / "p").mkdir()
+    if content is not None:
+        (tmp_path / "p" / "plugin.json").write_text(content)
+    ran = zot("plugin", "install", str(tmp_path / "p"), "--yes", model=False)
+    assert ran.code == 1 and "plugin.json" in ran.err and "Traceback" not in ran.err
