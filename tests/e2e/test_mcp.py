@@ -142,8 +142,9 @@ def test_servers_are_added_shown_tried_and_removed(zot: Zot) -> None:
     tried = zot("mcp", "test", "fake", model=False)
     assert tried.code == 0 and "fake: fake 2, MCP 2026-07-28" in tried.out and "  echo: what echo does" in tried.out
     assert "tool     echo: what echo does" in zot("mcp", "get", "fake", model=False).out
+    assert "A=… " in zot("mcp", model=False).out  # a value may be secret
     [row] = json.loads(zot("mcp", "list", "--json", model=False).out)["servers"]
-    assert (row["name"], row["origin"], row["env"], row["state"]) == ("fake", "user", ["A"], "19 tools")
+    assert (row["name"], row["origin"], row["env"], row["state"]) == ("fake", "user", ["A"], "20 tools")
     assert zot("mcp", "remove", "fake", model=False).code == 0
     assert "no MCP servers are configured" in zot("mcp", model=False).err
     wrong = zot("mcp", "test", "fake", model=False)

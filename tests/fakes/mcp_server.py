@@ -36,6 +36,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "environment": ANY,
     "grow": ANY,
     "ask": ANY,
+    "gate": ANY,
     "log": ANY,
     "bad_reference": {
         "type": "object",
@@ -56,6 +57,7 @@ class FakeMcpServer:
         self.era = spec.get("era", "both")
         self.names = [*TOOLS, *spec.get("tools", ())]
         self.count = 0
+        self.gates = 0
         self.listening: Any = None
         self.waiting: dict[str, Any] = {}  # our own questions: what is to be done with the answer
 
@@ -236,6 +238,15 @@ class FakeMcpServer:
             changed["params"] = {"_meta": {"io.modelcontextprotocol/subscriptionId": self.listening}}
         self.send(changed)
         self.text(id, "grown")
+
+    def do_gate(self, id: Any, given: dict[str, Any]) -> None:
+        """Every second call is let through."""
+        self.gates += 1
+        if self.gates % 2 == 0:
+            self.text(id, "through the gate")
+            return
+        wanted = [{"mode": "url", "url": "https://gate.example/x", "elicitationId": "g", "message": "open it"}]
+        self.error(id, -32042, "open the gate first", {"elicitations": wanted})
 
     def do_log(self, id: Any, given: dict[str, Any]) -> None:
         print("a line for the log", file=sys.stderr, flush=True)

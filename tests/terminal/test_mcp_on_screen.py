@@ -28,7 +28,7 @@ def test_servers_are_shown_started_and_stopped(zot: Zot, serve: Any, open_zot: O
     terminal.wait_for("fake runs")
     terminal.submit("/mcp")
     terminal.wait_for("fake  ready")
-    terminal.wait_for("19 tools")
+    terminal.wait_for("20 tools")
     terminal.press("enter")
     terminal.wait_for("stop it")
     terminal.press("down", "enter")
@@ -122,3 +122,15 @@ def test_calls_are_shown_with_their_server(zot: Zot, serve: Any, open_zot: OpenZ
     terminal.submit("hi")
     terminal.wait_for("done")
     assert "mcp__fake__echo" in terminal.everything and "mcp:fake" in terminal.everything
+
+
+def test_a_resource_is_named_behind_an_at_sign(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    mine(zot)
+    zot("mcp", "test", "fake", model=False)
+    server = serve([Say("milk, it says")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("what is in @fake:fake://notes")
+    terminal.wait_for("milk, it says")
+    told = "\n".join(user_texts(server.requests[0]))
+    assert "remember the milk" in told and "what is in @fake:fake://notes" in told
+    assert "remember the milk" not in terminal.everything  # the model reads it; the person knows where it is

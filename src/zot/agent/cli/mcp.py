@@ -88,8 +88,13 @@ def _list(desk: Desk, arguments: Arguments) -> int:
         return 0
     width = max(len(name) for name in desk.entries)
     for entry in desk.entries.values():
-        show(f"{entry.name:<{width}}  {entry.origin:<8} {desk.state(entry):<14}  {entry.shown()}")
+        show(f"{entry.name:<{width}}  {entry.origin:<8} {desk.state(entry):<14}  {_what(desk, entry)}")
     return 0
+
+
+def _what(desk: Desk, entry: Entry) -> str:
+    """In full where somebody has to decide about it; else without what may be secret."""
+    return entry.shown(values=not desk.may_run(entry))
 
 
 def _get(desk: Desk, arguments: Arguments) -> int:
@@ -101,7 +106,7 @@ def _get(desk: Desk, arguments: Arguments) -> int:
         return 0
     show(f"{entry.name}: {desk.state(entry)}")
     show(f"  from     {entry.file} ({entry.origin})")
-    show(f"  runs     {entry.shown()}")
+    show(f"  runs     {_what(desk, entry)}")
     if listed is not None:
         show(f"  speaks   {listed.version} ({listed.era}) {listed.about}".rstrip())
         for tool in listed.tools:
@@ -180,7 +185,7 @@ def _import(desk: Desk, arguments: Arguments) -> int:
         if not arguments.has("--dry-run"):
             editing.put(path, entry.name, fields)
         taken += 1
-        show(f"{entry.name}: from {source} ({file}): {entry.shown()}")
+        show(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
     if not found:
         tell("no servers were found in the files of Claude Code, Codex, VS Code and Cursor")
     elif taken:

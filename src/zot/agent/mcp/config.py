@@ -59,13 +59,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     root: str = ""
     given: dict[str, str] = {}
 
-    def shown(self) -> str:
-        """The exact thing that would run, on one line."""
+    def shown(self, *, values: bool = True) -> str:
+        """The exact thing that would run, on one line. Where nobody decides about it, the ``values`` of variables and
+        headers are left out: they may be secret."""
         if self.kind == "http":
-            return " ".join((self.url, *(f"[{name}: {value}]" for name, value in self.headers.items())))
+            pairs = (f"[{name}: {value if values else '…'}]" for name, value in self.headers.items())
+            return " ".join((self.url, *pairs))
         from shlex import quote  # for people only
 
-        variables = [f"{name}={quote(value)}" for name, value in self.env.items()]
+        variables = [f"{name}={quote(value) if values else '…'}" for name, value in self.env.items()]
         place = [f"(in {self.cwd})"] if self.cwd else []
         return " ".join((*variables, quote(self.command), *map(quote, self.args), *place))
 

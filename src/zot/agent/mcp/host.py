@@ -365,7 +365,7 @@ class McpHost:
                     name=name,
                     origin=entry.origin,
                     state=server.state if server is not None else "off" if name in self._entries else "not trusted",
-                    shown=entry.shown(),
+                    shown=entry.shown(values=name not in self._entries),
                     tools=len(listed.tools) if listed is not None else 0,
                     known=listed is not None,
                     tokens=sum(sizes) // 4,

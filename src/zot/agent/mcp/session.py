@@ -152,7 +152,12 @@ class Session:
         progress begins them anew. ``headers`` go along where a transport has any."""
         given = dict(params or {})
         for _ in range(MOST_ROUNDS):
-            result = await self._bounded(method, given, headers or {}, seconds, progress)
+            try:
+                result = await self._bounded(method, given, headers or {}, seconds, progress)
+            except McpError as error:
+                if error.code != wire.URL_ELICITATION or not await self._opened(error):
+                    raise
+                continue
             if self.era != "modern":
                 return result
             read = wire.fields(result)
@@ -204,6 +209,17 @@ class Session:
         if answer.error is not None:
             raise wire.error_of(self.name, answer.error)
         return answer.result
+
+    async def _opened(self, error: McpError) -> bool:
+        """A classic server wants addresses opened before it answers: whether a person did that."""
+        wanted = [wire.object_in(each) for each in wire.list_in(wire.object_in(error.data).get("elicitations"))]
+        if self._asked is None or not wanted:
+            return False
+        for each in wanted[:MOST_ROUNDS]:
+            answer = await self._asked(read_question(self.name, {**each, "mode": "url"}))
+            if answer.get("action") != "accept":
+                return False
+        return True
 
     async def _input(self, read: dict[str, Any]) -> dict[str, Any]:
         """What the server wants to know before it answers, asked one by one."""

@@ -38,7 +38,7 @@ async def trial(home: Path, cwd: Path, entry: Entry) -> int:
     host = host_for(home, cwd, entry)
     server = host.running(entry.name)
     began = time.monotonic()
-    tell(f"starting {entry.shown()}")
+    tell(f"starting {entry.shown(values=False)}")
     try:
         tools = await server.tools()
     except McpError as error:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.fakes.mcp_server import command
 from tests.unit.agent.mcp.conftest import Stage, text
+from zot.agent.mcp.elicitation import Elicitation
 from zot.provider.messages import ImageBlock
 
 
@@ -244,6 +245,22 @@ async def test_many_calls_at_once_share_one_start(stage: Stage) -> None:
     results = await asyncio.gather(*(stage.call(host, "mcp__fake__echo", text=str(n)) for n in range(20)))
     assert [text(result) for result in results] == [str(n) for n in range(20)]
     assert [message["method"] for message in journal(stage)].count("server/discover") == 1
+
+
+async def test_an_address_that_a_classic_server_wants_opened_is_asked_about_and_the_call_goes_on(stage: Stage) -> None:
+    host = stage.host({"fake": command(era="classic")})
+    asked: list[str] = []
+
+    async def answer(question: Elicitation) -> dict[str, Any]:
+        asked.append(question.url)
+        return {"action": "accept" if len(asked) == 1 else "decline"}
+
+    host.asked = answer
+    await stage.find(host, "gate")
+    assert text(await stage.call(host, "mcp__fake__gate")) == "through the gate"
+    assert asked == ["https://gate.example/x"]
+    refused = await stage.call(host, "mcp__fake__gate")
+    assert refused.is_error and "open the gate first" in text(refused)
 
 
 async def test_a_question_nobody_can_answer_is_refused(stage: Stage) -> None:
