@@ -11,6 +11,7 @@ import argparse
 import difflib
 import importlib.util
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -91,7 +92,7 @@ def attempt(who: str, flags: list[str]) -> bool:
     scratch = new_project(jailed)
     say(f"zot is asked to mend it. Answering: {who}{', in the jail' if jailed else ''}")
     flags = [*flags, *(["--jail"] if jailed else [])]
-    command(f'zot {" ".join(flags)} "{PROMPT}"')
+    command(f"zot {' '.join(flags)} {shlex.quote(PROMPT)}")
     print()
     started = time.monotonic()
     watching = watch([*flags, "--cwd", str(scratch), PROMPT])
