@@ -290,3 +290,14 @@ def test_what_cannot_be_known_is_not_trusted(zot: Zot, serve: Any) -> None:
     server = serve([Say("hello")])
     ran = zot("-p", "hi")
     assert ran.code == 1 and "trust.json" in ran.err and server.requests == []
+
+
+def test_a_tool_of_a_server_is_named_as_any_other(zot: Zot, serve: Any) -> None:
+    mine(zot)
+    zot("mcp", "test", "fake", model=False)
+    server = serve([ECHO, Say("done"), Say("x")])
+    assert zot("-p", "--tools", "read,mcp__fake__echo", "hi").code == 0
+    assert tools_of(server.requests[0]) == ["mcp__fake__echo", "read"]
+    assert "from the server" in last_result(server.requests[1])
+    wrong = zot("-p", "--tools", "mcp__fake__ecko", "hi")
+    assert wrong.code == 2 and "there is no tool named mcp__fake__ecko" in wrong.err

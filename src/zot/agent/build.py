@@ -295,7 +295,9 @@ def _check_tools(named: Sequence[str], conversation: Conversation, tools: Sequen
     host = conversation.resources.extensions
     statuses = host.statuses() if host else []
     of_extensions = (name for status in statuses for name in status.tools)  # those that wait to be activated, too
-    known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in tools), *of_extensions})
+    mcp = conversation.resources.mcp
+    of_servers = (*mcp.rows(), "mcp_search", "mcp_resource") if mcp is not None else ()
+    known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in tools), *of_extensions, *of_servers})
     for name in unknown_tools(named, known):
         text = f"there is no tool named {name}; there are {', '.join(known)}"
         if all(status.state == "gone" or status.ready_how == "frame" for status in statuses):

@@ -35,7 +35,7 @@ class Opening(msgspec.Struct, frozen=True):
 def mcp_host_of(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
     places = _places(resources)
-    if not resources.settings.values.mcp_pinned:
+    if not _pins(resources):
         known = _remembered(resources.home, places)
         if known is not None and known.key == _key(resources, places):
             return _host(resources, lambda: _entries(resources, [])[0], tell, known.description)
@@ -65,7 +65,7 @@ def _host(
         entries,
         home=resources.home,
         workspace=resources.workspace,
-        pins=values.mcp_pinned,
+        pins=_pins(resources),
         timeout_s=values.mcp_tool_timeout_s,
         store=resources.auth,
         proxy=values.http_proxy,
@@ -74,6 +74,12 @@ def _host(
     )
     host.asked = resources.front_end.elicit
     return host
+
+
+def _pins(resources: Resources) -> tuple[str, ...]:
+    """What the setting names, and what this run was told to have."""
+    named = (name for name in resources.config.tools or () if name.startswith("mcp__"))
+    return (*resources.settings.values.mcp_pinned, *named)
 
 
 # --- what a run before has left
