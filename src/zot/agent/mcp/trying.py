@@ -20,8 +20,9 @@ from zot.provider.providers import credential_variables
 
 def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
     """A host of this one server, outside any run."""
-    workspace = Workspace(cwd, credentials=credential_variables(Catalog(home).providers().values()))
     values = Settings(home).values
+    credentials = credential_variables(Catalog(home).providers().values())
+    workspace = Workspace(cwd, credentials=credentials, passthrough=values.env_passthrough)
     return McpHost(
         {entry.name: entry},
         home=home,

@@ -99,9 +99,9 @@ async def test_results_are_mapped(stage: Stage) -> None:
 
 
 async def test_progress_is_shown_and_keeps_a_call_alive(stage: Stage) -> None:
-    host = stage.host(timeout_s=3.0)
+    host = stage.host(timeout_s=4.0)
     await stage.find(host, "steps,never")
-    assert text(await stage.call(host, "mcp__fake__steps", steps=3, seconds=1.2)) == "all steps done"
+    assert text(await stage.call(host, "mcp__fake__steps", steps=3, seconds=1.5)) == "all steps done"
     assert stage.progress == ["1/3 step 1\n", "2/3 step 2\n", "3/3 step 3\n"]
 
 
