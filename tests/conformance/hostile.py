@@ -21,6 +21,10 @@ from tests.fakes.event_frames import event_frame, frame
 from zot.agent.export.markdown_html import rendered
 from zot.agent.export.redaction import Redaction
 from zot.agent.extensions.loading.manifest import read_manifest
+from zot.agent.hooks.answers import answer_of
+from zot.agent.hooks.config import Hook
+from zot.agent.hooks.host import exported
+from zot.agent.hooks.running import Ran
 from zot.agent.mcp.comments import without_comments
 from zot.agent.mcp.login import challenge_words
 from zot.agent.mcp.param_headers import fault
@@ -39,6 +43,8 @@ from zot.agent.recording.reading import read_recording
 from zot.agent.replaying.comparing import excerpts
 from zot.agent.replaying.showing import STRANGE, Shown
 from zot.agent.skills import discover
+from zot.agent.templates.filling import filled
+from zot.agent.templates.finding import Template
 from zot.agent.tools.bash_output import OutputCapture
 from zot.agent.tools.edit_diff import Span, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
@@ -976,6 +982,40 @@ rows(
     no_end=lambda n: "---\n" + "a: b\n" * (n // 5),
     spaces=lambda n: " " * n + "---\n",
 )
+
+
+def template(text: str) -> None:
+    filled(Template("t", Path("t.md"), "project", body=text), "a 'b c' d")
+
+
+rows(
+    "a prompt template and its arguments",
+    template,
+    places=lambda n: "$1" * (n // 2),
+    all_of_it=lambda n: "a" * (n - 20) + " $ARGUMENTS",
+    dollars="$",
+    commands="!`",
+    open_commands=lambda n: "!`" + "a" * n,
+)
+
+rows(
+    "the arguments of a prompt template",
+    lambda text: filled(Template("t", Path("t.md"), "project", body="$1 and $ARGUMENTS"), text),
+    quotes="'\" \\",
+    words="a b ",
+    places="$1 $ARGUMENTS ",
+)
+
+HOOK = Hook(event="PreToolUse", command="x")
+rows(
+    "what a hook printed",
+    lambda text: answer_of(HOOK, Ran(0, text)),
+    braces="{",
+    half=lambda n: '{"reason": "' + "a" * n,
+    deep=lambda n: '{"a":' * (n // 5),
+    words="a b\n",
+)
+rows("what a hook exported", exported, lines="export A=1\n", quotes="export A='", words="export A=1 B=2 ")
 
 
 def themed(data: bytes) -> None:

@@ -16,6 +16,8 @@ from tests.terminal.conftest import open_zot
 from tests.terminal.scripts import said, user_texts
 from zot.agent.build import build
 from zot.agent.config import RunConfig
+from zot.system.files import find_program
+from zot.system.jail.jail import look
 
 __all__ = ["open_zot"]
 
@@ -322,3 +324,34 @@ def test_they_bind_over_rpc_and_an_abort_ends_the_wait(zot: Zot, serve: Any) -> 
     assert not server.requests
     client.prompt("a quick one")
     assert len(server.requests) == 1
+
+
+def test_a_refused_compaction_is_told(zot: Zot, serve: Any) -> None:
+    own(zot, PreCompact=[entry("echo keep it all >&2; exit 2", "manual")])
+    serve([Say("answered")])
+    client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
+    client.prompt("hi")
+    client.send("compact")
+    assert client.until("error")["message"] == "keep it all"
+    client.until("done")
+
+
+def test_commands_get_what_a_sessions_start_exported(zot: Zot, serve: Any) -> None:
+    own(zot, SessionStart=[entry("""echo 'export COLOUR="dark red"' >> $CLAUDE_ENV_FILE""")])
+    _, server = run(zot, serve, CallTools([("bash", {"command": "echo it is $COLOUR"})]))
+    assert "it is dark red" in last_result(server.requests[1])
+
+
+def test_no_words_are_no_decision(zot: Zot, serve: Any) -> None:
+    silent = {"decision": None, "reason": None, "systemMessage": None, "hookSpecificOutput": None}
+    own(zot, PreToolUse=[entry(say_json(silent), strict=True)])
+    run(zot, serve, BASH)
+    assert (zot.project / "made").exists()
+
+
+@pytest.mark.skipif(look(find_program).level != "full", reason="needs a jail")
+def test_with_the_jail_they_run_in_it(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry(f"cat > seen; touch {zot.home}/outside; exit 0")])
+    run(zot, serve, BASH, args=("--jail",))
+    assert json.loads((zot.project / "seen").read_text())["tool_name"] == "Bash"
+    assert not (zot.home / "outside").exists() and (zot.project / "made").exists()

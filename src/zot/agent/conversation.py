@@ -27,6 +27,7 @@ from zot.core.events import (
     AgentEvent,
     Diagnostic,
     Done,
+    Error,
     ModelChanged,
     SessionEnded,
     SessionFault,
@@ -347,6 +348,8 @@ class Conversation:
         ``focus`` says what the summary should keep above all."""
         hooks = self.resources.hooks
         if hooks is not None and (refusal := await hooks.before_compaction(focus)):
+            self.emit(Error(refusal))
+            self.emit(Done())
             raise CompactionFailed(refusal)
         return await self._agent.compact(focus=focus)
 

@@ -33,25 +33,25 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Decision(msgspec.Struct):
-    behavior: str = ""
-    message: str = ""
+    behavior: str | None = None
+    message: str | None = None
 
 
 class _Specific(msgspec.Struct):
-    permissionDecision: str = ""
-    permissionDecisionReason: str = ""
+    permissionDecision: str | None = None
+    permissionDecisionReason: str | None = None
     updatedInput: dict[str, Any] | None = None
-    additionalContext: str = ""
+    additionalContext: str | None = None
     decision: _Decision | None = None
 
 
 class _Output(msgspec.Struct):
     go_on: bool = msgspec.field(default=True, name="continue")
-    stopReason: str = ""
-    systemMessage: str = ""
+    stopReason: str | None = None
+    systemMessage: str | None = None
     decision: str | None = None
-    reason: str = ""
-    additionalContext: str = ""
+    reason: str | None = None
+    additionalContext: str | None = None
     hookSpecificOutput: _Specific | None = None
 
 
@@ -79,10 +79,10 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> Answer:
         why = "wrote more than 1 MiB" if cut else f"printed JSON that cannot be read: {error}"
         return Answer(hook=hook, failure=why)
     own = said.hookSpecificOutput or _Specific()
-    decision = own.permissionDecision
-    reason = own.permissionDecisionReason or said.reason
+    decision = own.permissionDecision or ""
+    reason = own.permissionDecisionReason or said.reason or ""
     if own.decision is not None:
-        decision, reason = own.decision.behavior, own.decision.message or reason
+        decision, reason = own.decision.behavior or "", own.decision.message or reason
     if not decision and said.decision:
         decision = {"approve": "allow", "block": "deny"}.get(said.decision, said.decision)
     if decision not in _RANKS:
@@ -91,10 +91,10 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> Answer:
         hook=hook,
         decision=decision,
         reason=reason[:LONGEST],
-        context=(own.additionalContext or said.additionalContext)[:LONGEST],
+        context=(own.additionalContext or said.additionalContext or "")[:LONGEST],
         updated=own.updatedInput,
         stop=None if said.go_on else said.stopReason or "a hook ended the work",
-        message=said.systemMessage[:LONGEST],
+        message=(said.systemMessage or "")[:LONGEST],
     )
 
 

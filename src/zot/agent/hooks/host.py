@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 END_S = 5.0  # for hooks of SessionEnd that name no time of their own
 HEARD = (SessionStarted, SessionEnded, CompactStart, CompactDone)
 _SHOWN = 120  # characters of a command
+_ENV_BYTES = 64 << 10
 
 Signature = tuple[int, int, int, int]
 
@@ -51,7 +54,7 @@ class HookHost:
         self._scripts: dict[str, tuple[str, Signature | None]] = {}  # as they were trusted, and as last looked at
         self._tasks: set[asyncio.Task[Any]] = set()
         self._starting: asyncio.Task[None] | None = None
-        self._start_context = ""
+        self._start_context = self._env_file = ""
         self._begun = False
         for source in sources:
             self._take(source)
@@ -109,7 +112,8 @@ class HookHost:
         for answer in answers:
             if answer.stop is not None:
                 self._tell(f"a {event} hook ends the work: {answer.stop}")
-                self.conversation.abort()
+                if event != "UserPromptSubmit":  # where nothing runs yet
+                    self.conversation.abort()
         return answers
 
     def _for(self, event: str, names: Sequence[str], only: Source | None) -> list[tuple[Source, Hook]]:
@@ -144,6 +148,8 @@ class HookHost:
                 "CLAUDE_PROJECT_DIR": str(self._workspace.cwd),
                 **source.given,
             }
+            if hook.event == "SessionStart":
+                env["CLAUDE_ENV_FILE"] = self._env_file
             cwd, jail = self._workspace.cwd, self._workspace.jail
             answer = answer_of(
                 hook, await run_hook(hook.command, given, cwd=cwd, env=env, timeout_s=hook.timeout_s, jail=jail)
@@ -243,7 +249,10 @@ class HookHost:
             if before is not None:
                 await asyncio.wait([before])
             fields = {"source": source, "model": self.conversation.present.model}
-            answers = await self.ask("SessionStart", (source,), fields, only=only)
+            with tempfile.NamedTemporaryFile(prefix="zot-hook-") as file:
+                self._env_file = file.name
+                answers = await self.ask("SessionStart", (source,), fields, only=only)
+                self._workspace.added.update(exported(file.read(_ENV_BYTES).decode("utf-8", "replace")))
             self._start_context = "\n\n".join(filter(None, (self._start_context, joined_context(answers))))
 
         self._starting = self._spawn(begin())
@@ -265,6 +274,21 @@ class HookHost:
 def names_of(tool: str) -> tuple[str, ...]:
     """What a matcher may call it."""
     return (NAMES[tool], tool) if tool in NAMES else (tool,)
+
+
+def exported(text: str) -> dict[str, str]:
+    """The variables of lines such as ``export NAME="value"``, which a hook left for the commands that follow."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            continue
+        for word in words[1:] if words[:1] == ["export"] else words[:1]:
+            name, equals, value = word.partition("=")
+            if equals and name.isidentifier():
+                found[name] = value
+    return found
 
 
 def _short(command: str) -> str:

@@ -12,18 +12,21 @@ import re
 from zot.agent.templates.finding import Template
 
 _PLACE = r"\$(?:(ARGUMENTS)\b|([1-9])(?!\d))"
+MOST = 1 << 20  # characters that arguments may become; places beyond stay as they are
 _COMMAND = r"!`[^`\n]+`"
 
 
 def filled(template: Template, arguments: str) -> str:
     """What the model is told."""
     words = _words(arguments)
+    room = MOST
 
     def value(place: re.Match[str]) -> str:
-        if place[1]:
-            return arguments
-        number = int(place[2])
-        return words[number - 1] if number <= len(words) else ""
+        nonlocal room
+        number = int(place[2] or 0)
+        put = arguments if place[1] else words[number - 1] if number <= len(words) else ""
+        room -= len(put)
+        return put if room >= 0 else place[0]
 
     text, count = re.subn(_PLACE, value, template.body)
     parts = [text.strip()]

@@ -67,6 +67,7 @@ class Workspace:
         self._jobs: Jobs | None = None
         self.jail: Jail | None = None
         self.tell: Callable[[str], None] = lambda text: None
+        self.added: dict[str, str] = {}  # variables that hooks of a session's start left for commands
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
         self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld
@@ -150,6 +151,7 @@ class Workspace:
             for name, value in os.environ.items()
             if name not in SESSION_VARIABLES and not self._is_withheld(name)
         }
+        environment.update(self.added)
         environment.update(self._session_variables())
         environment.update(AI_AGENT="zot", ZOT_AGENT="1", ZOT_CHILD_SESSION="1", PWD=str(self.cwd))
         return environment

@@ -38,6 +38,11 @@ def test_what_it_would_run_is_told_and_not_run() -> None:
     assert said.startswith("state: !`git status`\n\n(What stands") and "was not run" in said
 
 
+def test_a_template_does_not_grow_without_end() -> None:
+    said = filled(template("$ARGUMENTS" * 10_000), "x" * 1_000)
+    assert len(said) < 1_300_000 and said.endswith("$ARGUMENTS")
+
+
 def test_tools_it_names_are_told() -> None:
     assert filled(template("x", allowed_tools=("Bash(git:*)", "Read")), "") == "x\n\nAllowed tools: Bash(git:*), Read"
 
