@@ -19,7 +19,7 @@ from tests.terminal.scripts import config, user_texts
         ("/resume", "sessions of this directory"),
         ("/theme", "up/down previews"),
         ("/usage", "all of it"),
-        ("/config", "vi keys in the editor"),
+        ("/config", "colour theme"),
         ("/tree", "branches of this directory"),
         ("/undo", "nothing"),
         ("/theme nope", 'there is no theme "nope"'),
