@@ -50,7 +50,7 @@ def test_what_is_typed_before_the_agent_is_there_waits_for_it(serve: Any, open_z
 def test_help_and_exit_need_no_agent(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     serve([])
     started = write_extension(zot.home / "zot" / "extensions", "slow", SLOW)
-    terminal = open_zot(wait="", rows=80)
+    terminal = open_zot(wait="", rows=100)
     terminal.wait_for("starting…")
     terminal.submit("/help")
     terminal.wait_for("how hard the model thinks")
