@@ -22,7 +22,7 @@ ZOT = [sys.executable, "-m", "zot"]
 PROJECT = Path(__file__).parent.parent / "examples" / "try" / "project"
 FIRST_TOKEN_S = 5
 PREFIX_TOKENS = 600
-TASK = "The tests fail. Run `python3 -m unittest`, find the mistake in prices.py, fix it, and run them again."
+TASK = "The tests in this directory fail. Find out why, fix the code (not the tests), and run them again."
 OTHER = "Which files are in this directory?"
 
 

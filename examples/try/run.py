@@ -24,7 +24,7 @@ from screen import TERMINAL, Watching, changed_lines, command, dim, green, quote
 HERE = Path(__file__).parent
 PROJECT = HERE / "project"
 RUNTIME = HERE.parent.parent / "requirements" / "local.txt"
-PROMPT = "The tests fail. Run `python3 -m unittest`, find the mistake in prices.py, fix it, and run them again."
+PROMPT = "The tests in this directory fail. Find out why, fix the code (not the tests), and run them again."
 ZOT = (sys.executable, "-m", "zot")
 SMALL = ["--provider", "local", "--model", "small"]
 RECORDED = ["--provider", "script", "--script", str(HERE / "script.json")]
