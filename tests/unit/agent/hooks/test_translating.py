@@ -14,20 +14,24 @@ TWO = {"path": "a.py", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": "
 
 
 def absolute(path: str) -> str:
-    return path if path.startswith("/") else f"/work/{path}"
+    return path if path.startswith("/") else f"/project/{path}"
 
 
 @pytest.mark.parametrize(
     ("tool", "args", "said"),
     [
         ("bash", {"command": "ls", "timeout": 5}, {"command": "ls", "timeout": 5000}),
-        ("read", {"path": "a", "offset": 2, "limit": 3}, {"file_path": "/work/a", "offset": 2, "limit": 3}),
+        ("read", {"path": "a", "offset": 2, "limit": 3}, {"file_path": "/project/a", "offset": 2, "limit": 3}),
         ("write", {"path": "/b", "content": "c"}, {"file_path": "/b", "content": "c"}),
-        ("grep", {"pattern": "p", "path": "d", "ignore_case": True}, {"pattern": "p", "path": "/work/d", "-i": True}),
+        (
+            "grep",
+            {"pattern": "p", "path": "d", "ignore_case": True},
+            {"pattern": "p", "path": "/project/d", "-i": True},
+        ),
         ("glob", {"pattern": "*.py"}, {"pattern": "*.py"}),
         ("skill", {"name": "commit"}, {"skill": "commit"}),
         ("mcp__git__log", {"n": 1}, {"n": 1}),
-        ("edit", ONE, {"file_path": "/work/a.py", "old_string": "x", "new_string": "y", "replace_all": False}),
+        ("edit", ONE, {"file_path": "/project/a.py", "old_string": "x", "new_string": "y", "replace_all": False}),
     ],
 )
 def test_there_and_back(tool: str, args: dict[str, Any], said: dict[str, Any]) -> None:

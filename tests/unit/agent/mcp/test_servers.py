@@ -235,6 +235,7 @@ async def test_stderr_goes_into_a_log(stage: Stage) -> None:
     await stage.call(host, "mcp__fake__log")
     [status] = host.statuses()
     await until(lambda: "a line for the log" in Path(status.log).read_text())
+    assert Path(status.log).read_text().count("a line for the log") == 1
 
 
 async def test_many_calls_at_once_share_one_start(stage: Stage) -> None:
