@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.cli.lines import show, show_spelled, tell
-from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.agent.cli.verb_arguments import Arguments, parse, verb_of
 from zot.agent.cli.verbs import options
 from zot.agent.login.keys import named_provider
 from zot.agent.login.logins import KINDS, Login, all_logins
@@ -54,11 +54,7 @@ class Desk:
 
 def run(argv: list[str]) -> int:
     """The exit status of ``zot auth ARGV``."""
-    verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
-    if verb not in _VERBS:
-        meant = nearest(verb, _VERBS)
-        hint = f"did you mean {meant}" if meant else f"one of {', '.join(_VERBS)}"
-        raise UsageError(f'unknown command "zot auth {verb}": {hint}')
+    verb, rest = verb_of("auth", argv, _VERBS)
     command, words = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"auth {verb}"), most=len(words))

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zot.agent.cli.lines import show, show_spelled, tell
-from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.agent.cli.verb_arguments import Arguments, parse, verb_of
 from zot.agent.cli.verbs import options
 from zot.agent.guest_trust import GuestTrust
 from zot.agent.hooks.config import Source, load
-from zot.errors import NotThere, UsageError, ZotError, nearest
+from zot.errors import NotThere, UsageError, ZotError
 from zot.system.files import zot_home
 
 
@@ -49,11 +49,7 @@ class Desk:
 
 def run(argv: list[str]) -> int:
     """The exit status of ``zot hooks ARGV``."""
-    verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
-    if verb not in _VERBS:
-        meant = nearest(verb, _VERBS)
-        hint = f"did you mean {meant}" if meant else f"one of {', '.join(_VERBS)}"
-        raise UsageError(f'unknown command "zot hooks {verb}": {hint}')
+    verb, rest = verb_of("hooks", argv, _VERBS)
     command, most = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"hooks {verb}"), least=0, most=most, what="FILE")

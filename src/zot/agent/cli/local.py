@@ -12,20 +12,16 @@ from pathlib import Path
 import msgspec
 
 from zot.agent.cli.lines import show, show_spelled, tell
-from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.agent.cli.verb_arguments import Arguments, parse, verb_of
 from zot.agent.cli.verbs import options
 from zot.agent.local.memory import ENOUGH_FOR_MEDIUM, amount, free_memory
 from zot.agent.local.weights import Chosen, Weights, chosen, digest_of, installed, is_path, known, name_for, place_of
-from zot.errors import NotThere, UsageError, ZotError, in_words, nearest
+from zot.errors import NotThere, UsageError, ZotError, in_words
 
 
 def run(argv: list[str]) -> int:
     """The exit status of ``zot local ARGV``."""
-    verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
-    if verb not in _VERBS:
-        meant = nearest(verb, _VERBS)
-        hint = f"did you mean {meant}" if meant else f"one of {', '.join(_VERBS)}"
-        raise UsageError(f'unknown command "zot local {verb}": {hint}')
+    verb, rest = verb_of("local", argv, _VERBS)
     command, least, most = _VERBS[verb]
     try:
         return command(parse(rest, options(f"local {verb}"), least=least, most=most, what="MODEL"))

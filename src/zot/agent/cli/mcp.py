@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from zot.agent.cli.lines import show, show_spelled, tell
-from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.agent.cli.verb_arguments import Arguments, parse, verb_of
 from zot.agent.cli.verbs import options
 from zot.agent.guest_trust import GuestTrust
 from zot.agent.mcp import editing
@@ -57,11 +57,7 @@ class Desk:
 
 def run(argv: list[str]) -> int:
     """The exit status of ``zot mcp ARGV``."""
-    verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
-    if verb not in _VERBS:
-        meant = nearest(verb, _VERBS)
-        hint = f"did you mean {meant}" if meant else f"one of {', '.join(_VERBS)}"
-        raise UsageError(f'unknown command "zot mcp {verb}": {hint}')
+    verb, rest = verb_of("mcp", argv, _VERBS)
     command, least, most = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")

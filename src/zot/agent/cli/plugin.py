@@ -15,7 +15,7 @@ from pathlib import Path
 
 from zot.agent.cli.ext.sources import Source, fetch_files, read_source
 from zot.agent.cli.lines import ask, show, show_spelled, tell
-from zot.agent.cli.verb_arguments import Arguments, parse
+from zot.agent.cli.verb_arguments import Arguments, parse, verb_of
 from zot.agent.cli.verbs import options
 from zot.agent.plugins.installed import DATA, FOLDER, Loaded, Row, index_file, load_all
 from zot.agent.plugins.manifest import Manifest, read_manifest
@@ -30,11 +30,7 @@ _STAGING = ".staging-"
 
 def run(argv: list[str]) -> int:
     """The exit status of ``zot plugin ARGV``."""
-    verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
-    if verb not in _VERBS:
-        meant = nearest(verb, _VERBS)
-        hint = f"did you mean {meant}" if meant else f"one of {', '.join(_VERBS)}"
-        raise UsageError(f'unknown command "zot plugin {verb}": {hint}')
+    verb, rest = verb_of("plugin", argv, _VERBS)
     command, least, most, what = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"plugin {verb}"), least=least, most=most, what=what)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from zot.errors import UsageError
+from zot.errors import UsageError, nearest
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -35,6 +35,18 @@ class Arguments(msgspec.Struct, frozen=True):
         if not 0 < seconds <= 86_400:
             raise UsageError(f'{switch} "{typed}": expected seconds above 0')
         return seconds
+
+
+def verb_of(group: str, argv: Sequence[str], verbs: Collection[str]) -> tuple[str, list[str]]:
+    """The verb after ``zot GROUP``, ``list`` unless one is named, and the rest. UsageError for an unknown one."""
+    if not argv or argv[0].startswith("-"):
+        return "list", list(argv)
+    verb = argv[0]
+    if verb not in verbs:
+        meant = nearest(verb, verbs)
+        hint = f"did you mean {meant}" if meant else f"one of {', '.join(verbs)}"
+        raise UsageError(f'unknown command "zot {group} {verb}": {hint}')
+    return verb, list(argv[1:])
 
 
 def parse(
