@@ -171,6 +171,10 @@ class CostLimitReached(ZotError):
     """The session has spent what it may."""
 
 
+class EngineFault(ZotError):
+    """A worker of a swarm cannot be started where it should run, or is gone from there."""
+
+
 class CompactionFailed(ZotError):
     """No summary was made; the transcript is unchanged."""
 

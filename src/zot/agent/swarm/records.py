@@ -1,0 +1,90 @@
+"""What is kept of a worker: ``meta.json`` in its directory is one ``Worker``, written whole whenever it changes.
+
+``Order`` is what was asked for and never changes; the rest is what became of it. The supervisor alone writes it while
+it runs; without one, whoever merges or removes does.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from zot.wire.rpc_frames import UsageTotals
+
+Status = Literal["queued", "running", "waiting", "idle", "done", "failed", "stopped", "lost"]
+Mode = Literal["shared", "worktree"]
+
+LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  # somebody has to look after it
+ENDED: frozenset[Status] = frozenset({"done", "failed", "stopped"})
+
+TIMEOUT_S = 3600.0
+MOST_AT_ONCE = 4
+NOTHING_USED = UsageTotals(input=0, output=0, reasoning=None, cache_read=0, cache_write=0, cost_usd=0.0)
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """0 is none."""
+
+    max_steps: int = 0
+    max_cost: float = 0.0
+    timeout_s: float = TIMEOUT_S
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a worker was started for. ``swarm`` names the budget it shares; ``key`` the item of a fan-out. ``once``: it
+    ends with its first task instead of waiting for more. ``restarts`` is how often it may be continued by itself."""
+
+    task: str
+    name: str = ""
+    cwd: str
+    mode: Mode = "worktree"
+    write: bool = False
+    include_dirty: bool = False
+    provider: str = ""
+    model: str = ""
+    reasoning: str = ""
+    tools: tuple[str, ...] | None = None
+    ask: bool = False  # its tool calls are put to a person
+    extensions: bool = True
+    limits: Limits = Limits()
+    engine: str = "local"  # or "ray", "ray://HOST:PORT"
+    swarm: str = ""
+    key: str = ""
+    once: bool = False
+    restarts: int = 0
+    session: str = ""  # of the conversation that started it
+
+
+class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A worktree of a repository: where it is, its branch, and the commit it began from. ``first`` is the commit that
+    holds what was uncommitted in the origin then, when that was taken along."""
+
+    repository: str
+    path: str
+    branch: str
+    base: str
+    first: str = ""
+
+
+class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``pid`` and ``born`` are of the process of attempt number ``attempt``; times are seconds since 1970.
+    ``activity`` is a few words about the present moment, ``reason`` why it ended as it did."""
+
+    id: str
+    name: str
+    order: Order
+    status: Status = "queued"
+    tree: Tree | None = None
+    pid: int = 0
+    born: int = 0
+    attempt: int = 0
+    created: float = 0.0
+    started: float = 0.0
+    ended: float = 0.0
+    usage: UsageTotals = NOTHING_USED
+    steps: int = 0
+    activity: str = ""
+    answer: str = ""  # the last thing it said, shortened
+    reason: str = ""
+    merged: str = ""  # into which branch
