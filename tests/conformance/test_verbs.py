@@ -42,6 +42,7 @@ class Verb(NamedTuple):
 INSIDE = Not("it is for the front ends themselves")
 ONE_AT_A_TIME = Not("a program queues prompts itself: one runs at a time")
 OWNS = Not("a program owns its conversation, and one process or Runtime has one")
+ONE_PERSON = Not("who sits there has one agent, and its limits")
 SHOWN = Not("the screen shows it without being asked")
 NO_SCREEN = Not("there is no editor to give it back to")
 
@@ -72,6 +73,7 @@ VERBS: dict[str, Verb] = {
     "note_prompt": inside(),
     "note_spending": inside(),
     "hold_limits": Verb(OWNS, OWNS, "/settings"),
+    "ask_permits": Verb("permit", Not("several agents of one program share its budget in other ways"), ONE_PERSON),
     "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
     "changes": inside(),
     "file_changes": Verb("get_changes", "changes", "/diff"),

@@ -482,6 +482,30 @@ type ElicitationRequestEvent struct {
 // EventType is "elicitation_request".
 func (ElicitationRequestEvent) EventType() string { return "elicitation_request" }
 
+// PermitRequestEvent: May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one.
+type PermitRequestEvent struct {
+	Type      string  `json:"type"`
+	RequestID string  `json:"request_id"`
+	Provider  string  `json:"provider"`
+	Model     string  `json:"model"`
+	USD       float64 `json:"usd,omitempty"`
+}
+
+// EventType is "permit_request".
+func (PermitRequestEvent) EventType() string { return "permit_request" }
+
+// PermitSettledEvent: What a permitted call came to. `rate_limited`: the provider refused it, and wants `pause_s` of silence, or does not say for how long.
+type PermitSettledEvent struct {
+	Type      string  `json:"type"`
+	RequestID string  `json:"request_id"`
+	USD       float64 `json:"usd,omitempty"`
+	Outcome   string  `json:"outcome,omitempty"`
+	PauseS    float64 `json:"pause_s,omitempty"`
+}
+
+// EventType is "permit_settled".
+func (PermitSettledEvent) EventType() string { return "permit_settled" }
+
 // helloCommand: Who are you? With a token in zot's environment this must be the first line, and carry it.
 type helloCommand struct {
 	Type         string   `json:"type"`
@@ -597,6 +621,15 @@ type answerElicitationCommand struct {
 	Content   json.RawMessage `json:"content,omitempty"`
 }
 
+// permitCommand: The answer to `permit_request`. Needs the capability `permits`. `refuse` ends the turn with `reason`.
+type permitCommand struct {
+	Type      string `json:"type"`
+	ID        string `json:"id,omitempty"`
+	RequestID string `json:"request_id"`
+	Decision  string `json:"decision"`
+	Reason    string `json:"reason,omitempty"`
+}
+
 // getCommandsCommand: The commands of the extensions. Needs the capability `commands`.
 type getCommandsCommand struct {
 	Type string `json:"type"`
@@ -685,6 +718,10 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ApprovalRequestEvent](line)
 	case "elicitation_request":
 		return decodeAs[ElicitationRequestEvent](line)
+	case "permit_request":
+		return decodeAs[PermitRequestEvent](line)
+	case "permit_settled":
+		return decodeAs[PermitSettledEvent](line)
 	default:
 		return UnknownEvent{Type: kind, Raw: append(json.RawMessage(nil), line...)}, nil
 	}

@@ -328,6 +328,15 @@ export interface AnswerElicitationCommand {
   content?: unknown;
 }
 
+/** The answer to `permit_request`. Needs the capability `permits`. `refuse` ends the turn with `reason`. */
+export interface PermitCommand {
+  type: "permit";
+  id?: string;
+  request_id: string;
+  decision: "go" | "refuse";
+  reason?: string;
+}
+
 /** The commands of the extensions. Needs the capability `commands`. */
 export interface GetCommandsCommand {
   type: "get_commands";
@@ -377,6 +386,7 @@ export type Command =
   | PingCommand
   | ApproveCommand
   | AnswerElicitationCommand
+  | PermitCommand
   | GetCommandsCommand
   | RunCommandCommand
   | PanelKeyCommand
@@ -587,6 +597,24 @@ export interface ElicitationRequestEvent {
   fields?: readonly ElicitationField[];
 }
 
+/** May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. */
+export interface PermitRequestEvent {
+  type: "permit_request";
+  request_id: string;
+  provider: string;
+  model: string;
+  usd?: number;
+}
+
+/** What a permitted call came to. `rate_limited`: the provider refused it, and wants `pause_s` of silence, or does not say for how long. */
+export interface PermitSettledEvent {
+  type: "permit_settled";
+  request_id: string;
+  usd?: number;
+  outcome?: "ok" | "failed" | "rate_limited";
+  pause_s?: number;
+}
+
 export type Event =
   | UserMessageEvent
   | TurnStartEvent
@@ -614,7 +642,9 @@ export type Event =
   | ExtPanelEvent
   | ExtPanelCloseEvent
   | ApprovalRequestEvent
-  | ElicitationRequestEvent;
+  | ElicitationRequestEvent
+  | PermitRequestEvent
+  | PermitSettledEvent;
 
 /** What the `data` of a successful response holds, by command. */
 export interface Answers {

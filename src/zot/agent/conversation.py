@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from zot.core.confirm import ConfirmGate
     from zot.core.inputs import Prompt
     from zot.core.interceptors import Interceptor
+    from zot.core.state import Guard
     from zot.system.jail.jail import Jail
     from zot.wire.events import JailState
     from zot.wire.rpc_frames import Changes, ModelInfo, Rewound, State
@@ -81,6 +82,7 @@ class Conversation:
         self._keeping: Keeping | None = None
         self._said = ""  # when the last prompt was
         self._asking: asyncio.Future[str] | None = None  # hooks, about a prompt
+        self._permits: Guard | None = None
         self._unrecorded = False  # the ledger cannot be written, and that was told
         self.is_child = False  # beside another, whose jail it has
         if session is not None:
@@ -485,11 +487,16 @@ class Conversation:
         values = self.settings.values
         session = self.resources.config.max_cost or values.max_cost_session
         self._agent.max_cost_usd = max(session, 0.0)
-        self._agent.guard = None
+        self._agent.guard = self._permits
         if session or values.max_cost_day:
             from zot.agent.spending.budget import Budget  # most runs have no limit
 
-            self._agent.guard = Budget(self).stream
+            self._agent.guard = Budget(self, self._permits).stream
+
+    def ask_permits(self, permits: Guard | None) -> None:
+        """From the next model call on, each is made by ``permits``, within the limits of this run; None asks nobody."""
+        self._permits = permits
+        self.hold_limits()
 
     def note_spending(self, event: AgentEvent) -> None:
         """What was paid for goes into the day's ledger, for the limits of other runs and for ``zot cost``."""

@@ -16,6 +16,7 @@ from zot.errors import Overloaded, ProviderError, RateLimited
 LONGEST_WAIT_S = 60.0
 LONGEST_ASKED_S = 180.0
 NOBODY_THERE = 2  # retries of a connection this very machine refuses: no server is running, and few start by themselves
+RATE_LIMITED = "rate limited"
 _SPREAD = 0.2  # of a wait, in both directions
 _DOUBLINGS = 40  # more of them are longer than any wait
 _YEAR_S = 365 * 86400.0
@@ -53,7 +54,7 @@ def reason(error: ProviderError) -> str:
     """Why there is a wait, in the few words a status row has room for."""
     match error:
         case RateLimited():
-            return "rate limited"
+            return RATE_LIMITED
         case Overloaded() if error.status in (0, 503, 529):
             return "overloaded"
         case Overloaded():

@@ -44,7 +44,7 @@ from zot.wire.events import WireEvent as WireEvent
 
 PROTOCOL_VERSION = 1
 MAX_LINE = 16 * 1024 * 1024  # of a command, without its line end
-CAPABILITIES = ("approvals", "commands", "elicitation", "panels")
+CAPABILITIES = ("approvals", "commands", "elicitation", "panels", "permits")
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 
 
@@ -164,6 +164,14 @@ class AnswerElicitation(Command, frozen=True, kw_only=True, tag="answer_elicitat
     content: Any = None
 
 
+class Permit(Command, frozen=True, kw_only=True, tag="permit"):
+    """The answer to ``permit_request``. Needs the capability ``permits``. ``refuse`` ends the turn with ``reason``."""
+
+    request_id: str
+    decision: Literal["go", "refuse"]
+    reason: str = ""
+
+
 class GetCommands(Command, frozen=True, kw_only=True, tag="get_commands"):
     """The commands of the extensions. Needs the capability ``commands``."""
 
@@ -209,6 +217,7 @@ AnyCommand = (
     | Ping
     | Approve
     | AnswerElicitation
+    | Permit
     | GetCommands
     | RunCommand
     | PanelKey
@@ -467,9 +476,31 @@ class ElicitationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_default
     fields: tuple[ElicitationField, ...] = ()
 
 
+class PermitRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_request"):
+    """May this model call be made? It costs at least ``usd``, for its input; the agent waits for ``permit``. Asked of a
+    client that announced ``permits``, before each call and each repetition of one."""
+
+    request_id: str
+    provider: str
+    model: str
+    usd: float = 0.0
+
+
+class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_settled"):
+    """What a permitted call came to. ``rate_limited``: the provider refused it, and wants ``pause_s`` of silence, or
+    does not say for how long."""
+
+    request_id: str
+    usd: float = 0.0
+    outcome: Literal["ok", "failed", "rate_limited"] = "ok"
+    pause_s: float = 0.0
+
+
 ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClose
 
-KnownEvent = WireEvent | ExtensionEvent | ApprovalRequest | ElicitationRequest
+Asked = ApprovalRequest | ElicitationRequest | PermitRequest | PermitSettled
+
+KnownEvent = WireEvent | ExtensionEvent | Asked
 ServerLine = Response | KnownEvent
 
 

@@ -7,56 +7,51 @@ counts as spent already.
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
-from zot.core.compaction import CHARS_PER_TOKEN
-from zot.core.summary_text import length_of
+from zot.agent.spending.estimate import Estimate
 from zot.errors import CostLimitReached, in_words
-from zot.provider.messages import ImageBlock, ToolResultBlock
 from zot.provider.model import Model
-from zot.provider.model_call import Client, Request, StreamEvent, UsageReported
+from zot.provider.model_call import Client, Request, StreamEvent
 from zot.provider.providers import is_loopback
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-
-_CACHE_LIFE_S = 300.0
-_IMAGE_TOKENS = 1_500
+    from zot.core.state import Guard
 
 
 class Budget:
-    """One for each run: conversations beside the first one ask the same."""
+    """One for each run: conversations beside the first one ask the same. ``inner`` is asked after it, where somebody
+    else has a word, too."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, inner: Guard | None = None) -> None:
         self._conversation = conversation
+        self._inner = inner
+        self._estimate = Estimate()
         self._ledger = conversation.resources.ledger
         self._claimed = 0.0  # by requests of this process that are being made
-        self._last: tuple[str, int, float] = ("", 0, 0.0)  # what the last request sent: model, tokens, when
 
     async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
         """The model call, once it is allowed; raises CostLimitReached."""
         session, day = limits(self._conversation)
         self._check_price(request.model)
-        least = self._least(request)
+        least = self._estimate.least(request)
         self._check_session(session, least)
         self._claimed += least
         hold = ""
         try:
             hold = await self._claim_of_today(day, least)
-            async with aclosing(client.stream(request)) as events:
+            call = client.stream(request) if self._inner is None else self._inner(client, request)
+            async with aclosing(call) as events:
                 async for event in events:
-                    if isinstance(event, UsageReported) and event.usage.context_tokens:
-                        self._last = (request.model.id, event.usage.context_tokens, time.monotonic())
+                    self._estimate.hear(request, event)
                     yield event
         finally:
             self._claimed -= least
             if hold:
                 self._release(hold)
-
-    # --- what a request costs
 
     def _check_price(self, model: Model) -> None:
         resolved = self._conversation.resolved
@@ -68,15 +63,6 @@ class Budget:
             f"no price is known for {model.provider}/{model.id}, so a cost limit cannot be held; write priceInput and"
             " priceOutput for it in models.json (0 when it costs nothing), or run without a limit"
         )
-
-    def _least(self, request: Request) -> float:
-        """About what its input costs: what the last request sent is in the provider's cache, the rest is new."""
-        model, tokens = request.model, tokens_of(request)
-        last, sent, when = self._last
-        warm = last == model.id and model.price_cache_read and time.monotonic() - when < _CACHE_LIFE_S
-        cached = min(sent, tokens) if warm else 0
-        price = model.price_for(tokens)
-        return (cached * price.price_cache_read + (tokens - cached) * price.price_input) / 1_000_000
 
     # --- the limits
 
@@ -117,19 +103,6 @@ def limits(conversation: Conversation) -> tuple[float, float]:
     """For the session and for the day; 0 is none. The flag comes before the setting."""
     values = conversation.settings.values
     return conversation.resources.config.max_cost or values.max_cost_session, values.max_cost_day
-
-
-def tokens_of(request: Request) -> int:
-    """About how many tokens a request sends."""
-    tools = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in request.tools)
-    characters = len(request.system) + tools + length_of(request.messages)
-    return characters // CHARS_PER_TOKEN + _images_in(request) * _IMAGE_TOKENS
-
-
-def _images_in(request: Request) -> int:
-    blocks = [block for message in request.messages for block in message.content]
-    inner = [part for block in blocks if isinstance(block, ToolResultBlock) for part in block.content]
-    return sum(isinstance(block, ImageBlock) for block in (*blocks, *inner))
 
 
 def _refusal(what: str, limit: float, spent: float, least: float, how: str) -> str:

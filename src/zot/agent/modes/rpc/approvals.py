@@ -42,7 +42,7 @@ class Approvals:
         self._offered: dict[str, asyncio.Future[Decision]] = {}
         self._count = 0
         self._closed = self._mentioned = False
-        self.on_close: Callable[[], None] = lambda: None  # others who wait for answers of the client
+        self.on_close: list[Callable[[], None]] = []  # others who wait for answers of the client
 
     def mention(self) -> None:
         """Before a prompt: say once that its calls will be refused, if they will."""
@@ -88,7 +88,8 @@ class Approvals:
     def close(self) -> None:
         """Nobody can answer any more."""
         self._closed = True
-        self.on_close()
+        for close in self.on_close:
+            close()
         for future in self._asked.values():
             if not future.done():
                 future.set_result(Answer("deny", GONE))

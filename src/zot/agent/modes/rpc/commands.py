@@ -27,6 +27,8 @@ from zot.wire.events import message_of
 if TYPE_CHECKING:
     from zot.agent.modes.rpc.elicitations import Elicitations
     from zot.agent.modes.rpc.extension_commands import ExtensionCommands
+    from zot.agent.modes.rpc.permits import Permits
+    from zot.agent.modes.rpc.writer import Writer
 
 LATER: Any = object()  # the data of a command that answers by itself
 
@@ -54,6 +56,7 @@ class Commands:
         announced: set[str],
         surface: RpcSurface,
         tasks: asyncio.TaskGroup,
+        writer: Writer,
     ) -> None:
         self._conversation = conversation
         self._queue = queue
@@ -61,6 +64,8 @@ class Commands:
         self._elicitations = elicitations
         self._announced = announced
         self._tasks = tasks
+        self._writer = writer
+        self._permits: Permits | None = None
         self._extensions = _extension_commands(conversation, queue, surface, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
@@ -79,6 +84,7 @@ class Commands:
             wire.GetModels: self._get_models,
             wire.Approve: self._approve,
             wire.AnswerElicitation: self._answer_elicitation,
+            wire.Permit: self._permit,
             wire.GetCommands: self._get_commands,
             wire.RunCommand: self._run_command,
             wire.PanelKey: self._panel_key,
@@ -113,6 +119,7 @@ class Commands:
         self._approvals.announce("approvals" in accepted)
         if self._elicitations is not None:
             self._elicitations.announce("elicitation" in accepted)
+        self._announce_permits("permits" in accepted)
         present = self._conversation.present
         return wire.HelloData(
             protocol_version=wire.PROTOCOL_VERSION,
@@ -121,6 +128,15 @@ class Commands:
             model=present.model,
             capabilities=accepted if command.capabilities else msgspec.UNSET,
         )
+
+    def _announce_permits(self, can_answer: bool) -> None:
+        if can_answer and self._permits is None:
+            from zot.agent.modes.rpc.permits import Permits  # few drive so many agents that they share a budget
+
+            self._permits = Permits(self._writer)
+            self._approvals.on_close.append(self._permits.close)
+        if self._permits is not None:
+            self._conversation.ask_permits(self._permits.stream if can_answer else None)
 
     def _abort(self, command: wire.Abort, reply: Reply) -> Any:
         self._queue.abort()
@@ -145,6 +161,12 @@ class Commands:
         if self._elicitations is None:
             raise UsageError("no MCP servers are configured: nobody has asked anything")
         self._elicitations.answer(command)
+        return msgspec.UNSET
+
+    def _permit(self, command: wire.Permit, reply: Reply) -> Any:
+        self._must_be_announced("permits")
+        if self._permits is not None:
+            self._permits.answer(command)
         return msgspec.UNSET
 
     def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
@@ -244,7 +266,9 @@ class Commands:
         if self._queue.busy or self._conversation.busy:
             raise AgentBusy("agent is busy")
 
-    def _must_be_announced(self, capability: Literal["approvals", "commands", "elicitation", "panels"]) -> None:
+    def _must_be_announced(
+        self, capability: Literal["approvals", "commands", "elicitation", "panels", "permits"]
+    ) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')
 

@@ -68,8 +68,8 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
             from zot.agent.modes.rpc.elicitations import Elicitations  # few have servers that ask
 
             elicitations = Elicitations(conversation.resources.mcp, writer)
-            approvals.on_close = elicitations.close
-        commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks)
+            approvals.on_close.append(elicitations.close)
+        commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
         server = Server(
             writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
         )

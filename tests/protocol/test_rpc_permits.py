@@ -1,0 +1,114 @@
+"""Permits over RPC: nothing is sent before the client says so, and it learns what each call came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.fakes.model_server import CallTools, Refuse, Say, Slow
+from tests.fakes.rpc_client import FakeRpcClient
+
+Start = Callable[..., FakeRpcClient]
+DEAR = (100_000, 10_000)  # $0.45 with claude-sonnet-4-5
+BUSY = Refuse(429, {"error": {"message": "slow down"}}, {"retry-after": "1"})
+
+
+def asked(client: FakeRpcClient) -> dict[str, Any]:
+    return client.until("permit_request")
+
+
+def begun(rpc: Start, *flags: str) -> FakeRpcClient:
+    client = rpc(*flags)
+    accepted = client.ask("hello", protocol_version=1, capabilities=["permits"])
+    assert accepted["data"]["capabilities"] == ["permits"]
+    client.send("prompt", message="hi")
+    return client
+
+
+def test_each_call_is_asked_about_and_settled_with_what_it_cost(rpc: Start, serve: Any) -> None:
+    server = serve([CallTools([("bash", {"command": "true"})], usage=DEAR), Say("done")])
+    client = begun(rpc)
+    first = asked(client)
+    assert (first["provider"], first["model"]) == ("anthropic", "claude-sonnet-4-5") and first["usd"] > 0
+    assert client.is_silent() and not server.requests
+    assert client.ask("permit", request_id=first["request_id"], decision="go")["success"]
+    settled = client.until("permit_settled")
+    assert settled["request_id"] == first["request_id"] and "outcome" not in settled
+    assert round(settled["usd"], 2) == 0.45
+    client.ask("permit", request_id=asked(client)["request_id"], decision="go")
+    client.until("done")
+    assert len(server.requests) == 2
+    again = client.ask("permit", request_id=first["request_id"], decision="go")
+    assert not again["success"] and "no permit request" in again["error"]
+
+
+def test_a_refusal_ends_the_turn_with_its_reason(rpc: Start, serve: Any) -> None:
+    server = serve([Say("never")])
+    client = begun(rpc)
+    client.ask("permit", request_id=asked(client)["request_id"], decision="refuse", reason="the swarm has spent $5")
+    assert client.until("error")["message"] == "the swarm has spent $5"
+    client.until("done")
+    assert not server.requests and "permit_settled" not in client.types
+
+
+def test_a_rate_limit_is_told_and_the_repetition_asked_about(rpc: Start, serve: Any) -> None:
+    server = serve([BUSY, Say("done")])
+    client = begun(rpc)
+    client.ask("permit", request_id=asked(client)["request_id"], decision="go")
+    settled = client.until("permit_settled")
+    assert settled["outcome"] == "rate_limited" and settled["pause_s"] >= 1 and not settled.get("usd")
+    second = asked(client)
+    assert len(server.requests) == 1
+    client.ask("permit", request_id=second["request_id"], decision="go")
+    assert client.until("permit_settled")["usd"] > 0
+    client.until("done")
+
+
+def test_a_rate_limit_that_is_not_waited_for_is_told_too(rpc: Start, serve: Any) -> None:
+    serve([Refuse(429, {"error": {"message": "come back tomorrow"}}, {"retry-after": "4000"})])
+    client = begun(rpc)
+    client.ask("permit", request_id=asked(client)["request_id"], decision="go")
+    settled = client.until("permit_settled")
+    assert (settled["outcome"], settled["pause_s"]) == ("rate_limited", 4000)
+
+
+def test_the_limit_of_the_run_holds_before_anybody_is_asked(rpc: Start, serve: Any) -> None:
+    serve([CallTools([("bash", {"command": "true"})], usage=DEAR), Say("done")])
+    client = begun(rpc, "--max-cost", "0.4")
+    client.ask("permit", request_id=asked(client)["request_id"], decision="go")
+    assert "cost limit of $0.4" in client.until("error")["message"]
+    client.until("done")
+    assert client.types.count("permit_request") == 1
+
+
+def test_who_closes_stdin_permits_nothing_more(rpc: Start, serve: Any) -> None:
+    server = serve([Say("never")])
+    client = begun(rpc)
+    asked(client)
+    client.end_input()
+    assert "nobody can permit" in client.until("error")["message"]
+    assert client.exit_code() == 0 and not server.requests
+
+
+def test_an_abort_ends_the_wait_and_settles_what_was_under_way(rpc: Start, serve: Any) -> None:
+    serve([Slow(Say("word " * 600), 0.1), Say("x")], repeat=True)
+    client = begun(rpc)
+    client.ask("permit", request_id=asked(client)["request_id"], decision="go")
+    client.until("text_delta")
+    client.ask("abort")
+    settled = client.until("permit_settled")
+    assert settled["outcome"] == "failed" and settled["usd"] > 0  # its input was read
+    client.until("done")
+    client.send("prompt", message="again")
+    waiting = asked(client)
+    client.ask("abort")
+    client.until("done")
+    assert not client.ask("permit", request_id=waiting["request_id"], decision="go")["success"]
+
+
+def test_a_client_that_announced_nothing_is_not_asked(rpc: Start, serve: Any) -> None:
+    serve([Say("done")])
+    client = rpc()
+    client.prompt("hi")
+    assert "permit_request" not in client.types
+    assert "announce" in client.ask("permit", request_id="permit-1", decision="go")["error"]
