@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,56 @@ def test_fifty_megabytes_and_a_fork_hold_nothing_up(zot: Zot, serve: Any) -> Non
     assert (zot.project / "made").exists() and time.monotonic() - started < 50
     child = int((zot.project / "child").read_text())
     assert not Path(f"/proc/{child}/cmdline").exists() or not Path(f"/proc/{child}/cmdline").read_bytes()
+
+
+def test_a_condition_saves_the_process_where_it_does_not_fit(zot: Zot, serve: Any) -> None:
+    own(
+        zot,
+        PreToolUse=[
+            entry("touch git-seen", "Bash", **{"if": "Bash(git *)"}),
+            entry("touch echo-seen", "Bash", **{"if": "Bash(echo *)"}),
+        ],
+    )
+    run(zot, serve, BASH)
+    assert (zot.project / "echo-seen").exists() and not (zot.project / "git-seen").exists()
+
+
+def test_with_arguments_no_shell_is_between(zot: Zot, serve: Any) -> None:
+    args = [
+        "-c",
+        "import os, sys; open(sys.argv[1], 'w').write(sys.argv[2])",
+        "${CLAUDE_PROJECT_DIR}/told",
+        "$HOME; ls",
+    ]
+    own(zot, PreToolUse=[entry(sys.executable, "Bash", args=args)])
+    run(zot, serve, BASH)
+    assert (zot.project / "told").read_text() == "$HOME; ls"
+
+
+def test_a_permission_request_changes_the_input_and_the_guards_see_what_runs(zot: Zot, serve: Any) -> None:
+    decision = {"behavior": "allow", "updatedInput": {"command": "echo other > made"}}
+    own(
+        zot,
+        PermissionRequest=[entry(specific("PermissionRequest", decision=decision), "Bash")],
+        PreToolUse=[entry("cat >> seen", "Bash")],
+    )
+    _, _ = run(zot, serve, BASH, args=("--permission-mode", "ask"))
+    assert (zot.project / "made").read_text() == "other\n"
+    assert "echo other" in (zot.project / "seen").read_text()
+    (zot.project / "made").unlink()
+    own(
+        zot,
+        PermissionRequest=[entry(specific("PermissionRequest", decision=decision), "Bash")],
+        PreToolUse=[entry("grep -q other && { echo not that one >&2; exit 2; }; exit 0", "Bash")],
+    )
+    _, server = run(zot, serve, BASH, args=("--permission-mode", "ask"))
+    assert "not that one" in last_result(server.requests[1]) and not (zot.project / "made").exists()
+
+
+def test_what_a_hook_asks_for_and_zot_has_not_is_told_once(zot: Zot, serve: Any) -> None:
+    own(zot, PostToolUse=[entry(specific("PostToolUse", updatedToolOutput="another"))])
+    ran, _ = run(zot, serve, BASH, BASH)
+    assert ran.err.count("zot has no updatedToolOutput") == 1
 
 
 # --- after a call
@@ -334,6 +385,42 @@ def test_a_refused_compaction_is_told(zot: Zot, serve: Any) -> None:
     client.send("compact")
     assert client.until("error")["message"] == "keep it all"
     client.until("done")
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_an_automatic_compaction_can_be_refused(zot: Zot, serve: Any, refused: bool) -> None:
+    own(
+        zot, PreCompact=[entry("cat > before.json; " + ("echo keep it all >&2; exit 2" if refused else "true"), "auto")]
+    )
+    server = serve([Say("one"), Say("two"), Say("three", usage=(190_000, 1)), Say("a summary"), Say("four")])
+    client = FakeRpcClient(zot.argv(["rpc", *zot.endpoint(True)]), zot.env(), zot.project)
+    for text in ("first", "second", "third", "fourth"):
+        client.prompt(text)
+    told = json.loads((zot.project / "before.json").read_text())
+    assert told["trigger"] == "auto" and told["custom_instructions"] is None
+    assert len(server.requests) == (4 if refused else 5)
+    assert ("first" in user_texts(server.requests[-1])) is refused
+
+
+def test_what_is_added_while_it_works_is_asked_about_and_said(zot: Zot, serve: Any, open_zot: Any) -> None:
+    about = "cat > asked; grep -q forbidden asked && { echo not that >&2; exit 2; }; echo mind the gap"
+    own(zot, UserPromptSubmit=[entry(about)])
+    go = zot.project / "go"
+    wait = CallTools([("bash", {"command": "until [ -e go ]; do sleep 0.05; done"})])
+    server = serve([wait, Say("answered")])
+    terminal = open_zot()
+    terminal.submit("hi")
+    terminal.wait_for("sleep 0.05")
+    for text in ("a forbidden word", "and this too"):
+        terminal.type(text)
+        terminal.press("ctrl+s")
+    terminal.wait_for("and this too")
+    go.touch()
+    terminal.wait_for("answered")
+    terminal.wait_for("not said: not that")
+    texts = user_texts(server.requests[1])
+    assert texts[-1] == "and this too" and "mind the gap" in texts[-2]
+    assert not any("forbidden" in text for text in texts) and len(server.requests) == 2
 
 
 def test_commands_get_what_a_sessions_start_exported(zot: Zot, serve: Any) -> None:

@@ -310,9 +310,6 @@ class Conversation:
             from zot.agent.templates.saying import filled_text
 
             _, text = filled_text(self, text)
-        if self.resources.hooks is not None and self.resources.hooks.has("UserPromptSubmit"):
-            self._agent.enqueue(text, images)  # hooks are asked about it when its turn comes
-            return
         self._agent.steer(text, images)
 
     def queue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -349,7 +346,7 @@ class Conversation:
         """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing.
         ``focus`` says what the summary should keep above all."""
         hooks = self.resources.hooks
-        if hooks is not None and (refusal := await hooks.before_compaction(focus)):
+        if hooks is not None and (refusal := await hooks.before_compaction("manual", focus)):
             self.emit(Error(refusal))
             self.emit(Done())
             raise CompactionFailed(refusal)

@@ -78,7 +78,14 @@ async def _compact(
 async def compact_automatically(
     state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL, *, pinned: int = 0
 ) -> bool:
-    """Compact in mid-task. A failure is told and the task goes on; returns whether there is room now."""
+    """Compact in mid-task. A failure is told and the task goes on, and so is an interceptor's reason not to; returns
+    whether there is room now."""
+    if state.interceptors:
+        from zot.core.interceptors import reason_not_to_compact
+
+        if reason := await reason_not_to_compact(state.interceptors):
+            run.emit(events.Notice(f"{why}, and it is not compacted: {reason}", "warn"))
+            return False
     run.emit(events.Notice(f"{why}: compacting"))
     run.emit(events.CompactStart(automatic=True))
     try:

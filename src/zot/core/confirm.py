@@ -25,10 +25,12 @@ _PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
 
 class Answer(msgspec.Struct, frozen=True):
     """``once``: this call; ``prefix``: commands that begin like this one from now on; ``tool``: this tool from now on;
-    ``all``: everything from now on; ``deny``: no."""
+    ``all``: everything from now on; ``deny``: no. ``args`` are to be used instead of the call's own: it is asked about
+    again with them."""
 
     decision: Literal["once", "prefix", "tool", "all", "deny"]
     reason: str = ""
+    args: dict[str, Any] | None = None
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -121,7 +123,7 @@ class ConfirmGate:
         except Exception:  # what cannot be read allows nothing
             return False
 
-    async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
+    async def check(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
         judged = self.judge(call)
         if judged.step != "ask":
             return None if judged.step == "run" else judged.reason
@@ -135,7 +137,8 @@ class ConfirmGate:
             return f"refused: asking for confirmation failed: {error or type(error).__name__}"
         if step(self.mode, nature.kind) == "refuse":  # switched while somebody was asked
             return PLANNING
-        return self._heed(call.name, nature, answer)
+        refusal = self._heed(call.name, nature, answer)
+        return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)
 
     async def _answer(self, question: Question) -> Answer:
         answer = await self.stand_in(question) if self.stand_in is not None else None

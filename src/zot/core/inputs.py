@@ -49,6 +49,10 @@ class Inputs:
         self._steering.clear()
         return taken
 
+    def withdraw(self, prompt: Prompt) -> None:
+        """Forget this very prompt, if it is still among what was steered."""
+        self._steering = deque(each for each in self._steering if each is not prompt)
+
     def take_queued(self) -> Prompt | None:
         """The oldest queued prompt, to be run next."""
         return self._queue.popleft() if self._queue else None

@@ -2,9 +2,10 @@
 
 Interceptors are asked one after another; each sees the previous one's rewrite, and the first refusal wins. Whoever
 allowed a call has seen the arguments it runs with: one whose answer was about others is asked again, through
-``before_tool_again`` if it has that method. Two more are theirs to have: ``after_tool`` adds to a result, and
-``before_stop`` asks for more when the model is done. They must answer, not raise: an implementation that can fail
-decides itself whether failing denies. One that raises all the same denies, because a guard that broke cannot have
+``before_tool_again`` if it has that method. More are theirs to have: ``after_tool`` adds to a result, ``before_stop``
+asks for more when the model is done, ``before_steering`` may refuse what the user adds meanwhile, or add to it, and
+``before_compaction`` may have the transcript left as it is. They must answer, not raise: an implementation that can
+fail decides itself whether failing denies. One that raises all the same denies, because a guard that broke cannot have
 allowed anything.
 """
 
@@ -51,6 +52,14 @@ class TextVerdict(msgspec.Struct, frozen=True):
     replace_text: str = ""
 
 
+class PromptVerdict(msgspec.Struct, frozen=True):
+    """``context`` is for the model, before what the user said."""
+
+    allowed: bool = True
+    reason: str = ""
+    context: str = ""
+
+
 class Interceptor(Protocol):
     @property
     def watches_text(self) -> bool:
@@ -76,14 +85,14 @@ class Gate(Protocol):
         """What the call gets at this moment: whether it runs, somebody is asked about it, or it is refused."""
         ...
 
-    async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
-        """Why it may not run, or None."""
+    async def check(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
+        """Why it may not run, or None; another call when whoever allowed it wants that one in its place."""
         ...
 
 
 # --- asking them
 
-_Verdict = TypeVar("_Verdict", TurnVerdict, ToolVerdict, TextVerdict)
+_Verdict = TypeVar("_Verdict", TurnVerdict, ToolVerdict, TextVerdict, PromptVerdict)
 
 
 async def turn_refusal(interceptors: Sequence[Interceptor], step: int) -> str | None:
@@ -111,7 +120,7 @@ async def review_call(
                 return verdict.reason or CALL_REFUSED
             if verdict.args is not None:
                 try:
-                    call = _rewritten(call, verdict.args)
+                    call = rewritten(call, verdict.args)
                 except (TypeError, ValueError) as error:
                     return f"refused: an interceptor rewrote the arguments into something that is no JSON: {error}"
             left[place] = call
@@ -125,7 +134,7 @@ def _asking_again(interceptor: Interceptor) -> Callable[[ToolCallBlock, str], Aw
     return getattr(interceptor, "before_tool_again", interceptor.before_tool)
 
 
-def _rewritten(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
+def rewritten(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
     """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
     changed = call.with_args(args)
     return call if msgspec.json.encode(call.value).decode() == changed.arguments else changed
@@ -153,6 +162,30 @@ async def reason_to_go_on(interceptors: Sequence[Interceptor], text: str) -> str
         if (before := getattr(interceptor, "before_stop", None)) is not None:
             with suppress(Exception):  # one that broke wants nothing
                 if reason := await before(text):
+                    return reason
+    return ""
+
+
+async def review_steering(interceptors: Sequence[Interceptor], text: str) -> PromptVerdict:
+    """Whether the user may add this to the running prompt, and what the model is told before it."""
+    contexts: list[str] = []
+    for interceptor in interceptors:
+        before: Callable[[str], Awaitable[PromptVerdict]] | None
+        if (before := getattr(interceptor, "before_steering", None)) is not None:
+            verdict = await _ask(before(text), PromptVerdict)
+            if not verdict.allowed:
+                return verdict
+            contexts.append(verdict.context)
+    return PromptVerdict(context="\n\n".join(filter(None, contexts)))
+
+
+async def reason_not_to_compact(interceptors: Sequence[Interceptor]) -> str:
+    """Why the transcript is to be left as it is; empty when nobody minds."""
+    for interceptor in interceptors:
+        before: Callable[[], Awaitable[str]] | None
+        if (before := getattr(interceptor, "before_compaction", None)) is not None:
+            with suppress(Exception):  # one that broke minds nothing
+                if reason := await before():
                     return reason
     return ""
 

@@ -43,6 +43,7 @@ class Loop:
         self._run = run
         self._may_compact = True
         self._went_on = False
+        self._steering: dict[int, tuple[Prompt, str]] = {}  # what may be said, and what the model is told before it
 
     def say(self, prompt: Prompt, *, instead: bool = False) -> None:
         """The user speaks: into transcript and session first, then it is shown; ``instead`` of what failed."""
@@ -88,7 +89,7 @@ class Loop:
             before, self._went_on = "", False
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
-            elif not self._goes_on(turn.stop, step) and not await self._is_kept_going(turn, step):
+            elif not await self._goes_on(turn.stop, step) and not await self._is_kept_going(turn, step):
                 return self._ended(turn)
             step += 1
 
@@ -106,7 +107,11 @@ class Loop:
         await ToolRuns(self._state, self._run, tools, calls, origin).run_all()
 
     async def _prepare(self) -> None:
+        await self._review_steering()
         for prompt in self._state.inputs.take_steering():
+            _, context = self._steering.pop(id(prompt), (prompt, ""))
+            if context:
+                self._state.append(msgspec.structs.replace(user_message(context), meta={SYNTHETIC: "true"}))
             self.say(prompt)
         if self._may_compact and self._state.should_be_compacted:
             from zot.core.compaction import compact_automatically  # few conversations get so long
@@ -131,9 +136,27 @@ class Loop:
             self.go_on()
         return True
 
-    def _goes_on(self, stop: StopReason, step: int) -> bool:
+    async def _review_steering(self) -> None:
+        """What the user added is shown to interceptors, each once; what one of them refuses is not said."""
+        inputs, interceptors = self._state.inputs, self._state.interceptors
+        if not interceptors:
+            return
+        from zot.core.interceptors import review_steering  # most runs have nobody to ask
+
+        while new := [prompt for prompt in inputs.steering if id(prompt) not in self._steering]:
+            verdict = await review_steering(interceptors, new[0].text)
+            self._steering[id(new[0])] = (new[0], verdict.context)
+            if not verdict.allowed:
+                inputs.withdraw(new[0])
+                self._run.emit(events.Notice(f"not said: {verdict.reason}", "warn"))
+
+    async def _goes_on(self, stop: StopReason, step: int) -> bool:
         """The model would stop here, but the user has more to say and a step is left to say it in."""
-        return stop in ("end", "length") and self._state.inputs.steered and step != self._state.max_steps
+        inputs = self._state.inputs
+        if stop not in ("end", "length") or not inputs.steered or step == self._state.max_steps:
+            return False
+        await self._review_steering()
+        return inputs.steered
 
     async def _is_kept_going(self, turn: TurnOutcome, step: int) -> bool:
         """The model is done; whether an interceptor wants more of it, and a step is left for that."""

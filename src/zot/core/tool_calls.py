@@ -14,13 +14,14 @@ import msgspec
 
 from zot.core.confirm import preview
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
-from zot.core.interceptors import Gate, added_to_result, review_call
+from zot.core.interceptors import NO_AGREEMENT, Gate, added_to_result, review_call, rewritten
 from zot.core.permission import Source
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, in_words
 from zot.provider.messages import TextBlock, ToolCallBlock
 
+_MOST_ROUNDS = 5
 STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
 
 
@@ -78,34 +79,43 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
     if tool is None:
         raise ToolError(f"unknown tool: {call.name}")
     arguments(call)  # nonsense is not worth a question
-    reviewed = await review_call(state.interceptors, call, origin)
-    if isinstance(reviewed, str):
-        state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin))
-        raise Blocked(reviewed)
-    if state.gate is None:
-        state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin))
-    else:
-        await _confirm(state, state.gate, reviewed, origin)
-    return Permitted(tool, reviewed, origin)
+    for _ in range(_MOST_ROUNDS):
+        reviewed = await review_call(state.interceptors, call, origin)
+        if isinstance(reviewed, str):
+            state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin))
+            raise Blocked(reviewed)
+        if state.gate is None:
+            state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin))
+            return Permitted(tool, reviewed, origin)
+        call = await _confirm(state, state.gate, reviewed, origin)
+        if call is reviewed:
+            return Permitted(tool, reviewed, origin)
+    state.emit(PermissionDecided(call, "denied", "policy", NO_AGREEMENT, origin))
+    raise Blocked(NO_AGREEMENT)
 
 
-async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> None:
+async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> ToolCallBlock:
+    """The same object when it may run; another, which nobody has seen yet, when that is to take its place."""
     try:
         judged = gate.judge(call)
         if judged.step == "ask":
             state.emit(ConfirmationRequested(call, preview(call.value), origin))
-        refusal = await _asked(state, gate, call, origin, judged.source)
+        answer = await _asked(state, gate, call, origin, judged.source)
     except Exception as error:
-        judged, refusal = None, f"refused: the confirm gate failed: {error or type(error).__name__}"
+        judged, answer = None, f"refused: the confirm gate failed: {error or type(error).__name__}"
     source = judged.source if judged is not None else "policy"
-    if refusal is None:
+    if isinstance(answer, str):
+        state.emit(PermissionDecided(call, "denied", source, answer, origin))
+        raise Blocked(answer)
+    wanted = call if answer is None else rewritten(call, answer.args or {})
+    if wanted is call:
         state.emit(PermissionDecided(call, "approved", source, "", origin))
-        return
-    state.emit(PermissionDecided(call, "denied", source, refusal, origin))
-    raise Blocked(refusal)
+    return wanted
 
 
-async def _asked(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str, source: Source) -> str | None:
+async def _asked(
+    state: AgentState, gate: Gate, call: ToolCallBlock, origin: str, source: Source
+) -> ToolCallBlock | str | None:
     try:
         return await gate.check(call, origin)
     except asyncio.CancelledError:

@@ -15,12 +15,17 @@ from zot.agent.hooks.running import Ran
 
 LONGEST = 10_000  # characters of a reason or of context
 _RANKS = ("deny", "defer", "ask", "allow", "")
+UNHEEDED = (
+    *("updatedToolOutput", "updatedMCPToolOutput", "updatedPermissions", "terminalSequence"),
+    *("initialUserMessage", "sessionTitle", "watchPaths", "reloadSkills"),
+)
 _SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` ends the work, with its reason;
-    ``message`` is for the person, ``context`` for the model, ``failure`` for both when the hook is a guard."""
+    ``message`` is for the person, ``context`` for the model, ``failure`` for both when the hook is a guard;
+    ``unheeded`` are the names of what it asked for and zot has not."""
 
     hook: Hook
     decision: str = ""
@@ -30,11 +35,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     stop: str | None = None
     message: str = ""
     failure: str = ""
+    unheeded: tuple[str, ...] = ()
 
 
 class _Decision(msgspec.Struct):
     behavior: str | None = None
     message: str | None = None
+    updatedInput: dict[str, Any] | None = None
+    interrupt: bool = False
 
 
 class _Specific(msgspec.Struct):
@@ -79,10 +87,14 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> Answer:
         why = "wrote more than 1 MiB" if cut else f"printed JSON that cannot be read: {error}"
         return Answer(hook=hook, failure=why)
     own = said.hookSpecificOutput or _Specific()
+    updated, stop = own.updatedInput, None if said.go_on else said.stopReason or "a hook ended the work"
     decision = own.permissionDecision or ""
     reason = own.permissionDecisionReason or said.reason or ""
     if own.decision is not None:
         decision, reason = own.decision.behavior or "", own.decision.message or reason
+        updated = own.decision.updatedInput or updated
+        if own.decision.interrupt and decision == "deny":
+            stop = stop or reason or "a hook ended the work"
     if not decision and said.decision:
         decision = {"approve": "allow", "block": "deny"}.get(said.decision, said.decision)
     if decision not in _RANKS:
@@ -92,10 +104,16 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> Answer:
         decision=decision,
         reason=reason[:LONGEST],
         context=(own.additionalContext or said.additionalContext or "")[:LONGEST],
-        updated=own.updatedInput,
-        stop=None if said.go_on else said.stopReason or "a hook ended the work",
+        updated=updated,
+        stop=stop,
         message=(said.systemMessage or "")[:LONGEST],
+        unheeded=_unheeded(text),
     )
+
+
+def _unheeded(text: str) -> tuple[str, ...]:
+    """What Claude Code would have done and zot does not, by name."""
+    return tuple(name for name in UNHEEDED if f'"{name}"' in text)
 
 
 def joined_decision(answers: Sequence[Answer]) -> Answer | None:

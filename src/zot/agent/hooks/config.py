@@ -24,36 +24,55 @@ EVENTS = (
     *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "UserPromptSubmit"),
     *("SessionStart", "SessionEnd", "Stop", "SubagentStop", "PreCompact"),
 )
-TIMEOUT_S = 60.0
-LONGEST_S = 600.0
+TOOL_EVENTS = EVENTS[:4]
+TIMEOUT_S = 600.0
+TIMEOUTS_S = {"UserPromptSubmit": 30.0}  # where somebody waits
+LONGEST_S = 86_400.0
 OWN_FILE = "hooks.json"
 _SCRIPT_BYTES = 4 << 20
+_NAMES = re.compile(r"[A-Za-z0-9_\-, |]+")
 
 Origin = Literal["own", "user", "project", "plugin"]
 
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
-    """One command and when it runs. ``strict``: a call does not run when its hook failed."""
+    """One command and when it runs. With ``args`` it is a program that is started with them, without a shell.
+    ``condition`` is a rule the call must fit; ``rouses``: what it says with exit 2 is told to the model although nobody
+    waited for it; ``strict``: a call does not run when its hook failed."""
 
     event: str
     command: str
+    args: tuple[str, ...] | None = None
     matcher: str = ""
+    condition: str = ""
     timeout_s: float = TIMEOUT_S
     is_async: bool = False
+    rouses: bool = False
     strict: bool = False
 
     def shown(self) -> str:
         """On one line, what would run and when."""
         when = f"{self.event} {self.matcher}".strip()
         remarks = [word for word, on in (("async", self.is_async), ("strict", self.strict)) if on]
-        return f"{when}: {self.command}" + (f" [{', '.join(remarks)}]" if remarks else "")
+        if self.condition:
+            remarks.insert(0, f"if {self.condition}")
+        return f"{when}: {self.line()}" + (f" [{', '.join(remarks)}]" if remarks else "")
+
+    def line(self) -> str:
+        """What is started, as one would type it."""
+        import shlex  # only where there are hooks
+
+        return self.command if self.args is None else shlex.join((self.command, *self.args))
 
     def matches(self, *names: str) -> bool:
-        """Whether it is for one of these names of the same thing; an empty matcher or ``*`` is for everything."""
+        """Whether it is for one of these names of the same thing: an empty matcher or ``*`` is for everything, plain
+        names are themselves, anything else is a pattern for a part of the name."""
         if self.matcher in ("", "*"):
             return True
+        if _NAMES.fullmatch(self.matcher):
+            return not {name.strip() for name in re.split("[|,]", self.matcher)}.isdisjoint(names)
         try:
-            return any(re.fullmatch(self.matcher, name) for name in names)
+            return any(re.search(self.matcher, name) for name in names)
         except re.error:
             return True  # nobody can tell, so it is asked
 
@@ -78,14 +97,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """Files of the project, or of the user's Claude Code, that the commands name, with their digests."""
         found: dict[str, str] = {}
         for hook in self.hooks:
-            for path in _named_files(hook.command, self):
+            for path in _named_files(hook, self):
                 if str(path) not in found:
                     found[str(path)] = digest_of(path)
         return found
 
     def content(self) -> bytes:
         """What must not change behind the back of who trusted it."""
-        rows = [(h.event, h.matcher, h.command, h.timeout_s, h.is_async, h.strict) for h in self.hooks]
+        rows: list[tuple[Any, ...]] = []
+        for hook in self.hooks:
+            row = (hook.event, hook.matcher, hook.command, hook.timeout_s, hook.is_async, hook.strict)
+            more = (hook.args, hook.condition, hook.rouses)
+            rows.append((*row, *more) if any(more) else row)
         return msgspec.json.encode((rows, sorted(self.scripts().items())))
 
 
@@ -96,13 +119,13 @@ def digest_of(path: Path) -> str:
         return ""
 
 
-def _named_files(command: str, source: Source) -> Iterator[Path]:
+def _named_files(hook: Hook, source: Source) -> Iterator[Path]:
     import shlex  # only where there are hooks
 
     try:
-        words = shlex.split(command.replace(";", " ; "))
+        words = shlex.split(hook.line().replace(";", " ; "))
     except ValueError:
-        words = command.split()
+        words = hook.command.split()
     values = {"CLAUDE_PROJECT_DIR": str(source.project), **source.given}
     for word in words:
         for name, value in values.items():
@@ -158,9 +181,19 @@ def _value(path: Path) -> dict[str, Any]:
 class _Command(msgspec.Struct):
     type: str = "command"
     command: str = ""
+    args: list[str] | None = None
+    condition: str | None = msgspec.field(default=None, name="if")
     timeout: float | None = None
     is_async: bool = msgspec.field(default=False, name="async")
+    rouses: bool = msgspec.field(default=False, name="asyncRewake")
     strict: bool = False
+    onFailure: str = "continue"
+    shell: str = "bash"
+
+
+_SAY_NOTHING = ("once", "statusMessage", "description")  # of a settings file; Claude Code passes over the first, too
+_KNOWN = frozenset({*(field.encode_name for field in msgspec.structs.fields(_Command)), *_SAY_NOTHING})
+_GROUP_KEYS = frozenset({"matcher", "hooks", "description"})
 
 
 class _Group(msgspec.Struct):
@@ -176,23 +209,34 @@ def hooks_of(value: dict[str, Any], file: str, problems: list[str]) -> tuple[Hoo
         return ()
     found: list[Hook] = []
     unknown: list[str] = []
+    strange: set[str] = set()
     for event, groups in cast("dict[str, Any]", events).items():
         if event not in EVENTS:
             unknown.append(event)
             continue
         try:
-            found += _of_event(event, msgspec.convert(groups, list[_Group]), file, problems)
+            strange |= _strange(groups, _GROUP_KEYS)
+            found += _of_event(event, msgspec.convert(groups, list[_Group]), file, problems, strange)
         except msgspec.ValidationError as error:
             problems.append(f"hooks: {file}: {event}: {error}")
     if unknown:
         problems.append(f"hooks: {file}: zot has no {', '.join(unknown)}; these hooks do not run")
+    if strange:
+        names = ", ".join(f'"{name[:40]}"' for name in sorted(strange)[:8])
+        problems.append(f"hooks: {file}: zot does not know what {names} of a hook means and goes on without")
     return tuple(found)
 
 
-def _of_event(event: str, groups: list[_Group], file: str, problems: list[str]) -> Iterator[Hook]:
+def _strange(items: Any, known: frozenset[str]) -> set[str]:
+    """Names of what the objects of this list say and nobody here reads."""
+    listed = cast("list[Any]", items) if isinstance(items, list) else []
+    return {str(name) for item in listed if isinstance(item, dict) for name in cast("dict[str, Any]", item)} - known
+
+
+def _of_event(event: str, groups: list[_Group], file: str, problems: list[str], strange: set[str]) -> Iterator[Hook]:
     for group in groups:
         matcher = group.matcher or ""
-        if matcher not in ("", "*"):
+        if matcher not in ("", "*") and not _NAMES.fullmatch(matcher):
             try:
                 re.compile(matcher)
             except re.error as error:
@@ -206,17 +250,32 @@ def _of_event(event: str, groups: list[_Group], file: str, problems: list[str]) 
             except msgspec.ValidationError as error:
                 problems.append(f"hooks: {file}: {event}: {error}")
                 continue
+            strange |= _strange([item], _KNOWN) if read.type == "command" else set()
             if read.type != "command":
                 problems.append(f'hooks: {file}: a {event} hook of type "{read.type}" does not run; zot has "command"')
             elif not read.command.strip():
                 problems.append(f'hooks: {file}: a {event} hook has no "command"')
-            else:
-                seconds = read.timeout if read.timeout is not None and read.timeout > 0 else TIMEOUT_S
-                yield Hook(
-                    event=event,
-                    command=read.command,
-                    matcher=matcher,
-                    timeout_s=min(seconds, LONGEST_S),
-                    is_async=read.is_async,
-                    strict=read.strict,
+            elif read.shell != "bash" and read.args is None:
+                problems.append(
+                    f'hooks: {file}: a {event} hook for "{read.shell}" does not run; zot has the shell "bash"'
                 )
+            elif read.condition and event not in TOOL_EVENTS:
+                problems.append(f'hooks: {file}: a {event} hook has an "if", which only calls can fit: it never runs')
+            else:
+                yield _hook(event, matcher, read)
+
+
+def _hook(event: str, matcher: str, read: _Command) -> Hook:
+    usual = TIMEOUTS_S.get(event, TIMEOUT_S)
+    seconds = read.timeout if read.timeout is not None and read.timeout > 0 else usual
+    return Hook(
+        event=event,
+        command=read.command,
+        args=None if read.args is None else tuple(read.args),
+        matcher=matcher,
+        condition=read.condition or "",
+        timeout_s=min(seconds, LONGEST_S),
+        is_async=read.is_async or read.rouses,
+        rouses=read.rouses,
+        strict=read.strict or read.onFailure == "block",
+    )

@@ -10,7 +10,7 @@ import asyncio
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,14 +21,16 @@ from zot.agent.hooks.answers import Answer, answer_of, joined_context
 from zot.agent.hooks.config import Hook, Source, digest_of
 from zot.agent.hooks.running import run_hook
 from zot.agent.hooks.translating import MODES, NAMES
-from zot.core.events import AgentEvent, CompactDone, CompactStart, SessionEnded, SessionStarted
+from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
+from zot.system.files import find_program
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.tools.workspace import Workspace
 
 END_S = 5.0  # for hooks of SessionEnd that name no time of their own
-HEARD = (SessionStarted, SessionEnded, CompactStart, CompactDone)
+HEARD = (SessionStarted, SessionEnded, CompactDone)
+_NOTHING_TO_END = ("UserPromptSubmit", "PreCompact")  # the first refuses the prompt instead
 _SHOWN = 120  # characters of a command
 _ENV_BYTES = 64 << 10
 
@@ -56,6 +58,7 @@ class HookHost:
         self._starting: asyncio.Task[None] | None = None
         self._start_context = self._env_file = ""
         self._begun = False
+        self._told: set[str] = set()
         for source in sources:
             self._take(source)
 
@@ -93,14 +96,14 @@ class HookHost:
         only: Source | None = None,
     ) -> list[Answer]:
         """What the hooks of this event answered, those that are not waited for left out."""
-        asked = self._for(event, names, only)
+        asked = [each for each in self._for(event, names, only) if self._fits(*each, names, fields or {})]
         if not asked:
             return []
         given = self._given(event, fields or {})
         waited: list[tuple[Source, Hook]] = []
         for source, hook in asked:
             if hook.is_async:
-                self._spawn(self._run(source, hook, given))
+                self._spawn(self._run_aside(source, hook, given))
             else:
                 waited.append((source, hook))
         if len(waited) == 1:
@@ -112,17 +115,25 @@ class HookHost:
         for answer in answers:
             if answer.stop is not None:
                 self._tell(f"a {event} hook ends the work: {answer.stop}")
-                if event != "UserPromptSubmit":  # where nothing runs yet
+                if event not in _NOTHING_TO_END:
                     self.conversation.abort()
         return answers
 
     def _for(self, event: str, names: Sequence[str], only: Source | None) -> list[tuple[Source, Hook]]:
-        found: dict[tuple[str, str], tuple[Source, Hook]] = {}
+        found: dict[tuple[str, str, str], tuple[Source, Hook]] = {}
         for source in self._sources if only is None else [only]:
             for hook in source.hooks:
                 if hook.event == event and hook.matches(*names):
-                    found.setdefault((hook.command, source.given.get("CLAUDE_PLUGIN_ROOT", "")), (source, hook))
+                    key = (hook.line(), hook.condition, source.given.get("CLAUDE_PLUGIN_ROOT", ""))
+                    found.setdefault(key, (source, hook))
         return list(found.values())
+
+    def _fits(self, source: Source, hook: Hook, names: Sequence[str], fields: dict[str, Any]) -> bool:
+        if not hook.condition:
+            return True
+        from zot.agent.hooks.conditions import fits  # few hooks have one
+
+        return fits(hook.condition, names, fields.get("tool_input", {}), self._workspace.cwd, source.project)
 
     def _given(self, event: str, fields: dict[str, Any]) -> bytes:
         present = self.conversation.present
@@ -151,19 +162,38 @@ class HookHost:
             if hook.event == "SessionStart":
                 env["CLAUDE_ENV_FILE"] = self._env_file
             cwd, jail = self._workspace.cwd, self._workspace.jail
-            answer = answer_of(
-                hook, await run_hook(hook.command, given, cwd=cwd, env=env, timeout_s=hook.timeout_s, jail=jail)
-            )
+            ran = await run_hook(argv_of(hook, env), given, cwd=cwd, env=env, timeout_s=hook.timeout_s, jail=jail)
+            answer = answer_of(hook, ran)
         if answer.message:
             self._tell(answer.message)
+        self._tell_unheeded(source, answer)
         if not answer.failure:
             return answer
-        what = f"the {hook.event} hook {_short(hook.command)} of {source.name}: {answer.failure}"
+        what = f"the {hook.event} hook {_short(hook.line())} of {source.name}: {answer.failure}"
         if hook.event == "PreToolUse" and (changed or hook.strict or self._strict):
             return msgspec.structs.replace(answer, decision="deny", reason=f"refused: {what}")
         goes_on = "; the call goes on" if hook.event == "PreToolUse" else ""
         self._tell(f"{what}{goes_on}")
         return answer
+
+    async def _run_aside(self, source: Source, hook: Hook, given: bytes) -> None:
+        """Nobody waits for it: what it has to say to the model is said with the next prompt, or at once if it asked for
+        that and somebody is being answered."""
+        answer = await self._run(source, hook, given)
+        said = answer.context
+        if hook.rouses and answer.decision == "deny":
+            said = "\n\n".join(filter(None, (answer.reason, said)))
+            if self.conversation.busy:
+                self.conversation.steer(said)
+                return
+        self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
+
+    def _tell_unheeded(self, source: Source, answer: Answer) -> None:
+        new = [name for name in answer.unheeded if name not in self._told]
+        if new:
+            self._told.update(new)
+            hook = answer.hook
+            self._tell(f"the {hook.event} hook {_short(hook.line())} of {source.name}: zot has no {', '.join(new)}")
 
     def _changed(self, source: Source, hook: Hook) -> str:
         """A script of the hook that is not what was trusted; empty while all are."""
@@ -172,7 +202,7 @@ class HookHost:
         for path, (digest, seen) in self._scripts.items():
             if (now := _signature(path)) != seen:
                 if digest_of(Path(path)) != digest:
-                    if os.path.basename(path) in hook.command:
+                    if os.path.basename(path) in hook.line():
                         return path
                 else:
                     self._scripts[path] = (digest, now)
@@ -198,25 +228,30 @@ class HookHost:
         if self._start_context:
             self._add("SessionStart", self._start_context)
             self._start_context = ""
+        refusal, context = await self.about_prompt(text)
+        if context:
+            self._add("UserPromptSubmit", context)
+        return refusal
+
+    async def about_prompt(self, text: str) -> tuple[str, str]:
+        """Why this may not be said, and if it may, what the model is told before it."""
         answers = await self.ask("UserPromptSubmit", fields={"prompt": text})
         for answer in answers:
             if answer.decision == "deny" or answer.stop is not None:
-                return answer.reason or answer.stop or "a UserPromptSubmit hook refused this prompt"
-        if context := joined_context(answers):
-            self._add("UserPromptSubmit", context)
-        return ""
+                return answer.reason or answer.stop or "a UserPromptSubmit hook refused this prompt", ""
+        return "", joined_context(answers)
 
     def _add(self, event: str, context: str) -> None:
         from zot.core.events import SYNTHETIC
         from zot.provider.messages import user_message
 
-        message = user_message(f"Context from a {event} hook:\n\n{context}")
+        message = user_message(context_text(event, context))
         self.conversation.add(msgspec.structs.replace(message, meta={SYNTHETIC: "true"}))
 
-    async def before_compaction(self, focus: str) -> str:
-        """Why the conversation may not be compacted; empty when it may."""
-        fields = {"trigger": "manual", "custom_instructions": focus}
-        for answer in await self.ask("PreCompact", ("manual",), fields):
+    async def before_compaction(self, trigger: str, focus: str = "") -> str:
+        """Why the conversation may not be compacted; empty when it may. ``trigger`` is ``manual`` or ``auto``."""
+        fields = {"trigger": trigger, "custom_instructions": focus or None}
+        for answer in await self.ask("PreCompact", (trigger,), fields):
             if answer.decision == "deny":
                 return answer.reason or "a PreCompact hook refused it"
         return ""
@@ -231,9 +266,6 @@ class HookHost:
                 self._begin(source)
             case SessionEnded(_, "session_switch"):
                 self._spawn(self.ask("SessionEnd", ("clear",), {"reason": "clear"}))
-            case CompactStart(automatic=True):
-                fields = {"trigger": "auto", "custom_instructions": ""}
-                self._spawn(self.ask("PreCompact", ("auto",), fields))
             case CompactDone():
                 self._begin("compact")
             case _:
@@ -269,6 +301,20 @@ class HookHost:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+
+def argv_of(hook: Hook, env: Mapping[str, str]) -> list[str]:
+    """What is started: a shell with the command, or the program with its arguments and the places put into them."""
+    if hook.args is None:
+        return [find_program("bash") or "/bin/sh", "-c", hook.command]
+    words = [hook.command, *hook.args]
+    for name in ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
+        words = [word.replace(f"${{{name}}}", env.get(name, "")) for word in words]
+    return words
+
+
+def context_text(event: str, context: str) -> str:
+    return f"Context from a {event} hook:\n\n{context}"
 
 
 def names_of(tool: str) -> tuple[str, ...]:

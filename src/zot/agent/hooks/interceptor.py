@@ -10,16 +10,17 @@ import time
 from typing import Any
 
 from zot.agent.hooks.answers import Answer, joined_context, joined_decision
-from zot.agent.hooks.host import HookHost, names_of
+from zot.agent.hooks.host import HookHost, context_text, names_of
 from zot.agent.hooks.translating import CannotSay, claude_input, claude_response, zot_args
 from zot.core import confirm
-from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.tool import ToolResult
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 MOST_ROUNDS = 10  # that a Stop hook may ask for
 _MOST_KNOWN = 256  # calls
 _ALLOWED = ToolVerdict()
+_CANNOT_SAY = "refused: a hook changed the input into what zot cannot do"
 _NOBODY = "refused: a hook wants a person to be asked about this call, and nobody can be"
 
 
@@ -65,9 +66,7 @@ class HookInterceptor:
         try:
             args = self._updated(call, args, answers)
         except CannotSay as error:
-            return ToolVerdict(
-                allowed=False, reason=f"refused: a hook changed the input into what zot cannot do: {error}"
-            )
+            return ToolVerdict(allowed=False, reason=f"{_CANNOT_SAY}: {error}")
         as_it_runs = call if args is None else call.with_args(args)
         if decided is not None and decided.decision in ("ask", "defer"):
             refusal = await self._asked(as_it_runs, origin, decided.reason)
@@ -102,12 +101,19 @@ class HookInterceptor:
         call = question.call
         if self._permitted.get(call.id) == call.arguments:
             return confirm.Answer("once")
-        fields = self._fields(call, call.args or {})
-        decided = joined_decision(await self._host.ask("PermissionRequest", names_of(call.name), fields))
+        args = call.args or {}
+        answers = await self._host.ask("PermissionRequest", names_of(call.name), self._fields(call, args))
+        decided = joined_decision(answers)
         if decided is None or decided.decision in ("ask", "defer"):
             return None
         if decided.decision == "allow":
-            return confirm.Answer("once")
+            try:
+                changed = self._updated(call, args, [answer for answer in answers if answer.decision == "allow"])
+            except CannotSay as error:
+                return confirm.Answer("deny", f"{_CANNOT_SAY}: {error}")
+            if changed is not None:  # the guards look at it, and nobody is asked twice
+                self._remember(self._permitted, call.id, call.with_args(changed).arguments)
+            return confirm.Answer("once", args=changed)
         return confirm.Answer("deny", decided.reason or "a PermissionRequest hook refused this call")
 
     # --- after it
@@ -133,6 +139,21 @@ class HookInterceptor:
         self._permitted.pop(call.id, None)
         return "\n\n".join(f"[hook] {part}" for part in parts if part)
 
+    # --- what is said meanwhile, and what is forgotten
+
+    async def before_steering(self, text: str) -> PromptVerdict:
+        """What a person adds to the running prompt is a prompt as well; a sub-agent's are not a person's."""
+        if self._stop_event != "Stop" or not self._host.has("UserPromptSubmit"):
+            return PromptVerdict()
+        refusal, context = await self._host.about_prompt(text)
+        if refusal:
+            return PromptVerdict(allowed=False, reason=refusal)
+        return PromptVerdict(context=context_text("UserPromptSubmit", context) if context else "")
+
+    async def before_compaction(self) -> str:
+        """Why an automatic compaction is not to be; empty when it may."""
+        return await self._host.before_compaction("auto") if self._host.has("PreCompact") else ""
+
     # --- the end of the work
 
     async def before_stop(self, text: str) -> str:
@@ -145,13 +166,17 @@ class HookInterceptor:
         if any(answer.stop is not None for answer in answers):
             return ""
         decided = joined_decision(answers)
-        if decided is None or decided.decision != "deny":
+        blocked = decided is not None and decided.decision == "deny"
+        more = joined_context(answers)  # what is not an error, and to be acted on all the same
+        if not blocked and not more:
             return ""
         self._rounds += 1
         if self._rounds > MOST_ROUNDS:
             host.warn(f"{self._stop_event} hooks asked for more {MOST_ROUNDS} times; the work ends here")
             return ""
-        return decided.reason or f"A {self._stop_event} hook says that the work is not done. Go on."
+        reason = decided.reason if decided is not None and blocked else ""
+        said = "\n\n".join(filter(None, (reason, more)))
+        return said or f"A {self._stop_event} hook says that the work is not done. Go on."
 
     # --- what hooks are told
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from zot.errors import in_words
-from zot.system.files import find_program
 from zot.system.processes import Jailer, ProcessTree, spawn
 
 MOST_BYTES = 1 << 20
@@ -34,16 +33,15 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 async def run_hook(
-    command: str, given: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float, jail: Jailer | None
+    argv: Sequence[str], given: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float, jail: Jailer | None
 ) -> Ran:
     """Run it to its end. Cancelling it ends the process."""
-    shell = find_program("bash") or "/bin/sh"
     pipes = (_Pipe(), _Pipe())
     stdin = -1
     try:
         stdin = _file_of(given)
         out, err = pipes[0].for_child, pipes[1].for_child
-        tree = spawn([shell, "-c", command], cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err, jail=jail)
+        tree = spawn(argv, cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err, jail=jail)
     except (OSError, RuntimeError, ValueError) as error:
         reason = in_words(error) if isinstance(error, OSError) else str(error)
         return Ran(failure=f"cannot be started: {reason}")

@@ -33,7 +33,7 @@ from zot.core.events import (
     ToolUseStart,
 )
 from zot.core.inputs import Prompt
-from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.readers import Reader
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
@@ -335,6 +335,14 @@ class RecordedInterceptor:
     async def before_stop(self, text: str) -> str:
         before: Callable[[str], Awaitable[str]] | None = getattr(self.inner, "before_stop", None)
         return "" if before is None else await self._heard("stop", before(text), "")
+
+    async def before_steering(self, text: str) -> PromptVerdict:
+        before: Callable[[str], Awaitable[PromptVerdict]] | None = getattr(self.inner, "before_steering", None)
+        return PromptVerdict() if before is None else await self._heard("steering", before(text), PromptVerdict())
+
+    async def before_compaction(self) -> str:
+        before: Callable[[], Awaitable[str]] | None = getattr(self.inner, "before_compaction", None)
+        return "" if before is None else await self._heard("compaction", before(), "")
 
     def around(self, interceptor: Interceptor) -> RecordedInterceptor:
         """The same around another: a conversation beside this one has hooks of its own name."""

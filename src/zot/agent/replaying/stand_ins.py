@@ -16,7 +16,7 @@ from zot.agent.recording.told_errors import error_of
 from zot.agent.replaying.comparing import Comparison
 from zot.agent.replaying.conductor import Conductor
 from zot.core.confirm import Answer, Question
-from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.permission import Nature, Rule
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.errors import ConfigError, ProviderError
@@ -168,6 +168,12 @@ class RecordedInterceptor:
 
     async def before_stop(self, text: str) -> str:
         return await self._verdict("stop", str)
+
+    async def before_steering(self, text: str) -> PromptVerdict:
+        return await self._verdict("steering", PromptVerdict)
+
+    async def before_compaction(self) -> str:
+        return await self._verdict("compaction", str)
 
     async def _verdict(self, about: str, kind: Any) -> Any:
         await self._conductor.caught_up()
