@@ -177,7 +177,7 @@ def test_a_condition_saves_the_process_where_it_does_not_fit(zot: Zot, serve: An
 def test_with_arguments_no_shell_is_between(zot: Zot, serve: Any) -> None:
     args = [
         "-c",
-        "import os, sys; open(sys.argv[1], 'w').write(sys.argv[2])",
+        "import sys; open(sys.argv[1], 'w').write(sys.argv[2])",
         "${CLAUDE_PROJECT_DIR}/told",
         "$HOME; ls",
     ]

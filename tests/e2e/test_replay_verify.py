@@ -595,3 +595,18 @@ def test_hooks_that_refuse_add_and_ask_for_more(
     told = json.dumps(server.requests[1].json["messages"])
     assert "not bash" in told and "and it was noted" in told and not (zot.project / "x").exists()
     assert same(verified(path))
+
+
+def test_a_permission_request_that_changes_the_input(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    decision = {"behavior": "allow", "updatedInput": {"command": "touch other"}}
+    said = json.dumps({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})
+    hooks = {"PermissionRequest": [{"hooks": [{"type": "command", "command": f"cat <<'END'\n{said}\nEND"}]}]}
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+    serve([CallTools([("bash", {"command": "touch x"})]), Say("ok")])
+    path = tmp_path / "run.zotrec"
+    assert zot("-p", "--permission-mode", "ask", "--record", str(path), "go").out == "ok\n"
+    assert (zot.project / "other").exists() and not (zot.project / "x").exists()
+    assert same(verified(path))
