@@ -27,20 +27,23 @@ import (
 
 // Options say how zot is started. The zero value drives the `zot` on PATH in the current directory.
 type Options struct {
-	Command      []string          // how zot is started; "zot" when empty
-	Args         []string          // more flags, such as "--session", FILE
-	Env          map[string]string // added to the process's own environment: keys belong here, not into Args
-	Provider     string
-	Model        string
-	BaseURL      string
-	CWD          string
-	Extensions   []string
-	Token        string                                     // a shared secret: zot serves nobody else
-	Approve      func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, prefix, tool, all or deny; with Outside: once, session, never or deny
-	Capabilities []string                                   // what else you can show: commands, panels
-	OnEvent      func(Event)                                // hears events that belong to no prompt
-	OnStderr     func(line string)                          // hears zot's stderr, line by line
-	NoRestart    bool                                       // leave a dead process dead
+	Command    []string          // how zot is started; "zot" when empty
+	Args       []string          // more flags, such as "--session", FILE
+	Env        map[string]string // added to the process's own environment: keys belong here, not into Args
+	Provider   string
+	Model      string
+	BaseURL    string
+	CWD        string
+	Extensions []string
+	Token      string                                     // a shared secret: zot serves nobody else
+	Approve    func(ApprovalRequestEvent) (string, error) // asked before each tool call: once, prefix, tool, all or deny; with Outside: once, session, never or deny
+	// Elicit is asked what MCP servers ask: the values by name (an empty map for an address that was opened), or nil for
+	// no. One that fails, or whose values do not fit the question, has not answered.
+	Elicit       func(ElicitationRequestEvent) (map[string]any, error)
+	Capabilities []string          // what else you can show: commands, panels
+	OnEvent      func(Event)       // hears events that belong to no prompt
+	OnStderr     func(line string) // hears zot's stderr, line by line
+	NoRestart    bool              // leave a dead process dead
 
 	StartTimeout  time.Duration // 30 s
 	AnswerTimeout time.Duration // 10 s, for commands answered at once
@@ -295,10 +298,14 @@ func (c *Client) open(ctx context.Context) (*connection, error) {
 }
 
 func (c *Client) capabilities() []string {
-	if c.options.Approve == nil {
-		return c.options.Capabilities
+	var asked []string
+	if c.options.Approve != nil {
+		asked = append(asked, "approvals")
 	}
-	return append([]string{"approvals"}, c.options.Capabilities...)
+	if c.options.Elicit != nil {
+		asked = append(asked, "elicitation")
+	}
+	return append(asked, c.options.Capabilities...)
 }
 
 func (o Options) argv() []string {

@@ -401,6 +401,9 @@ func (c *connection) heard(event Event) {
 	if asked, ok := event.(ApprovalRequestEvent); ok && c.options.Approve != nil {
 		go c.approve(asked)
 	}
+	if asked, ok := event.(ElicitationRequestEvent); ok && c.options.Elicit != nil {
+		go c.elicit(asked)
+	}
 	if c.current == nil {
 		if c.options.OnEvent != nil {
 			c.unclaimed = append(c.unclaimed, event)
@@ -451,6 +454,23 @@ func (c *connection) approve(asked ApprovalRequestEvent) {
 		answer.Decision, answer.Reason = "deny", fmt.Sprintf("refused: unknown decision %q", decision)
 	}
 	c.send(answer, "")
+}
+
+// elicit: an answer that fails, or does not fit the question, is none, and the server does not wait for a better one.
+func (c *connection) elicit(asked ElicitationRequestEvent) {
+	nothing := answerElicitationCommand{Type: "answer_elicitation", RequestID: asked.RequestID, Action: "cancel"}
+	answer := nothing
+	values, err := c.options.Elicit(asked)
+	if err == nil && values == nil {
+		answer.Action = "decline"
+	} else if err == nil {
+		if answer.Content, err = json.Marshal(values); err == nil {
+			answer.Action = "accept"
+		}
+	}
+	if _, err := c.request(context.Background(), answer, c.answerTimeout); err != nil {
+		_, _ = c.request(context.Background(), nothing, c.answerTimeout)
+	}
 }
 
 func (c *connection) hearStderr(stderr io.Reader) {

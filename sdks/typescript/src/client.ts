@@ -12,6 +12,8 @@ export type * from "./rpc.js";
 
 export type Decision = "once" | "prefix" | "tool" | "all" | "deny" | "session" | "never" | boolean;
 
+export type ElicitationAnswer = Readonly<Record<string, unknown>> | null;
+
 export interface ClientOptions {
   /** How zot is started; `["zot"]` when left out. */
   command?: readonly string[];
@@ -28,6 +30,9 @@ export interface ClientOptions {
   token?: string;
   /** Asked before each tool call; one that throws has said no. */
   approve?: (request: rpc.ApprovalRequestEvent) => Decision | Promise<Decision>;
+  /** Asked what MCP servers ask: the values by name (`{}` for an address that was opened), or null for no. One that
+   * throws, or whose values do not fit the question, has not answered. */
+  elicit?: (request: rpc.ElicitationRequestEvent) => ElicitationAnswer | Promise<ElicitationAnswer>;
   /** What else you can show: "commands", "panels". */
   capabilities?: readonly string[];
   /** Hears events that belong to no prompt. */
@@ -225,8 +230,10 @@ export class Client {
       onEvent: options.onEvent,
       onStderr: options.onStderr,
       onApproval: options.approve ? (request) => this.#approve(request) : undefined,
+      onElicitation: options.elicit ? (request) => this.#elicit(request) : undefined,
     });
-    const capabilities = [...(options.approve ? ["approvals"] : []), ...(options.capabilities ?? [])];
+    const asked = [...(options.approve ? ["approvals"] : []), ...(options.elicit ? ["elicitation"] : [])];
+    const capabilities = [...asked, ...(options.capabilities ?? [])];
     try {
       const hello: rpc.HelloCommand = { type: "hello", token: options.token ?? "", capabilities };
       this.hello = (await connection.request(hello, options.startTimeout ?? 30_000)) as rpc.HelloData;
@@ -252,6 +259,18 @@ export class Client {
       reason = `refused: asking for approval failed: ${error instanceof Error ? error.message : error}`;
     }
     return { type: "approve", request_id: request.request_id, decision, reason };
+  }
+
+  /** The caller's values; one that fails has not answered. */
+  async #elicit(request: rpc.ElicitationRequestEvent): Promise<rpc.AnswerElicitationCommand> {
+    const { request_id } = request;
+    try {
+      const content = (await this.#options.elicit?.(request)) ?? null;
+      if (content === null) return { type: "answer_elicitation", request_id, action: "decline" };
+      return { type: "answer_elicitation", request_id, action: "accept", content };
+    } catch {
+      return { type: "answer_elicitation", request_id, action: "cancel" };
+    }
   }
 }
 

@@ -27,6 +27,7 @@ export interface Limits {
   onEvent: ((event: rpc.Event) => void) | undefined;
   onStderr: ((line: string) => void) | undefined;
   onApproval: ((request: rpc.ApprovalRequestEvent) => Promise<rpc.ApproveCommand>) | undefined;
+  onElicitation: ((request: rpc.ElicitationRequestEvent) => Promise<rpc.AnswerElicitationCommand>) | undefined;
 }
 
 /** What belongs to one command: its response, then its events. */
@@ -220,12 +221,21 @@ export class Connection {
     if (event.type === "approval_request" && this.#limits.onApproval) {
       void this.#limits.onApproval(event).then((answer) => this.#send(answer));
     }
+    if (event.type === "elicitation_request" && this.#limits.onElicitation) void this.#answer(event);
     if (this.#current) {
       this.#current.put(event);
       if (this.#current.over) this.#current = undefined;
     } else {
       this.#limits.onEvent?.(event);
     }
+  }
+
+  /** An answer that does not fit the question is none: the server does not wait for a better one. */
+  async #answer(event: rpc.ElicitationRequestEvent): Promise<void> {
+    const answer = await this.#limits.onElicitation?.(event);
+    if (!answer) return;
+    const nothing: rpc.AnswerElicitationCommand = { ...answer, action: "cancel", content: undefined };
+    await this.request(answer).catch(() => this.request(nothing)).catch(() => undefined);
   }
 
   async #ended(): Promise<void> {

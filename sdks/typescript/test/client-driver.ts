@@ -150,6 +150,15 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     };
     return using(client({ approve }), async (zot) => ({ text: await zot.ask("go"), asked }));
   },
+  elicit: () => {
+    const asked: string[] = [];
+    const elicit: ClientOptions["elicit"] = (request) => {
+      asked.push(`${request.server}: ${request.message} ${(request.fields ?? []).map((field) => field.name).join(" ")}`);
+      if (config.answer === "raise") throw new Error("cannot answer");
+      return config.answer;
+    };
+    return using(client({ elicit }), async (zot) => ({ text: await zot.ask("go"), asked }));
+  },
   extension: () => {
     const heard: Event[] = [];
     const options: ClientOptions = {

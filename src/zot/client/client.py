@@ -155,6 +155,7 @@ class Client:
             silence=options.get("silence", 30.0),
             unclaimed=options.get("on_event"),
             approve=self._approve if options.get("approve") else None,
+            elicit=self._elicit if options.get("elicit") else None,
         )
         hello = rpc.Hello(token=options.get("token", ""), capabilities=capabilities_of(options))
         try:
@@ -178,6 +179,19 @@ class Client:
             reason = f"refused: asking for approval failed: {error or type(error).__name__}"
             return rpc.Approve(request_id=request.request_id, decision="deny", reason=reason)
         return rpc.Approve(request_id=request.request_id, decision=answer.decision, reason=answer.reason)
+
+    async def _elicit(self, request: rpc.ElicitationRequest) -> rpc.AnswerElicitation:
+        """The caller's values; one that fails has not answered."""
+        ask, id = self._options.get("elicit"), request.request_id
+        assert ask is not None
+        try:
+            answer = ask(request)
+            content = await answer if isinstance(answer, Awaitable) else answer
+        except Exception:
+            return rpc.AnswerElicitation(request_id=id, action="cancel")
+        if content is None:
+            return rpc.AnswerElicitation(request_id=id, action="decline")
+        return rpc.AnswerElicitation(request_id=id, action="accept", content=content)
 
     # --- working
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -25,6 +26,7 @@ _HIGH_WATER = 1000  # events waiting for a reader
 _LAST_WORDS = 1.0  # for stderr and the exit code, once stdout has ended
 
 Approve = Callable[[rpc_frames.ApprovalRequest], Awaitable[rpc_frames.Approve]]
+Elicit = Callable[[rpc_frames.ElicitationRequest], Awaitable[rpc_frames.AnswerElicitation]]
 
 
 class Inbox:
@@ -76,12 +78,14 @@ class Connection:
         silence: float,
         unclaimed: Callable[[Event], None] | None,
         approve: Approve | None,
+        elicit: Elicit | None = None,
     ) -> None:
         self._child = child
         self._answer_timeout = answer_timeout
         self._silence = silence
         self._unclaimed = unclaimed
         self._approve = approve
+        self._elicit = elicit
         self._ids = count(1)
         self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
         self._inboxes: dict[str, Inbox] = {}
@@ -233,6 +237,8 @@ class Connection:
     def _heard(self, event: Event) -> None:
         if isinstance(event, rpc_frames.ApprovalRequest) and self._approve and self._group:
             self._group.create_task(self._decide(self._approve, event))
+        if isinstance(event, rpc_frames.ElicitationRequest) and self._elicit and self._group:
+            self._group.create_task(self._answer(self._elicit, event))
         if self._current is not None:
             self._current.put(event)
             self._current = None if self._current.over else self._current
@@ -241,6 +247,17 @@ class Connection:
 
     async def _decide(self, approve: Approve, request: rpc_frames.ApprovalRequest) -> None:
         self._child.post(_line(await approve(request), ""))
+
+    async def _answer(self, elicit: Elicit, request: rpc_frames.ElicitationRequest) -> None:
+        """An answer that does not fit the question is none: the server does not wait for a better one."""
+        answer = await elicit(request)
+        try:
+            await self.request(answer)
+        except CommandFailed:
+            with suppress(ClientError):  # it was aborted meanwhile
+                await self.request(rpc_frames.AnswerElicitation(request_id=request.request_id, action="cancel"))
+        except ClientError:
+            pass  # zot is gone, which everybody else is told
 
     def _lose_all(self) -> None:
         gone = self._child.gone()

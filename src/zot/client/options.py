@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from zot.wire.caller_values import Decision, OutsideDecision
-from zot.wire.rpc_frames import ApprovalRequest, Event
+from zot.wire.rpc_frames import ApprovalRequest, ElicitationRequest, Event
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 
@@ -29,6 +29,9 @@ class ClientOptions(TypedDict, total=False):
     token: str  # a shared secret: zot serves nobody else
     # Asked before each tool call; and, with ``outside`` in the request, about what a jailed one wanted outside.
     approve: Callable[[ApprovalRequest], Awaitable[Decision | OutsideDecision] | Decision | OutsideDecision] | None
+    # Asked what MCP servers ask: the values by name ({} for an address that was opened), or None for no. One that
+    # fails, or whose values do not fit the question, has not answered.
+    elicit: Callable[[ElicitationRequest], Awaitable[dict[str, Any] | None] | dict[str, Any] | None] | None
     capabilities: Sequence[str]  # "commands", "panels"
     on_event: Callable[[Event], None]  # hears events that belong to no prompt
     on_stderr: Callable[[str], None]  # hears zot's stderr, line by line
@@ -64,5 +67,6 @@ def environment_of(options: ClientOptions) -> dict[str, str]:
 
 
 def capabilities_of(options: ClientOptions) -> tuple[str, ...]:
-    asked = ("approvals",) if options.get("approve") else ()
+    handlers = (("approvals", options.get("approve")), ("elicitation", options.get("elicit")))
+    asked = tuple(name for name, handler in handlers if handler)
     return (*asked, *(name for name in options.get("capabilities", ()) if name not in asked))

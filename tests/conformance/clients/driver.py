@@ -105,6 +105,19 @@ async def approve() -> Any:
         return {"text": await zot.ask("go"), "asked": asked}
 
 
+async def elicit() -> Any:
+    asked: list[str] = []
+
+    def answer(request: Any) -> Any:
+        asked.append(f"{request.server}: {request.message} {' '.join(field.name for field in request.fields)}")
+        if CONFIG["answer"] == "raise":
+            raise ValueError("cannot answer")
+        return CONFIG["answer"]
+
+    async with client(elicit=answer) as zot:
+        return {"text": await zot.ask("go"), "asked": asked}
+
+
 async def extension() -> Any:
     heard: list[Any] = []
     async with client(extensions=[CONFIG["extension"]], capabilities=["commands"], on_event=heard.append) as zot:
@@ -197,6 +210,7 @@ SCENARIOS = {
     "compact": compact,
     "rewind": rewind,
     "approve": approve,
+    "elicit": elicit,
     "extension": extension,
     "panel": panel,
     "panel_unannounced": panel_unannounced,

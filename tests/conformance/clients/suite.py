@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
+from tests.e2e.test_mcp import mine
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, Slow
 
 Serve = Callable[..., FakeModelServer]
@@ -133,6 +134,23 @@ class ClientSuite:
         serve([TOUCH, Say("ok")])
         assert run("approve", decision=decision) == {"text": "ok", "asked": ["bash touch made"]}
         assert (zot.project / "made").exists() is runs
+
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            ({"name": "Ada"}, '"action": "accept", "content": {"name": "Ada"}'),
+            (None, '"action": "decline"'),
+            ("raise", '"action": "cancel"'),
+            ({"age": "old"}, '"action": "cancel"'),  # it lacks a name, and no server waits for a better one
+        ],
+    )
+    def test_a_question_of_a_server(
+        self, serve: Serve, run: Callable[..., Any], zot: Zot, answer: Any, told: str
+    ) -> None:
+        mine(zot)
+        server = serve([CallTools([("mcp_search", {"query": "ask"})]), CallTools([("mcp__fake__ask", {})]), Say("ok")])
+        assert run("elicit", answer=answer) == {"text": "ok", "asked": ["fake: Who are you? name age"]}
+        assert told in str(server.requests[2].json["messages"][-1]).replace("\\", "")
 
     def test_an_extension(self, serve: Serve, run: Callable[..., Any], tmp_path: Path) -> None:
         """rpc-058, through every client."""

@@ -24,6 +24,7 @@ type config struct {
 	Env       map[string]string `json:"env"`
 	Extension string            `json:"extension"`
 	Decision  string            `json:"decision"`
+	Answer    json.RawMessage   `json:"answer"`
 }
 
 type seen map[string]any
@@ -189,6 +190,26 @@ func approve() any {
 	return seen{"text": must(zot.Ask(ctx, "go")), "asked": asked}
 }
 
+func elicit() any {
+	asked := []string{}
+	o := options()
+	o.Elicit = func(request client.ElicitationRequestEvent) (map[string]any, error) {
+		names := []string{}
+		for _, field := range request.Fields {
+			names = append(names, field.Name)
+		}
+		asked = append(asked, request.Server+": "+request.Message+" "+strings.Join(names, " "))
+		if string(given.Answer) == `"raise"` {
+			return nil, errors.New("cannot answer")
+		}
+		var values map[string]any
+		return values, json.Unmarshal(given.Answer, &values)
+	}
+	zot := start(o)
+	defer zot.Close()
+	return seen{"text": must(zot.Ask(ctx, "go")), "asked": asked}
+}
+
 func extension() any {
 	heard := make(chan client.Event, 100) // OnEvent has a goroutine of its own: the note may come after the answer
 	o := options()
@@ -307,6 +328,7 @@ func main() {
 	check(json.Unmarshal([]byte(os.Getenv("DRIVER")), &given))
 	scenarios := map[string]func() any{
 		"tools": tools, "commands": commands, "abort": abort, "compact": compact, "rewind": rewind, "approve": approve,
+		"elicit":    elicit,
 		"extension": extension, "panel": panel, "panel_unannounced": panelUnannounced, "missing": missing, "noise": noise,
 		"killed":  func() any { return lost(syscall.SIGKILL) },
 		"stopped": func() any { return lost(syscall.SIGSTOP) },
