@@ -115,10 +115,12 @@ class Workspace:
 
     def removed_credentials(self) -> list[str]:
         """The variables that are set and that no child gets to see; names only."""
-        return sorted(name for name, value in os.environ.items() if value and self._is_withheld(name))
+        return sorted(name for name in os.environ if self._is_withheld(name) and os.environ[name])
 
     def kept_from_commands(self) -> list[str]:
         """The variables that are set and that the commands of tools do not get: in a jail, all but what it allows."""
+        if self.jail is None:
+            return self.removed_credentials()  # asked after every command: few are, and only names are looked at
         given = self.child_environment()
         return [name for name, value in os.environ.items() if value and name not in given]
 
