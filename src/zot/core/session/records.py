@@ -217,9 +217,9 @@ def _unknown(line: bytes) -> UnknownRow | None:
 def encode_row(row: KnownRow) -> bytes:
     """The line, newline included. A lone surrogate, which JSON cannot carry, becomes the replacement character."""
     try:
-        return _encoder.encode_lines((row,))
+        return _encoder.encode_lines([row])  # of a tuple, msgspec 0.22 never lets go
     except UnicodeEncodeError:
-        return _encoder.encode_lines((_mended(msgspec.to_builtins(row, builtin_types=(msgspec.Raw,))),))
+        return _encoder.encode_lines([_mended(msgspec.to_builtins(row, builtin_types=(msgspec.Raw,)))])
 
 
 def _mended(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import msgspec
 import pytest
 
@@ -69,6 +71,20 @@ def test_a_written_row_has_type_first_and_ends_with_one_newline() -> None:
     line = encode_row(message_row(Message("user", (TextBlock("a\nb"),), "t")))
     assert line.startswith(b'{"type":"message",')
     assert line.count(b"\n") == 1 and line.endswith(b"\n")
+
+
+def test_writing_rows_leaves_nothing_behind_in_memory() -> None:
+    """A process that lives for days writes millions of them."""
+    row = message_row(Message("user", (TextBlock("hello"),), "t"))
+    encode_row(row)
+    tracemalloc.start()
+    try:
+        for _ in range(1_000):
+            encode_row(row)
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert left < 10_000
 
 
 def test_blocks_are_written_with_the_persisted_names_and_a_type() -> None:
