@@ -28,6 +28,8 @@ and on its fields instead of matching text::
     ├── AgentBusy                   a second prompt while one is running
     ├── StepLimitReached            --max-steps
     ├── CostLimitReached            --max-cost
+    ├── EngineFault                 a worker of a swarm cannot be started, or is gone
+    ├── GitFailed                   git refused what a worktree or a merge needs
     ├── CompactionFailed            the transcript was left unchanged
     │   └── CompactionAborted       because the user stopped it
     ├── RuntimeClosed               zot.sdk: used after close
@@ -173,6 +175,10 @@ class CostLimitReached(ZotError):
 
 class EngineFault(ZotError):
     """A worker of a swarm cannot be started where it should run, or is gone from there."""
+
+
+class GitFailed(ZotError):
+    """git refused, or could not do, what a worktree or a merge needs; one line says why."""
 
 
 class CompactionFailed(ZotError):

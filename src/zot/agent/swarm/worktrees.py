@@ -1,0 +1,340 @@
+"""A worker's tree: files of a commit in a directory of its own, on a branch of its own, in the user's repository.
+
+Nothing of the user's is touched: not the index, not a file, no branch but the new one. What the worker did is read off
+its files, whatever became of its ``.git``; the directory of git behind the tree has a name we gave it, so nobody is
+asked where it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.swarm.records import Tree
+from zot.agent.swarm.safe_git import (
+    Desk,
+    Repository,
+    check_version,
+    copy_with_time,
+    desk,
+    find_repository,
+    write_new,
+)
+from zot.errors import GitFailed, in_words
+from zot.system.files import make_private_dir, write_atomic
+from zot.system.opening import read_whole
+from zot.system.temporary import remove_tree
+
+TREE, INDEX, ONTO = "tree", "index", "onto"  # in a worker's directory
+_FULL = 64 << 10
+_MOST_NAMES = 1_000
+_NAMED = 8  # of a list that is told
+_SUBMODULE, _LINK = "160000", "120000"
+_UNFINISHED = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE")
+_RULES = (".gitattributes", ".gitignore")
+_DIRTY = "What was uncommitted when the worker began"
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """``cwd`` is where in the tree the worker works; ``notes`` are for a person, a line each."""
+
+    tree: Tree
+    cwd: Path
+    notes: tuple[str, ...] = ()
+
+
+class Diffstat(msgspec.Struct, frozen=True):
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.files} {'file' if self.files == 1 else 'files'}, +{self.added} -{self.removed}"
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """``tree`` holds the files of a directory as they were; ``index`` belongs to them. ``left`` was not taken."""
+
+    tree: str
+    index: Path
+    left: tuple[str, ...] = ()
+
+
+# --- making one
+
+
+async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_dirty: bool = False) -> Made:
+    """A tree in ``directory``, the worker's own, for work in the repository that ``cwd`` lies in. GitFailed with one
+    line when that cannot be; then nothing is left of it."""
+    await check_version()
+    repository = await find_repository(cwd)
+    path = directory / TREE
+    if os.path.lexists(path):
+        raise GitFailed(f"{path} is there already")
+    make_private_dir(directory)
+    async with desk(repository, directory) as work:
+        base, branch = await work.head()
+        first = await _taken_along(work, base) if include_dirty else ""
+        begun = first or base
+        notes = await _notes(work, begun)
+        if not branch:
+            notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
+        reference = await _new_branch(work, f"{_plain(name)}-{_plain(worker)}", begun)
+        tree = Tree(repository=repository.top, path=os.fspath(path), branch=reference, base=base, first=first)
+        try:
+            _link(repository, tree)
+            await _fill(work, tree, begun)
+        except (OSError, GitFailed) as error:
+            why = "No space left on device" if _is_full(directory) else in_words(error)
+            await _clear(work, tree)
+            raise GitFailed(f"the tree of {worker} could not be made: {why}") from error
+        except BaseException:
+            await _clear(work, tree)
+            raise
+    inside = os.path.relpath(os.path.realpath(cwd), os.path.realpath(repository.top))
+    below = path if inside.startswith("..") else path / inside
+    return Made(tree=tree, cwd=below if below.is_dir() else path, notes=notes)
+
+
+def _is_full(directory: Path) -> bool:
+    """git only says which file it could not write."""
+    with suppress(OSError):
+        info = os.statvfs(directory)
+        return info.f_bavail * info.f_frsize < _FULL or (info.f_files > 0 and info.f_favail == 0)
+    return False
+
+
+def _plain(text: str) -> str:
+    """What a branch may be called."""
+    return re.sub(r"\.lock$|^[.-]+|[.-]+$", "", re.sub(r"[^A-Za-z0-9_.-]+|\.\.+", "-", text)) or "worker"
+
+
+async def _new_branch(work: Desk, wanted: str, begun: str) -> str:
+    """``zot/WANTED``, with a number when that is taken; where a branch called ``zot`` is in the way, beside it."""
+    taken = await work.branches()
+    room = "zot/" if "refs/heads/zot" not in taken else "zot-"
+    for number in range(1, _MOST_NAMES):
+        branch = f"{room}{wanted}" if number == 1 else f"{room}{wanted}-{number}"
+        if f"refs/heads/{branch}" in taken:
+            continue
+        if await work.move(f"refs/heads/{branch}", begun, "", "zot swarm: start"):
+            return branch
+        if number == 3:  # not a matter of the name
+            break
+    raise GitFailed(f"no branch {room}{wanted} could be made in {work.repository.common}")
+
+
+def _admin(repository: Repository, tree: Tree) -> Path:
+    """Where git keeps what belongs to this tree alone; another home's worker may be called the same."""
+    where = sha256(os.fsencode(tree.path)).hexdigest()[:8]
+    return Path(repository.common) / "worktrees" / f"zot-{Path(tree.path).parent.name}-{where}"
+
+
+def _link(repository: Repository, tree: Tree) -> None:
+    """What ``git worktree add`` would write. By hand, because the name of the place has to be ours."""
+    admin, path = _admin(repository, tree), Path(tree.path)
+    remove_tree(admin)  # of an attempt that was killed
+    admin.parent.mkdir(exist_ok=True)
+    path.mkdir(mode=0o700)
+    admin.mkdir()
+    write_new(admin / "HEAD", f"ref: refs/heads/{tree.branch}\n".encode(), 0o644)
+    write_new(admin / "commondir", b"../..\n", 0o644)
+    write_new(admin / "gitdir", os.fsencode(path / ".git") + b"\n", 0o644)
+    write_new(path / ".git", b"gitdir: " + os.fsencode(admin) + b"\n", 0o644)
+
+
+async def _fill(work: Desk, tree: Tree, commit: str) -> None:
+    """The files, and an index that knows them: one for the worker, the other to compare with later."""
+    index = work.place / "index-of-tree"
+    await work.git("read-tree", "-m", "-u", "--no-recurse-submodules", commit, index=index, top=tree.path)
+    own = Path(tree.path).parent / INDEX
+    own.unlink(missing_ok=True)
+    copy_with_time(index, own)
+    copy_with_time(index, _admin(work.repository, tree) / "index")
+
+
+async def _taken_along(work: Desk, base: str) -> str:
+    """A commit of what is uncommitted in the origin, with the files that are new and not ignored; empty when that is
+    nothing. The user's index is only copied."""
+    index = work.place / "index"
+    await work.copy_index(Path(work.repository.own) / "index", index, base)
+    taken = await snapshot(work, index, work.repository.top)
+    if taken.tree == await work.line("rev-parse", f"{base}^{{tree}}"):
+        return ""
+    return await work.commit(taken.tree, (base,), _DIRTY)
+
+
+async def _notes(work: Desk, commit: str) -> tuple[str, ...]:
+    entries = await work.entries(commit)
+    submodules = [name for name, (mode, _) in entries.items() if mode == _SUBMODULE]
+    notes: list[str] = []
+    if submodules:
+        notes.append(f"submodules are not checked out: {named(submodules)}")
+    attributes = [blob for name, (mode, blob) in entries.items() if _gives_attributes(name) and mode != _LINK]
+    given = "".join(f"{blob}\n" for blob in attributes).encode()
+    if attributes and b"filter=lfs" in await work.git("cat-file", "--batch", given=given):
+        notes.append("files in Git LFS are not fetched: the tree has their pointers")
+    return tuple(notes)
+
+
+def _gives_attributes(name: str) -> bool:
+    return name.rpartition("/")[2] == ".gitattributes"
+
+
+def named(paths: Iterable[str]) -> str:
+    """A list for a line: the first few, and how many more."""
+    every = sorted(paths)
+    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
+    return ", ".join(every[:_NAMED]) + more
+
+
+# --- looking at one
+
+
+async def snapshot(work: Desk, index: Path, top: str) -> Snapshot:
+    """The files below ``top``, tracked or new and not ignored, as a tree. ``index`` is where it starts from, and is
+    changed. Repositories inside are passed over, and submodules stay what they were: git would ask them, and they
+    could answer by running something."""
+    await work.git("update-index", "-q", "--ignore-submodules", "--really-refresh", index=index, top=top, codes=(0, 1))
+    tracked = await work.git("diff-files", "-z", "--name-only", "--ignore-submodules=all", index=index, top=top)
+    others = await work.git("ls-files", "-z", "--others", "--exclude-standard", index=index, top=top)
+    new = [name for name in others.split(b"\0") if name]
+    taken = [name for name in (*tracked.split(b"\0"), *new) if name and not name.endswith(b"/")]
+    if taken:
+        given = b"".join(name + b"\0" for name in dict.fromkeys(taken))
+        words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+        await work.git(*words, given=given, index=index, top=top)
+    left = tuple(os.fsdecode(name) for name in new if name.endswith(b"/"))
+    return Snapshot(tree=await work.line("write-tree", index=index), index=index, left=left)
+
+
+def begun(tree: Tree) -> str:
+    """The commit its work is counted from: what it began with, or what was merged into it since."""
+    with suppress(OSError):
+        onto = read_whole(Path(tree.path).parent / ONTO, 256).decode(errors="replace").strip()
+        if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", onto):
+            return onto
+    return tree.first or tree.base
+
+
+async def look(work: Desk, tree: Tree) -> Snapshot:
+    """What is in a worker's tree now."""
+    if not os.path.isdir(tree.path) or os.path.islink(tree.path):
+        raise GitFailed(f"the tree {tree.path} is gone")
+    await asyncio.to_thread(_check_rules, tree.path)
+    index = work.place / "index"
+    index.unlink(missing_ok=True)
+    await work.copy_index(Path(tree.path).parent / INDEX, index, begun(tree))
+    return await snapshot(work, index, tree.path)
+
+
+def _check_rules(top: str) -> None:
+    """git opens these files in every directory, and would wait for a pipe until somebody writes to it."""
+    waiting = [top]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.name in _RULES and not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
+                    raise GitFailed(f"{os.path.relpath(entry.path, top)} is a pipe or a device, not a file")
+
+
+async def diffstat(tree: Tree) -> Diffstat:
+    """What a worker changed, in numbers; what it has not committed counts too."""
+    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await look(work, tree)
+        return _counted(await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, begun(tree), now.tree))
+
+
+async def diff(tree: Tree, *, binary: bool = False) -> bytes:
+    """The same in git's unified format; with ``binary``, so that ``git apply`` can use all of it."""
+    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await look(work, tree)
+        words = ("--binary", "--full-index") if binary else ()
+        return await work.git("diff-tree", "-r", "-p", "-M", *words, *_PLAIN, begun(tree), now.tree)
+
+
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
+
+
+def _counted(numbers: bytes) -> Diffstat:
+    rows = [row.split(b"\t") for row in numbers.split(b"\0") if row.count(b"\t") == 2]
+    counts = [[int(field) if field.isdigit() else 0 for field in row[:2]] for row in rows]
+    return Diffstat(len(rows), sum(added for added, _ in counts), sum(removed for _, removed in counts))
+
+
+# --- changing one
+
+
+async def commit_leftovers(work: Desk, tree: Tree, message: str) -> str:
+    """The commit that holds all of a worker's work, on its branch; what was not committed is, in the swarm's name."""
+    now = await look(work, tree)
+    tip = await _own_tip(work, tree)
+    parents = [tip]
+    onto = begun(tree)
+    if onto not in (tree.first or tree.base, tip) and not await _is_ancestor(work, onto, tip):
+        parents.append(onto)
+    if now.tree == await work.line("rev-parse", f"{tip}^{{tree}}") and len(parents) == 1:
+        return tip
+    made = await work.commit(now.tree, parents, message or "Work of a worker")
+    reference = f"refs/heads/{tree.branch}"
+    was = await work.tip(reference)
+    if not was:  # it is gone, or stands for another one
+        await work.forget(reference)
+    if not await work.move(reference, made, was, "zot swarm: what was left"):
+        raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
+    _settle(work.repository, tree, now.index)
+    return made
+
+
+async def _own_tip(work: Desk, tree: Tree) -> str:
+    """The worker's last commit, if it goes back to where it began; else it is as if there were none."""
+    start = tree.first or tree.base
+    tip = await work.tip(f"refs/heads/{tree.branch}")
+    return tip if tip and await _is_ancestor(work, start, tip) else start
+
+
+async def _is_ancestor(work: Desk, old: str, new: str) -> bool:
+    return (await work.tried("merge-base", "--is-ancestor", old, new)).code == 0
+
+
+def _settle(repository: Repository, tree: Tree, index: Path) -> None:
+    """In the tree git finds nothing left to do: HEAD is the branch, the index what was committed."""
+    admin = _admin(repository, tree)
+    if admin.is_dir() and not admin.is_symlink():
+        for name in _UNFINISHED:
+            (admin / name).unlink(missing_ok=True)
+        write_atomic(admin / "HEAD", f"ref: refs/heads/{tree.branch}\n".encode(), 0o644)
+        (admin / "index").unlink(missing_ok=True)
+        copy_with_time(index, admin / "index")
+
+
+async def remove(tree: Tree) -> tuple[str, ...]:
+    """Tree and branch are gone; what could not go is told. Harmless the second time."""
+    remove_tree(tree.path)
+    try:
+        repository = await find_repository(tree.repository)
+    except GitFailed:
+        return ()  # the repository is gone, and the branch with it
+    async with desk(repository, Path(tree.path).parent) as work:
+        return await _clear(work, tree)
+
+
+async def _clear(work: Desk, tree: Tree) -> tuple[str, ...]:
+    remove_tree(tree.path)
+    remove_tree(_admin(work.repository, tree))
+    (Path(tree.path).parent / INDEX).unlink(missing_ok=True)
+    branches = await work.branches()
+    if where := branches.get(f"refs/heads/{tree.branch}", ""):
+        return (f"the branch {tree.branch} stays: it is checked out in {where}",)
+    await work.forget(f"refs/heads/{tree.branch}")
+    left = (tree.path, os.fspath(_admin(work.repository, tree)))
+    return tuple(f"{path} could not be removed" for path in left if os.path.lexists(path))
