@@ -13,6 +13,8 @@ from tests.fakes.mcp_server import command
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.rpc_client import FakeRpcClient
 from tests.unit.agent.mcp.test_servers import gone
+from zot.agent.build import build
+from zot.agent.config import RunConfig
 
 FIND = CallTools([("mcp_search", {"query": "echo,child,fail"})])
 ECHO = CallTools([("mcp__fake__echo", {"text": "from the server"})])
@@ -301,3 +303,18 @@ def test_a_tool_of_a_server_is_named_as_any_other(zot: Zot, serve: Any) -> None:
     assert "from the server" in last_result(server.requests[1])
     wrong = zot("-p", "--tools", "mcp__fake__ecko", "hi")
     assert wrong.code == 2 and "there is no tool named mcp__fake__ecko" in wrong.err
+
+
+async def test_what_a_conversation_beside_another_finds_it_can_call(zot: Zot, serve: Any) -> None:
+    """And its parent, which did not look, is told of nothing new."""
+    mine(zot)
+    server = serve([CallTools([("mcp_search", {"query": "echo,resource"})]), ECHO, Say("done"), Say("mine")])
+    config = RunConfig(
+        provider="anthropic", base_url=server.url, api_key="k", cwd=str(zot.project), home=zot.home / "zot"
+    )
+    async with build(config) as conversation:
+        await conversation.child().say("look")
+        await conversation.say("hi")
+    assert {"mcp__fake__echo", "mcp_resource"} <= set(tools_of(server.requests[1]))
+    assert "from the server" in last_result(server.requests[2])
+    assert "mcp__fake__echo" not in tools_of(server.requests[3])

@@ -134,3 +134,24 @@ def test_a_resource_is_named_behind_an_at_sign(zot: Zot, serve: Any, open_zot: O
     told = "\n".join(user_texts(server.requests[0]))
     assert "remember the milk" in told and "what is in @fake:fake://notes" in told
     assert "remember the milk" not in terminal.everything  # the model reads it; the person knows where it is
+
+
+def test_an_at_sign_offers_what_is_known_and_starts_nobody(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    journal = zot.home / "journal"
+    mine(zot, fake=command(journal=str(journal)))
+    zot("mcp", "test", "fake", model=False)
+    before = journal.read_text()
+    (zot.project / "a file").write_text("x")
+    server = serve([Say("milk, it says")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.type("what is in @")
+    terminal.wait_for("a file")
+    terminal.wait_for("fake:fake://notes  notes")
+    terminal.type("fake:")
+    terminal.wait_gone("a file")
+    terminal.press("enter")
+    terminal.wait_for("what is in @fake:fake://notes")
+    assert journal.read_text() == before
+    terminal.press("enter")
+    terminal.wait_for("milk, it says")
+    assert "remember the milk" in "\n".join(user_texts(server.requests[0]))

@@ -706,6 +706,8 @@ class Conversation:
             if isinstance(event, UsageCounted):
                 agent.count_beside(event.usage)
 
+        if self.resources.mcp is not None:
+            self.resources.mcp.search_beside(child)
         if self.resources.hooks is not None:
             own = self.resources.hooks.interceptor
             child.interceptors = [_beside(each, own) for each in child.interceptors]

@@ -39,6 +39,12 @@ class PromptRow(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...] = ()  # with a ``*`` behind those that must be given
 
 
+class ResourceRow(msgspec.Struct, frozen=True):
+    uri: str
+    name: str = ""
+    description: str = ""
+
+
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """``until`` is when the server wants to be asked again (0: whenever it is started)."""
 
@@ -49,6 +55,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolRow, ...] = ()
     prompts: tuple[PromptRow, ...] = ()
     resources: bool = False
+    readable: tuple[ResourceRow, ...] = ()  # the first of its resources, for people to choose from
     about: str = ""  # the server's own name and version
 
     @property

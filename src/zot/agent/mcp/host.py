@@ -7,24 +7,25 @@ of them ends with ``stop``, whatever state it is in.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zot.agent.mcp.tools import SEARCH, McpTool, SearchTool, pinned
+from zot.agent.mcp.tools import RESOURCE, SEARCH, McpTool, SearchTool, pinned
 from zot.core.tool import Tool
 
 if TYPE_CHECKING:
     import asyncio
 
     from zot.agent.extensions.process.children import BackgroundTasks
-    from zot.agent.mcp.catalogue import Listed, ToolRow
+    from zot.agent.mcp.catalogue import Listed, ResourceRow, ToolRow
     from zot.agent.mcp.config import Entry
     from zot.agent.mcp.link import Link
     from zot.agent.mcp.server import Server
     from zot.agent.mcp.session import Ask
     from zot.agent.tools.workspace import Workspace
+    from zot.core.agent import Agent
     from zot.provider.auth.oauth.steps import Tell
     from zot.provider.auth.store import AuthStore
     from zot.provider.http.pool import HttpPool
@@ -147,15 +148,33 @@ class McpHost:
             for name in (*sorted(fixed), *(each for each in self._active if each not in fixed))
             if name in self._rows
         ]
-        for name in names:
-            if name not in self._made:
-                server, row = self._rows[name]
-                self._made[name] = McpTool(name, server, row, self, pinned=name in fixed)
         held = set(taken)
-        offered: list[Tool] = [self._search, *(self._made[name] for name in names)]
+        offered: list[Tool] = [self._search, *(self._tool(name, pinned=name in fixed) for name in names)]
         if self._resources is not None:
             offered.append(self._resources)
         return [tool for tool in offered if tool.name not in held]
+
+    def _tool(self, name: str, *, pinned: bool = False) -> McpTool:
+        if name not in self._made:
+            server, row = self._rows[name]
+            self._made[name] = McpTool(name, server, row, self, pinned=pinned)
+        return self._made[name]
+
+    def search_beside(self, agent: Agent) -> None:
+        """An agent beside another that may search has a search of its own: what it finds joins its tools alone."""
+        if SEARCH not in agent.toolbox:
+            return
+
+        def activate(names: Sequence[str]) -> None:
+            found: list[Tool] = [self._tool(name) for name in names if name in self._rows]
+            if self._resources is not None and RESOURCE in names:
+                found.append(self._resources)
+            new = [tool for tool in found if tool.name not in agent.toolbox]
+            if new:
+                agent.set_tools([*agent.tools, *new])
+
+        search = SearchTool(self, self._search.description, activate)
+        agent.set_tools([tool for tool in (*agent.tools, search) if tool is not agent.toolbox[SEARCH]])
 
     def begin(self) -> None:
         """In a mode that stays: servers nobody has asked yet are asked, a moment from now."""
@@ -350,6 +369,11 @@ class McpHost:
         await log_in(self._pool, self.store, reached.url, server.challenge, reached.login, tell=tell)
         forget(self.home, entry)
         server.logged_in()
+
+    def readable(self) -> list[tuple[str, ResourceRow]]:
+        """What there is to read, as far as it is known; nobody is started to be asked."""
+        rows = self.lists().items()
+        return [(name, row) for name, listed in rows if listed is not None for row in listed.readable]
 
     def statuses(self) -> list[Status]:
         rows: list[Status] = []

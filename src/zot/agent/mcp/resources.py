@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from zot.agent.mcp.results import of_resource, within
+from zot.agent.mcp.tools import RESOURCE
 from zot.agent.mcp.wire import McpError, fields, list_in, text_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
@@ -14,7 +15,6 @@ from zot.provider.messages import ResultBlock, TextBlock
 if TYPE_CHECKING:
     from zot.agent.mcp.host import McpHost
 
-RESOURCE = "mcp_resource"
 SECONDS = 60.0
 MOST_LISTED = 200
 MOST_MENTIONS = 8

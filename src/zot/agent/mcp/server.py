@@ -10,13 +10,14 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from zot.agent.mcp import catalogue
-from zot.agent.mcp.catalogue import Era, Listed, PromptRow, ToolRow
+from zot.agent.mcp.catalogue import Era, Listed, PromptRow, ResourceRow, ToolRow
 from zot.agent.mcp.config import Entry, expanded
 from zot.agent.mcp.link import Link
 from zot.agent.mcp.session import Ask, Progress, Session
@@ -32,6 +33,8 @@ IDLE_S = 300.0
 STOP_GRACE = 2.0
 END_GRACE = 0.3  # when zot ends
 _LONGEST_TTL_S = 24 * 3600.0
+_MOST_READABLE = 200
+_LONGEST_URI = 500
 _RELIST_S = 0.2  # a server that tells of many changes is asked once
 
 State = Literal["off", "starting", "ready", "needs login", "failed"]
@@ -320,6 +323,10 @@ async def _listed(session: Session) -> Listed:
     prompts: list[dict[str, Any]] = []
     if session.offers("prompts"):
         prompts, _ = await session.pages("prompts/list", "prompts", LIST_S)
+    readable: list[dict[str, Any]] = []
+    if session.offers("resources"):
+        with suppress(McpError):  # what people can choose from is not worth its tools
+            readable, _ = await session.pages("resources/list", "resources", LIST_S)
     ttl = page.get("ttlMs")
     now = time.time()
     return Listed(
@@ -330,6 +337,7 @@ async def _listed(session: Session) -> Listed:
         tools=tuple(row for each in tools if (row := _tool_row(each)) is not None),
         prompts=tuple(row for each in prompts if (row := _prompt_row(each)) is not None),
         resources=session.offers("resources"),
+        readable=tuple(row for each in readable[:_MOST_READABLE] if (row := _resource_row(each)) is not None),
         about=session.about,
     )
 
@@ -354,6 +362,14 @@ def _prompt_row(row: dict[str, Any]) -> PromptRow | None:
     arguments = [object_in(each) for each in given]
     words = (text_of(each.get("name")) + ("*" if each.get("required") is True else "") for each in arguments)
     return PromptRow(name, text_of(row.get("description"))[:500], tuple(word for word in words if word.strip("*")))
+
+
+def _resource_row(row: dict[str, Any]) -> ResourceRow | None:
+    uri = text_of(row.get("uri"))
+    if not uri or len(uri) > _LONGEST_URI or any(map(str.isspace, uri)):
+        return None  # nobody could write it behind an @
+    name = text_of(row.get("title")) or text_of(row.get("name"))
+    return ResourceRow(uri, name[:200], text_of(row.get("description"))[:200])
 
 
 def working_directory(entry: Entry) -> Path:

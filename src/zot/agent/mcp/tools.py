@@ -7,7 +7,7 @@ A tool is called like any other: interceptors, the gate and limits stand before 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LINE = 160
 _PROGRESS_S = 0.1
 SEARCH = "mcp_search"
+RESOURCE = "mcp_resource"
 
 
 class Host(Protocol):
@@ -124,8 +125,9 @@ class SearchTool:
     read_only = True
     extension = "mcp"
 
-    def __init__(self, host: Host, description: str) -> None:
+    def __init__(self, host: Host, description: str, activate: Callable[[Sequence[str]], None] | None = None) -> None:
         self._host = host
+        self._activate = activate or host.activate
         self.description = description
         self.schema: dict[str, Any] = {
             "type": "object",
@@ -149,7 +151,7 @@ class SearchTool:
         failed = await self._host.list_missing(server)
         rows = {name: row for name, row in self._host.rows().items() if not server or row[0] == server}
         found = ranked(query, rows)
-        self._host.activate(found)
+        self._activate(found)
         lines = [_found(name, *rows[name]) for name in found]
         if lines:
             lines.insert(0, "These tools can be called from now on:")
@@ -160,6 +162,7 @@ class SearchTool:
         if "resource" in query.lower():
             wanted |= set(lists)
         if readable := self._host.has_resources(sorted(wanted)):
+            self._activate([*found, RESOURCE])
             lines.append(f"({', '.join(readable)}: mcp_resource lists and reads what there is to read)")
         lines += [f"({name} has no tools to offer now: {reason})" for name, reason in failed.items()]
         return text_result("\n".join(lines), details={"tools": found})

@@ -1,6 +1,6 @@
 """``@`` picks a file or directory. What stands after it is all there is to know: ``@`` lists the working directory,
 ``@src/`` what is in ``src``, ``@src/ed`` and ``@ed`` filter that and search below it. ``@/``, ``@~/`` and ``@../`` list
-what is outside, one directory at a time.
+what is outside, one directory at a time. What MCP servers have to read is among it, as far as that is known.
 
 ``!@`` does the same and attaches the file's content.
 """
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from zot.agent.modes.interactive.editor.file_index import FileIndex, PathMatcher
-from zot.agent.modes.interactive.editor.popups import ROWS
+from zot.agent.modes.interactive.editor.popups import RESOURCE, ROWS
 from zot.agent.modes.interactive.editor.typed_paths import entries_of, is_outside, name_of, parted, without_hidden
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
@@ -45,8 +45,12 @@ class PickerActions(msgspec.Struct, frozen=True):
 class FilePicker:
     """One for the life of the editor; ``update`` with what is typed after the ``@`` whenever it changes."""
 
-    def __init__(self, root: Path, actions: PickerActions) -> None:
+    def __init__(
+        self, root: Path, actions: PickerActions, resources: Callable[[], Sequence[tuple[str, str]]] = tuple
+    ) -> None:
         self.root = root
+        self._resources = resources
+        self._readable: Sequence[tuple[str, str]] = ()
         self._actions = actions
         self._indexes = {kind: FileIndex(root, self._more_files, ignored_too=kind) for kind in (False, True)}
         self._ignored_too = False
@@ -68,8 +72,10 @@ class FilePicker:
             return
         opened, self._typed, self._files_only = self._typed is None, typed, files_only
         self._moved = False
-        if opened and self._index.stale:
-            self._actions.spawn(self._index.refresh())
+        if opened:
+            self._readable = self._resources()
+            if self._index.stale:
+                self._actions.spawn(self._index.refresh())
         self._look_near(typed)
         matcher = PathMatcher(typed)
         inside = typed and not is_outside(typed)
@@ -137,7 +143,7 @@ class FilePicker:
             case "enter" | "tab":
                 self._choose(chosen.value)
             case "right":
-                if chosen.value.endswith("/"):
+                if chosen.value.endswith("/") and not chosen.value.startswith(RESOURCE):
                     self._actions.retype(chosen.value)
             case "left":
                 self._actions.retype(_parent(self._typed or ""))
@@ -200,15 +206,29 @@ class FilePicker:
         labels = [name_of(path) if outside else path for path in paths[:_SHOWN]]
         shown = [label if label.isprintable() else one_line(label) for label in labels]
         rows = [Choice(path, label) for path, label in zip(paths, shown, strict=False)]
+        first, last = self._named()
+        rows = [*first, *rows, *last]
         kept = self._list.chosen if self._moved else None
         found = Pattern(parted(self._typed or "")[1] if outside else self._typed or "", path=True)
         self._list = SelectList(rows, filterable=False, selected=kept.value if kept else "", found=found)
+
+    def _named(self) -> tuple[list[Choice], list[Choice]]:
+        """Resources that fit: those whose name is being typed, and others. A name that is typed out needs no list."""
+        typed = (self._typed or "").lower()
+        if self._files_only or any(typed == name.lower() for name, _ in self._readable):
+            return [], []
+        fit = [(name, about) for name, about in self._readable if typed in f"{name} {about}".lower()]
+        parts: tuple[list[Choice], list[Choice]] = ([], [])
+        for name, about in fit[:_SHOWN]:
+            begins = bool(typed) and name.lower().startswith(typed)
+            parts[not begins].append(Choice(f"{RESOURCE}{name}", one_line(name), one_line(about)))
+        return parts
 
     # --- rows
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         directory = (self._typed or "").rpartition("/")[0]
-        head = f"  {one_line(directory)}/" if directory else ""
+        head = f"  {one_line(directory)}/" if directory and (self._near or self._found or not self.visible) else ""
         if self._ignored_too:
             head += "  with ignored files"
         rows = self._list.lines(theme, width, max(min(height - bool(head), ROWS), 1))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.slash_popup import SlashPopup
 
 ROWS = 12
+RESOURCE = "\0"  # begins what is no path but a server's resource
 _LONGEST = 256  # nobody names a longer path by hand, and each key looks
 
 
@@ -135,7 +136,7 @@ class Popups:
 
         around = self._editor.around
         actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
-        return FilePicker(around.cwd, actions)
+        return FilePicker(around.cwd, actions, around.resources)
 
     def _retype(self, typed: str) -> None:
         mark = "!@" if self._mention is not None and self._mention.content else "@"
@@ -144,6 +145,9 @@ class Popups:
     def _take(self, path: str) -> None:
         from zot.agent.modes.interactive.editor.typed_paths import chip_outside, is_outside
 
+        if path.startswith(RESOURCE):
+            self._put([*units_of(f"@{path.removeprefix(RESOURCE)}"), " "])
+            return
         chips, root = self._editor.chips, self._editor.around.cwd
         content = self._mention is not None and self._mention.content
         if is_outside(path):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.mcp.host import McpHost
     from zot.agent.modes.interactive.editor.history import History
     from zot.agent.modes.interactive.editor.slash_popup import SlashCommand
     from zot.agent.modes.interactive.screen.desk import Desk
@@ -28,6 +29,10 @@ class Surroundings:
 
     def commands(self) -> Sequence[SlashCommand]:
         """Those the popup lists, in its order."""
+        return ()
+
+    def resources(self) -> Sequence[tuple[str, str]]:
+        """What MCP servers have to read: how it is named behind an ``@``, and what it is."""
         return ()
 
     def history(self) -> History:
@@ -85,12 +90,14 @@ class TerminalSurroundings(Surroundings):
         self._vi_mode: Callable[[], bool] = bool
         self._environment: Callable[[], dict[str, str]] = dict[str, str]
         self._beneath: Callable[[], Beneath | None] = lambda: None
+        self._mcp: Callable[[], McpHost | None] = lambda: None
 
     def agent_arrived(self, conversation: Conversation) -> None:
         self._directory = conversation.workspace.cwd
         self._vi_mode = lambda: conversation.settings.values.vi_mode
         self._environment = conversation.workspace.free_environment
         self._beneath = lambda: conversation.workspace.beneath
+        self._mcp = lambda: conversation.resources.mcp
 
     @property
     def vi_mode(self) -> bool:
@@ -102,6 +109,11 @@ class TerminalSurroundings(Surroundings):
 
     def commands(self) -> Sequence[SlashCommand]:
         return self._commands()
+
+    def resources(self) -> Sequence[tuple[str, str]]:
+        host = self._mcp()
+        found = host.readable() if host is not None else []
+        return [(f"{server}:{row.uri}", " · ".join(filter(None, (row.name, row.description)))) for server, row in found]
 
     def history(self) -> History:
         from zot.agent.modes.interactive.editor.history import History, history_file
