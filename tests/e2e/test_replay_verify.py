@@ -263,12 +263,32 @@ def test_a_tool_stopped_by_ctrl_c(zot: Zot, serve: Any, tmp_path: Path, verified
     assert same(verified(path))
 
 
+def test_a_run_that_was_killed_is_there_up_to_its_last_lines(
+    zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
+) -> None:
+    """Nobody closes the file of a process that is killed; what it did a moment ago is in it all the same."""
+    serve([CallTools([("bash", {"command": "touch begun; sleep 60"})], text="I try.")])
+    path = tmp_path / "run.zotrec"
+    child = zot.start("-p", "--record", str(path), "go")
+    wait_for_file(zot.project / "begun")
+    wait_for(lambda: b'{"type":"tool"' in path.read_bytes(), "the line of the tool that runs")
+    child.kill()
+    assert child.wait(30) == -signal.SIGKILL
+    ran = verified(path)
+    assert same(ran) and "breaks off there" in ran.out
+    assert lines_of(path)[-1]["type"] == "tool"
+
+
 def wait_for_file(path: Path) -> None:
+    wait_for(path.exists, str(path))
+
+
+def wait_for(there: Callable[[], bool], what: str) -> None:
     for _ in range(3000):
-        if path.exists():
+        if there():
             return
         time.sleep(0.01)
-    raise AssertionError(f"{path} did not come")
+    raise AssertionError(f"{what} did not come")
 
 
 @pytest.mark.parametrize("mode", ["-p", "--json", "--stream"])

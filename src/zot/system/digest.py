@@ -28,7 +28,12 @@ def sha256_of(file: BinaryIO) -> str:
 
 
 def blake2b(data: bytes, size: int) -> str:
-    return str(_own("_blake2", "blake2b")(data, digest_size=size).hexdigest())
+    return str(blake2b_maker()(data, digest_size=size).hexdigest())
+
+
+def blake2b_maker() -> Callable[..., Any]:
+    """For whoever makes many: what a call of ``blake2b`` looks up is looked up once."""
+    return _own("_blake2", "blake2b")
 
 
 @cache

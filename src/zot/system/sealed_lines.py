@@ -6,10 +6,10 @@ signature: whoever wants to deceive can compute it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
-from zot.system.digest import blake2b
+from zot.system.digest import blake2b, blake2b_maker
 
 RECORDING_FORMAT = 2  # of the recordings that this zot writes; it reads those of format 1, too, which have no sums
 LONGEST = 256 << 20  # of one line
@@ -36,6 +36,20 @@ def sealed(body: bytes, before: str) -> tuple[bytes, str]:
     """
     own = blake2b(before.encode() + body, _SIZE)
     return b'%b%b%b"}' % (body[:-1], _KEY, own.encode()), own
+
+
+def seal_all(bodies: Iterable[bytes], before: str) -> tuple[bytes, str]:
+    """The same for many, as they stand in the file.
+
+    >>> seal_all([b'{"a":1}'], "")[0] == sealed(b'{"a":1}', "")[0] + b"\\n"
+    True
+    """
+    digest, own = blake2b_maker(), before.encode()
+    pieces: list[bytes] = []
+    for body in bodies:
+        own = digest(own + body, digest_size=_SIZE).hexdigest().encode()
+        pieces += (body[:-1], _KEY, own, b'"}\n')
+    return b"".join(pieces), own.decode()
 
 
 def read_sealed(file: BinaryIO) -> Iterator[SealedLine]:

@@ -8,29 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import msgspec
 
 from zot.errors import UsageError
 from zot.system.opening import open_to_replace
-from zot.system.sealed_lines import sealed
+from zot.system.sealed_lines import seal_all
 
 _SHORTEST_SECRET = 8  # shorter values would blot out ordinary words
 _BLOT = b"[removed]"
 _MOST_WAITING = 1024  # lines
-_LATEST_S = 0.25
+_LATEST_S = 0.1
+_WORTH_IT_S = 0.05
+
+_Waiting = tuple[str, float, dict[str, Any]]  # the type of a line, when it was, what it says
 
 
 class JournalFile:
     """``on_failure`` hears, once, why nothing more is written; ``secrets`` never reach the file."""
 
     def __init__(self, path: Path, flag: str, on_failure: Callable[[str], None], secrets: Collection[str] = ()) -> None:
-        self.started = time.monotonic()
+        self.started = monotonic()
         self._name = f"{flag} {path}"
         self._on_failure = on_failure
         self._secrets = spellings(secrets)
@@ -41,7 +44,7 @@ class JournalFile:
 
     def now(self) -> float:
         """Seconds since the file was begun."""
-        return round(time.monotonic() - self.started, 6)
+        return round(monotonic() - self.started, 6)
 
     def write(self, line: bytes) -> None:
         self.write_data(self.without_secrets(line) + b"\n")
@@ -70,58 +73,89 @@ class JournalFile:
 
 
 class Journal:
-    """A recording being written: sealed lines, made and written when the agent waits for something else."""
+    """A recording being written: lines are kept as they are given, and made, sealed and written many at a time.
+
+    Most of what a line costs is paid once for all of them, and the best moment is when the agent has begun to wait for
+    somebody else. A line waits for a tenth of a second at most, unless the program is busy for longer without a pause.
+    """
 
     def __init__(self, file: JournalFile) -> None:
         self._file = file
         self._sum = ""
-        self._waiting: list[tuple[str, float, dict[str, Any]]] = []
-        self._planned: asyncio.TimerHandle | None = None
+        self._waiting: list[_Waiting] = []
+        self._wait = self._waiting.append
+        self._planned = False
 
     def now(self) -> float:
         return self._file.now()
 
     def put(self, type: str, fields: dict[str, Any]) -> None:
-        self._waiting.append((type, self._file.now(), fields))
-        if len(self._waiting) >= _MOST_WAITING:
+        self._wait((type, monotonic(), fields))
+        if not self._planned:
+            self._plan()
+        elif len(self._waiting) >= _MOST_WAITING:
             self.flush()
-        elif self._planned is None:
-            with suppress(RuntimeError):  # in another thread: the next line of the agent's own takes it along
-                self._planned = asyncio.get_running_loop().call_later(_LATEST_S, self.flush)
 
-    def flush_soon(self) -> None:
-        """As the next thing the loop does: whoever calls is about to wait."""
-        asyncio.get_running_loop().call_soon(self.flush)
+    def rest(self) -> None:
+        """Whoever calls is about to wait: write as the next thing the loop does, if it is worth it by now."""
+        if self._waiting and monotonic() - self._waiting[0][1] > _WORTH_IT_S:
+            asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        if self._planned is not None:
-            self._planned.cancel()
-            self._planned = None
-        waiting, self._waiting = self._waiting, []
-        lines: list[bytes] = []
-        for type, t, fields in waiting:
-            body = self._file.without_secrets(encoded(type, t, fields))
-            line, self._sum = sealed(body, self._sum)
-            lines.append(line)
-        if lines:
-            lines.append(b"")
-            self._file.write_data(b"\n".join(lines))
+        if self._waiting:
+            data, self._sum = seal_all(self._bodies(), self._sum)
+            self._file.write_data(data)
 
     def close(self) -> None:
         self.flush()
         self._file.close()
 
+    def _plan(self) -> None:
+        with suppress(RuntimeError):  # in another thread: the next line of the agent's own takes it along
+            asyncio.get_running_loop().call_later(_LATEST_S, self._tick)
+            self._planned = True
+
+    def _tick(self) -> None:
+        """One clock for as long as there are lines: to set it anew for every batch would cost more than it is worth."""
+        self._planned = False
+        if self._waiting:
+            self.flush()
+            self._plan()
+
+    def _bodies(self) -> list[bytes]:
+        """Of all that waits, which then waits no longer; another thread may put a line meanwhile."""
+        waiting, started = self._waiting[:], self._file.started
+        del self._waiting[: len(waiting)]
+        lines = [{"type": type, "t": round(at - started, 6), **fields} for type, at, fields in waiting]
+        try:
+            data = _encoder.encode_lines(lines)
+        except Exception:
+            data = b"".join(map(_encoded_or_named, lines))
+        return self._file.without_secrets(data).split(b"\n")[:-1]
+
+
+def _encoded_or_named(line: dict[str, Any]) -> bytes:
+    """One that cannot be written in JSON is named, so that no other is lost with it."""
+    try:
+        return _encoder.encode_lines([line])
+    except Exception as error:
+        return _encoder.encode_lines([{"type": line["type"], "t": line["t"], "lost": type(error).__name__}])
+
 
 def spellings(secrets: Collection[str]) -> list[bytes]:
-    """Each secret as it is, and as it stands in JSON."""
+    """Each secret as it is, and as it stands in JSON; a line has no line breaks that are not escaped."""
     found = {
-        spelt for value in secrets if len(value) >= _SHORTEST_SECRET for spelt in (value, _in_json(value)) if spelt
+        spelt
+        for value in secrets
+        if len(value) >= _SHORTEST_SECRET
+        for spelt in (value, _in_json(value))
+        if "\n" not in spelt
     }
     return [value.encode() for value in sorted(found, key=len, reverse=True)]
 
 
 def encoded(type: str, t: float, fields: dict[str, Any]) -> bytes:
-    return msgspec.json.encode({"type": type, "t": t, **fields}, enc_hook=plain)
+    return _encoder.encode({"type": type, "t": t, **fields})
 
 
 def plain(value: Any) -> Any:
@@ -131,6 +165,9 @@ def plain(value: Any) -> Any:
 
         return fields_of(value)
     return str(value)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=plain)
 
 
 def _in_json(value: str) -> str:

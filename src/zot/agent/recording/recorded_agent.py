@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -46,10 +47,9 @@ _TOLD = (
     *(kind for kind in SHOWN if kind not in _UNTOLD),
     *(PromptAccepted, ConfirmationRequested, PermissionDecided),
 )
-CHANGEABLE = (
-    *("model", "reasoning", "temperature", "session_id", "compact_at"),
-    *("max_cost_usd", "max_steps", "goes_on", "mode", "asks", "jail"),
-)
+_OWN = ("model", "reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on")
+_own = attrgetter(*_OWN)
+CHANGEABLE = (*_OWN, "mode", "asks", "jail")
 
 
 class RecordedAgent(Agent):
@@ -92,13 +92,9 @@ class RecordedAgent(Agent):
             self.recorder.of(self, "state", **changed)
 
     def _present(self) -> tuple[Any, ...]:
-        gate = self.gate
-        return (
-            *(self.model, self.reasoning, self.temperature, self.session_id, self.compact_at),
-            *(self.max_cost_usd, self.max_steps, self.goes_on),
-            *(("", False) if gate is None else (gate.mode, self.asks)),
-            self.system.jailed if isinstance(self.system, SystemPrompt) else "",
-        )
+        gate, system = self.gate, self.system
+        jail = system.jailed if isinstance(system, SystemPrompt) else ""
+        return (*_own(self), "", False, jail) if gate is None else (*_own(self), gate.mode, self.asks, jail)
 
     # --- events
 

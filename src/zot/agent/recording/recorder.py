@@ -9,6 +9,7 @@ a person wrote may still hold others. A request repeats only what changed since 
 from __future__ import annotations
 
 from contextvars import ContextVar
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -35,7 +36,7 @@ class Sink(Protocol):
 
     def put(self, type: str, fields: dict[str, Any]) -> None: ...
 
-    def flush_soon(self) -> None: ...
+    def rest(self) -> None: ...
 
     def now(self) -> float: ...
 
@@ -45,6 +46,7 @@ class Recorder:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
+        self._put = sink.put
         self._frames = FrameLog()
         self._requests = 0
         self._agents = 0
@@ -56,7 +58,7 @@ class Recorder:
         return self._agents
 
     def put(self, type: str, **fields: Any) -> None:
-        self._sink.put(type, fields)
+        self._put(type, fields)
 
     # --- the model
 
@@ -66,16 +68,22 @@ class Recorder:
         before = self._before.get(agent.number)
         self._before[agent.number] = request
         shared = _shared(before, request)
-        changed = {
-            name: getattr(request, name)
-            for name in Request.__struct_fields__
-            if name != "messages" and (before is None or getattr(before, name) != getattr(request, name))
-        }
-        self.of(agent, "request", n=self._requests, shared=shared, messages=request.messages[shared:], **changed)
+        fields: dict[str, Any] = {"n": self._requests, "shared": shared, "messages": request.messages[shared:]}
+        old, new = None if before is None else _beside_messages(before), _beside_messages(request)
+        if old is None:
+            fields |= zip(_BESIDE_MESSAGES, new, strict=True)
+        elif old != new:
+            fields |= ((name, now) for name, was, now in zip(_BESIDE_MESSAGES, old, new, strict=True) if was != now)
+        agent.note_changes()
+        self._of(agent, "request", fields)
+        self._sink.rest()
         return self._requests
 
     def streamed(self, agent: RecordedAgent, n: int, event: StreamEvent) -> None:
-        self._of(agent, "stream", {"n": n, "kind": type(event).__name__, "value": event})
+        fields: dict[str, Any] = {"n": n, "kind": type(event).__name__, "value": event}
+        if agent.number > 1:
+            fields["agent"] = agent.number
+        self._put("stream", fields)
 
     def refused(self, agent: RecordedAgent, n: int, error: Exception) -> None:
         """The call failed before there was an answer."""
@@ -91,12 +99,15 @@ class Recorder:
     def _of(self, agent: RecordedAgent, type: str, fields: dict[str, Any]) -> None:
         if agent.number > 1:
             fields["agent"] = agent.number
-        self._sink.put(type, fields)
+        self._put(type, fields)
 
     def event(self, agent: RecordedAgent, event: AgentEvent) -> None:
         if type(event) in _DECIDED_BEFORE:
             agent.note_changes()
-        self._of(agent, "event", {"event": event})
+        fields: dict[str, Any] = {"event": event}
+        if agent.number > 1:
+            fields["agent"] = agent.number
+        self._put("event", fields)
 
     def told(self, agent: RecordedAgent, event: AgentEvent) -> None:
         """An event that is not the agent's own: a diagnostic, another session."""
@@ -111,7 +122,7 @@ class Recorder:
     def tool(self, agent: RecordedAgent, call: ToolCallBlock, origin: str) -> None:
         named = {"origin": origin} if origin else {}
         self._of(agent, "tool", {"id": call.id, "name": call.name, "arguments": call.arguments, **named})
-        self._sink.flush_soon()
+        self._sink.rest()
 
     def progress(self, agent: RecordedAgent, id: str, text: str) -> None:
         self._of(agent, "progress", {"id": id, "text": text})
@@ -164,20 +175,22 @@ class Recorder:
 
 
 # Before these the agent looked at what others may have changed: limits, its model, the mode of its gate.
-_DECIDED_BEFORE = (TurnStart, ConfirmationRequested, PermissionDecided, CompactStart, Error)
+_DECIDED_BEFORE = frozenset({TurnStart, ConfirmationRequested, PermissionDecided, CompactStart, Error})
+_BESIDE_MESSAGES = tuple(name for name in Request.__struct_fields__ if name != "messages")
+_beside_messages = attrgetter(*_BESIDE_MESSAGES)
 _FRAME = ("extension", "direction", "frame", "text", "latency", "pending")
 
 
 def _shared(before: Request | None, request: Request) -> int:
-    """How many messages both begin with."""
+    """How many messages both begin with: nearly always all of those before, which takes one comparison of the same
+    objects."""
     if before is None:
         return 0
-    pairs = zip(before.messages, request.messages, strict=False)
-    return next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), _shorter(before, request))
-
-
-def _shorter(before: Request, request: Request) -> int:
-    return min(len(before.messages), len(request.messages))
+    old, new = before.messages, request.messages
+    if new[: len(old)] == old:
+        return len(old)
+    shorter = min(len(old), len(new))
+    return next((n for n in range(shorter) if old[n] is not new[n] and old[n] != new[n]), shorter)
 
 
 def as_plain(value: Any) -> Any:

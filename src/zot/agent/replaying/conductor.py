@@ -66,7 +66,7 @@ class Conductor:
     def now(self) -> float:
         return 0.0
 
-    def flush_soon(self) -> None: ...
+    def rest(self) -> None: ...
 
     def put(self, type: str, fields: dict[str, Any]) -> None:
         """A line of the second run."""
