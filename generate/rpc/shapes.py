@@ -55,7 +55,7 @@ def objects() -> list[Shape]:
     """The plain objects inside the others."""
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
     plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
-    plain += (rpc_frames.JailState, rpc_frames.Outside, rpc_frames.ElicitationField)
+    plain += (rpc_frames.JailState, rpc_frames.Outside, rpc_frames.ElicitationField, rpc_frames.McpServer)
     return [shape_of(struct) for struct in plain]
 
 
@@ -182,6 +182,19 @@ MEANINGS: dict[str, str] = {
     "extension": "The extension's name.",
     "CommandInfo.extension": "The extension's name; empty for a prompt template.",
     "CommandInfo.arguments": "What a template takes, for people.",
+    "McpServer.name": "The server's name.",
+    "McpServer.origin": "Where it is configured: user, project, flag, or plugin NAME.",
+    "McpServer.state": "Where it stands; a server that is off starts when it is used.",
+    "McpServer.shown": "The command that runs, or its address; values that may be secret are left out.",
+    "McpServer.tools": "How many tools it has, as far as it is known.",
+    "McpServer.tokens": "About what they would cost in a request, if all were told to the model.",
+    "McpServer.known": "Whether it was ever asked what it has.",
+    "McpServer.error": "Why it failed last.",
+    "McpServer.log": "The file with what it writes to stderr, once it was started.",
+    "McpServer.about": "Its own name and version.",
+    "McpServer.version": "The version of the protocol it speaks.",
+    "McpServers.servers": "By name; those that are not trusted are among them.",
+    "McpState.server": "The server as it is now.",
     "panel_id": "The panel, within its extension.",
     "key": "The key's name (see the extension protocol, keys in a panel).",
     "PanelKey.text": "The character, for the key rune.",

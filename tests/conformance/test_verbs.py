@@ -59,6 +59,8 @@ VERBS: dict[str, Verb] = {
     "messages": Verb("get_messages", "messages", "/jump"),
     "cost": Verb("get_state", "cost", "/cost"),
     "models": Verb("get_models", "models", "/model"),
+    "mcp_servers": Verb("get_mcp_servers", "mcp_servers", "/mcp"),
+    "hear_servers": inside(),
     "state": Verb("get_state", "state", SHOWN),
     "gate": Verb("approve", Not("`approve=` of Runtime is asked"), "/yolo"),
     "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.e2e.conftest import Zot
@@ -155,3 +156,34 @@ def test_an_at_sign_offers_what_is_known_and_starts_nobody(zot: Zot, serve: Any,
     terminal.press("enter")
     terminal.wait_for("milk, it says")
     assert "remember the milk" in "\n".join(user_texts(server.requests[0]))
+
+
+def test_settings_pin_a_server_and_hold_at_once(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    mine(zot)
+    zot("mcp", "test", "fake", model=False)
+    server = serve([Say("one"), Say("two")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("/settings")
+    terminal.wait_for("MCP servers the model is always told of")
+    terminal.type("told of")
+    terminal.wait_gone("colour theme")
+    terminal.press("enter")
+    terminal.wait_for("all of them")
+    terminal.press("down", "enter")
+    terminal.wait_for("fake         on")
+    terminal.press("esc")
+    terminal.wait_for("settings")
+    terminal.wait_for("fake ›")
+    terminal.press("esc")
+    terminal.wait_gone("type to filter")
+    terminal.submit("hi")
+    terminal.wait_for("one")
+    assert "mcp__fake__echo" in tools_of(server.requests[0])
+    terminal.submit("/settings")
+    terminal.wait_for("type to filter")
+    terminal.type("silent")
+    terminal.wait_for("how long an MCP server may be silent in a call (s)")
+    terminal.press("enter")
+    terminal.wait_for("may be silent in a call (s): 60")
+    kept = json.loads((zot.home / "zot" / "config.json").read_text())
+    assert kept["mcp_pinned"] == ["fake"] and kept["mcp_tool_timeout_s"] == 60

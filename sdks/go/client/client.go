@@ -177,6 +177,13 @@ func (c *Client) Models(ctx context.Context) ([]ModelInfo, error) {
 	return answer.Models, err
 }
 
+// McpServers are those of this run; nobody is started to be asked.
+func (c *Client) McpServers(ctx context.Context) ([]McpServer, error) {
+	var answer McpServers
+	err := c.request(ctx, getMcpServersCommand{Type: "get_mcp_servers"}, &answer)
+	return answer.Servers, err
+}
+
 // Commands are those of the extensions (capability commands).
 func (c *Client) Commands(ctx context.Context) ([]CommandInfo, error) {
 	var answer Commands

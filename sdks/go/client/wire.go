@@ -114,6 +114,21 @@ type ElicitationField struct {
 	Labels      []string `json:"labels,omitempty"`
 }
 
+// McpServer: One MCP server. `shown` is what runs, or where it is; `tokens` is about what its `tools` would cost if all of them were told to the model; `known` says whether it was ever asked for them.
+type McpServer struct {
+	Name    string `json:"name"`
+	Origin  string `json:"origin"`
+	State   string `json:"state"`
+	Shown   string `json:"shown"`
+	Tools   int    `json:"tools,omitempty"`
+	Tokens  int    `json:"tokens,omitempty"`
+	Known   bool   `json:"known,omitempty"`
+	Error   string `json:"error,omitempty"`
+	Log     string `json:"log,omitempty"`
+	About   string `json:"about,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
 // HelloData: Data of `hello`. `capabilities` are the accepted ones, present when the client announced some.
 type HelloData struct {
 	ProtocolVersion int      `json:"protocol_version"`
@@ -177,6 +192,11 @@ type PermissionModeSet struct {
 // Models: Data of `get_models`.
 type Models struct {
 	Models []ModelInfo `json:"models"`
+}
+
+// McpServers: Data of `get_mcp_servers`.
+type McpServers struct {
+	Servers []McpServer `json:"servers"`
 }
 
 // Pong: Data of `ping`.
@@ -454,6 +474,15 @@ type ExtPanelCloseEvent struct {
 // EventType is "ext_panel_close".
 func (ExtPanelCloseEvent) EventType() string { return "ext_panel_close" }
 
+// McpStateEvent: An MCP server was started, stopped, failed, or said what it has: `server` as `get_mcp_servers` would tell it now.
+type McpStateEvent struct {
+	Type   string    `json:"type"`
+	Server McpServer `json:"server"`
+}
+
+// EventType is "mcp_state".
+func (McpStateEvent) EventType() string { return "mcp_state" }
+
 // ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--approve outside`) the call failed in its jail, and a yes runs it again with these.
 type ApprovalRequestEvent struct {
 	Type      string          `json:"type"`
@@ -597,6 +626,12 @@ type getModelsCommand struct {
 	ID   string `json:"id,omitempty"`
 }
 
+// getMcpServersCommand: The MCP servers of this run: state, tools and what they would cost, last error, log. Starts none of them.
+type getMcpServersCommand struct {
+	Type string `json:"type"`
+	ID   string `json:"id,omitempty"`
+}
+
 // pingCommand: Are you there?
 type pingCommand struct {
 	Type string `json:"type"`
@@ -714,6 +749,8 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[ExtPanelEvent](line)
 	case "ext_panel_close":
 		return decodeAs[ExtPanelCloseEvent](line)
+	case "mcp_state":
+		return decodeAs[McpStateEvent](line)
 	case "approval_request":
 		return decodeAs[ApprovalRequestEvent](line)
 	case "elicitation_request":

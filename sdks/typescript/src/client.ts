@@ -149,6 +149,11 @@ export class Client {
     return ((await this.#request({ type: "get_models" })) as rpc.Models).models;
   }
 
+  /** The MCP servers of this run; nobody is started to be asked. */
+  async mcpServers(): Promise<readonly rpc.McpServer[]> {
+    return ((await this.#request({ type: "get_mcp_servers" })) as rpc.McpServers).servers;
+  }
+
   async commands(): Promise<readonly rpc.CommandInfo[]> {
     return ((await this.#request({ type: "get_commands" })) as rpc.Commands).commands;
   }

@@ -125,6 +125,21 @@ export interface ElicitationField {
   labels?: readonly string[];
 }
 
+/** One MCP server. `shown` is what runs, or where it is; `tokens` is about what its `tools` would cost if all of them were told to the model; `known` says whether it was ever asked for them. */
+export interface McpServer {
+  name: string;
+  origin: string;
+  state: "off" | "starting" | "ready" | "needs login" | "failed" | "not trusted";
+  shown: string;
+  tools?: number;
+  tokens?: number;
+  known?: boolean;
+  error?: string;
+  log?: string;
+  about?: string;
+  version?: string;
+}
+
 /** Data of `hello`. `capabilities` are the accepted ones, present when the client announced some. */
 export interface HelloData {
   protocol_version: number;
@@ -188,6 +203,11 @@ export interface PermissionModeSet {
 /** Data of `get_models`. */
 export interface Models {
   models: readonly ModelInfo[];
+}
+
+/** Data of `get_mcp_servers`. */
+export interface McpServers {
+  servers: readonly McpServer[];
 }
 
 /** Data of `ping`. */
@@ -304,6 +324,12 @@ export interface GetModelsCommand {
   id?: string;
 }
 
+/** The MCP servers of this run: state, tools and what they would cost, last error, log. Starts none of them. */
+export interface GetMcpServersCommand {
+  type: "get_mcp_servers";
+  id?: string;
+}
+
 /** Are you there? */
 export interface PingCommand {
   type: "ping";
@@ -383,6 +409,7 @@ export type Command =
   | SetReasoningCommand
   | SetPermissionModeCommand
   | GetModelsCommand
+  | GetMcpServersCommand
   | PingCommand
   | ApproveCommand
   | AnswerElicitationCommand
@@ -575,6 +602,12 @@ export interface ExtPanelCloseEvent {
   panel_id: string;
 }
 
+/** An MCP server was started, stopped, failed, or said what it has: `server` as `get_mcp_servers` would tell it now. */
+export interface McpStateEvent {
+  type: "mcp_state";
+  server: McpServer;
+}
+
 /** May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--approve outside`) the call failed in its jail, and a yes runs it again with these. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
@@ -641,6 +674,7 @@ export type Event =
   | ExtClearNotesEvent
   | ExtPanelEvent
   | ExtPanelCloseEvent
+  | McpStateEvent
   | ApprovalRequestEvent
   | ElicitationRequestEvent
   | PermitRequestEvent
@@ -659,6 +693,7 @@ export interface Answers {
   set_reasoning: ReasoningSet;
   set_permission_mode: PermissionModeSet;
   get_models: Models;
+  get_mcp_servers: McpServers;
   ping: Pong;
   get_commands: Commands;
   run_command: CommandRun;

@@ -157,7 +157,11 @@ const scenarios: Record<string, () => Promise<unknown>> = {
       if (config.answer === "raise") throw new Error("cannot answer");
       return config.answer;
     };
-    return using(client({ elicit }), async (zot) => ({ text: await zot.ask("go"), asked }));
+    return using(client({ elicit }), async (zot) => {
+      const text = await zot.ask("go");
+      const servers = (await zot.mcpServers()).map((each) => `${each.name} ${each.state} ${each.tools}`);
+      return { text, asked, servers };
+    });
   },
   extension: () => {
     const heard: Event[] = [];

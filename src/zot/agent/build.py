@@ -177,7 +177,7 @@ def _converse(
     resources.workspace.keeping = lambda: late[0].keeping
     resources.workspace.tell = lambda text: late[0].emit(Diagnostic(text))
     resources.extensions = extension_host(resources, lambda: late[0].present, lambda event: late[0].emit(event))
-    problems: list[str] = []
+    problems: list[str] = _changed_plugins(resources.home)
     resources.mcp = mcp_host(resources, lambda text: late[0].emit(Diagnostic(text)), problems)
     resources.hooks = hook_host(resources, lambda text: late[0].emit(Diagnostic(text)), problems)
     resources.skills = _skills(resources, problems) if config.skills else Skills()
@@ -338,8 +338,19 @@ def _skills(resources: Resources, problems: list[str]) -> Skills:
     if not is_missing(home / "plugins.json"):
         from zot.agent.plugins.installed import in_use  # few have plugins
 
-        files += [file for parts in in_use(home, problems) for file in parts.skills]
+        files += [file for parts in in_use(home, []) for file in parts.skills]
     return discover(cwd, home, user, files, resources.workspace.beneath)
+
+
+def _changed_plugins(home: Path) -> list[str]:
+    """Why nothing of a plugin is used, whichever of its parts this run would have had."""
+    if is_missing(home / "plugins.json"):
+        return []
+    from zot.agent.plugins.installed import in_use  # few have plugins
+
+    problems: list[str] = []
+    in_use(home, problems)
+    return problems
 
 
 # --- extensions

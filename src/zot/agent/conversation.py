@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from zot.core.state import Guard
     from zot.system.jail.jail import Jail
     from zot.wire.events import JailState
-    from zot.wire.rpc_frames import Changes, ModelInfo, Rewound, State
+    from zot.wire.rpc_frames import Changes, McpServer, McpState, ModelInfo, Rewound, State
 
 
 class Conversation:
@@ -196,6 +196,26 @@ class Conversation:
             )
             for row in rows
         )
+
+    def mcp_servers(self, only: str = "") -> tuple[McpServer, ...]:
+        """The MCP servers of this run, or one of them, as they are now; nobody is started to be asked."""
+        host = self.resources.mcp
+        if host is None:
+            return ()
+        from zot.agent.mcp.saying import as_told
+
+        return tuple(map(as_told, host.statuses(only)))
+
+    def hear_servers(self, reader: Callable[[McpState], None]) -> None:
+        """From now on, each time the state of an MCP server changes."""
+        from zot.wire.rpc_frames import McpState
+
+        def tell(name: str) -> None:
+            for server in self.mcp_servers(name):
+                reader(McpState(server=server))
+
+        if self.resources.mcp is not None:
+            self.resources.mcp.on_state = tell
 
     def state(self, *, busy: bool | None = None) -> State:
         """All of it as one value of the wire; a mode that queues work of its own knows better whether it is busy."""

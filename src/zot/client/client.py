@@ -285,6 +285,10 @@ class Client:
         """The models of the current provider."""
         return cast("rpc.Models", await self._request(rpc.GetModels())).models
 
+    async def mcp_servers(self) -> tuple[rpc.McpServer, ...]:
+        """The MCP servers of this run; nobody is started to be asked."""
+        return cast("rpc.McpServers", await self._request(rpc.GetMcpServers())).servers
+
     async def commands(self) -> tuple[rpc.CommandInfo, ...]:
         """The commands of the extensions (capability ``commands``)."""
         return cast("rpc.Commands", await self._request(rpc.GetCommands())).commands

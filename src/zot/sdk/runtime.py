@@ -282,6 +282,10 @@ class Runtime:
         """The models of the current provider."""
         return self._entered().models()
 
+    def mcp_servers(self) -> tuple[rpc_frames.McpServer, ...]:
+        """The MCP servers of this runtime: state, tools, last error; nobody is started to be asked."""
+        return self._entered().mcp_servers()
+
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The older name of ``models``."""
         return self.models()

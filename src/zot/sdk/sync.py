@@ -129,6 +129,9 @@ class SyncRuntime(BlockingFace):
     def models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         return self._runtime.models()
 
+    def mcp_servers(self) -> tuple[rpc_frames.McpServer, ...]:
+        return self._runtime.mcp_servers()
+
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The older name of ``models``."""
         return self.models()

@@ -142,6 +142,10 @@ class GetModels(Command, frozen=True, kw_only=True, tag="get_models"):
     """The models of the current provider."""
 
 
+class GetMcpServers(Command, frozen=True, kw_only=True, tag="get_mcp_servers"):
+    """The MCP servers of this run: state, tools and what they would cost, last error, log. Starts none of them."""
+
+
 class Ping(Command, frozen=True, kw_only=True, tag="ping"):
     """Are you there?"""
 
@@ -214,6 +218,7 @@ AnyCommand = (
     | SetReasoning
     | SetPermissionMode
     | GetModels
+    | GetMcpServers
     | Ping
     | Approve
     | AnswerElicitation
@@ -245,6 +250,23 @@ class CommandInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     description: str
     extension: str
     arguments: str = ""
+
+
+class McpServer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One MCP server. ``shown`` is what runs, or where it is; ``tokens`` is about what its ``tools`` would cost if all
+    of them were told to the model; ``known`` says whether it was ever asked for them."""
+
+    name: str
+    origin: str
+    state: Literal["off", "starting", "ready", "needs login", "failed", "not trusted"]
+    shown: str
+    tools: int = 0
+    tokens: int = 0
+    known: bool = False
+    error: str = ""
+    log: str = ""
+    about: str = ""
+    version: str = ""
 
 
 class PromptChanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -345,6 +367,12 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     """Data of ``get_models``."""
 
     models: tuple[ModelInfo, ...]
+
+
+class McpServers(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``get_mcp_servers``."""
+
+    servers: tuple[McpServer, ...]
 
 
 class ModelSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -476,6 +504,13 @@ class ElicitationRequest(msgspec.Struct, frozen=True, kw_only=True, omit_default
     fields: tuple[ElicitationField, ...] = ()
 
 
+class McpState(msgspec.Struct, frozen=True, kw_only=True, tag="mcp_state"):
+    """An MCP server was started, stopped, failed, or said what it has: ``server`` as ``get_mcp_servers`` would tell it
+    now."""
+
+    server: McpServer
+
+
 class PermitRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_request"):
     """May this model call be made? It costs at least ``usd``, for its input; the agent waits for ``permit``. Asked of a
     client that announced ``permits``, before each call and each repetition of one."""
@@ -500,7 +535,7 @@ ExtensionEvent = ExtNotify | ExtDisplay | ExtClearNotes | ExtPanel | ExtPanelClo
 
 Asked = ApprovalRequest | ElicitationRequest | PermitRequest | PermitSettled
 
-KnownEvent = WireEvent | ExtensionEvent | Asked
+KnownEvent = WireEvent | ExtensionEvent | McpState | Asked
 ServerLine = Response | KnownEvent
 
 
@@ -526,6 +561,7 @@ DATA: dict[str, type[msgspec.Struct]] = {
     "set_reasoning": ReasoningSet,
     "set_permission_mode": PermissionModeSet,
     "get_models": Models,
+    "get_mcp_servers": McpServers,
     "ping": Pong,
     "get_commands": Commands,
     "run_command": CommandRun,

@@ -115,7 +115,9 @@ async def elicit() -> Any:
         return CONFIG["answer"]
 
     async with client(elicit=answer) as zot:
-        return {"text": await zot.ask("go"), "asked": asked}
+        text = await zot.ask("go")
+        servers = [f"{each.name} {each.state} {each.tools}" for each in await zot.mcp_servers()]
+        return {"text": text, "asked": asked, "servers": servers}
 
 
 async def extension() -> Any:

@@ -149,7 +149,8 @@ class ClientSuite:
     ) -> None:
         mine(zot)
         server = serve([CallTools([("mcp_search", {"query": "ask"})]), CallTools([("mcp__fake__ask", {})]), Say("ok")])
-        assert run("elicit", answer=answer) == {"text": "ok", "asked": ["fake: Who are you? name age"]}
+        expected = {"text": "ok", "asked": ["fake: Who are you? name age"], "servers": ["fake ready 20"]}
+        assert run("elicit", answer=answer) == expected
         assert told in str(server.requests[2].json["messages"][-1]).replace("\\", "")
 
     def test_an_extension(self, serve: Serve, run: Callable[..., Any], tmp_path: Path) -> None:

@@ -45,3 +45,29 @@ async def test_a_program_answers_what_a_server_asks(serve: Serve, embed: Embed, 
         await zot.ask("hi")
     assert asked == [("fake", "Who are you?", ["name", "age"])]
     assert '"content": {"name": "Ada", "age": 36}' in json.dumps(server.requests[2].json).replace("\\", "")
+
+
+async def test_a_tool_of_a_server_is_called_and_its_server_is_told_of(
+    serve: Serve, embed: Embed, tmp_path: Path
+) -> None:
+    find, echo = CallTools([("mcp_search", {"query": "echo"})]), CallTools([("mcp__fake__echo", {"text": "back"})])
+    server = serve(find, echo, Say("done"))
+    async with embed(server, mcp_config=[configured(tmp_path / "servers.json")]) as zot:
+        assert [(row.name, row.state, row.known) for row in zot.mcp_servers()] == [("fake", "off", False)]
+        results = [event async for event in zot.prompt("hi") if type(event).__name__ == "ToolResult"]
+        assert "back" in str(results[-1].content) and not results[-1].is_error
+        assert [(row.name, row.state, row.tools) for row in zot.mcp_servers()] == [("fake", "ready", 20)]
+
+
+async def test_hooks_bind_a_programs_runtime(serve: Serve, embed: Embed, tmp_path: Path) -> None:
+    """The user's own run as they are; those of a project nobody trusted do not, and that is a notice."""
+    (tmp_path / "home").mkdir(exist_ok=True)
+    hook = {"type": "command", "command": "echo not from here >&2; exit 2"}
+    hooks = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
+    (tmp_path / "home" / "hooks.json").write_text(json.dumps(hooks))
+    server = serve(CallTools([("bash", {"command": "touch made"})]), Say("done"))
+    async with embed(server, allowed_tools=["bash"]) as zot:
+        project = Path(zot.state().cwd)
+        (project / "made").unlink(missing_ok=True)
+        assert await zot.ask("hi") == "done"
+    assert "not from here" in json.dumps(server.requests[1].json) and not (project / "made").exists()

@@ -66,9 +66,10 @@ class _Loaded:
 
 class McpHost:
     """``entries`` are the servers that may run, or how to find them, which waits until one is thought of; then
-    ``description`` is what the model is told meanwhile. ``untrusted`` wait for a person. ``on_tools_changed`` is called
-    when ``tools`` would answer differently, ``on_stop`` at the end; ``tell`` reaches the person. ``asked`` is who
-    answers servers' questions."""
+    ``description`` is what the model is told meanwhile. ``pins`` are the setting's, ``named`` the tools this run was
+    told to have. ``untrusted`` wait for a person. ``on_tools_changed`` is called when ``tools`` would answer
+    differently, ``on_state`` when ``statuses`` would, ``on_stop`` at the end; ``tell`` reaches the person.
+    ``asked`` is who answers servers' questions."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class McpHost:
         home: Path,
         workspace: Workspace,
         pins: tuple[str, ...] = (),
+        named: tuple[str, ...] = (),
         timeout_s: float = 300.0,
         idle_s: float = 300.0,
         store: AuthStore | None = None,
@@ -89,6 +91,7 @@ class McpHost:
         self.idle_s = idle_s
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.on_stop: Callable[[], None] = lambda: None
+        self.on_state: Callable[[str], None] = lambda name: None
         self.asked: Ask | None = None
         self.untrusted: dict[str, Entry] = {}
         self.store = store
@@ -96,7 +99,7 @@ class McpHost:
         self._proxy = proxy
         self._pool: HttpPool | None = None
         self._workspace = workspace
-        self._pins = pins
+        self._pins, self._named = (*pins, *named), named
         self._tell = tell
         self._loaded: _Loaded | None = None
         self._servers: dict[str, Server] = {}
@@ -159,6 +162,12 @@ class McpHost:
             server, row = self._rows[name]
             self._made[name] = McpTool(name, server, row, self, pinned=pinned)
         return self._made[name]
+
+    def pin(self, names: Iterable[str]) -> None:
+        """What the setting names from now on, and what this run was told to have."""
+        self._pins = (*names, *self._named)
+        self._made.clear()
+        self.on_tools_changed()
 
     def search_beside(self, agent: Agent) -> None:
         """An agent beside another that may search has a search of its own: what it finds joins its tools alone."""
@@ -320,7 +329,11 @@ class McpHost:
             changes = [f"{len(new - old)} new" if new - old else "", f"{len(old - new)} gone" if old - new else ""]
             if any(changes):
                 self._tell(f"mcp: the tools of {server.name} changed: {', '.join(filter(None, changes))}")
+        self.on_state(server.name)
         self.on_tools_changed()
+
+    def state_changed(self, server: Server) -> None:
+        self.on_state(server.name)
 
     def tell(self, server: Server, text: str) -> None:
         """Once for each thing there is to say about a server."""
@@ -375,9 +388,11 @@ class McpHost:
         rows = self.lists().items()
         return [(name, row) for name, listed in rows if listed is not None for row in listed.readable]
 
-    def statuses(self) -> list[Status]:
+    def statuses(self, only: str = "") -> list[Status]:
         rows: list[Status] = []
         for name, entry in (*self._entries.items(), *self.untrusted.items()):
+            if only not in ("", name):
+                continue
             server, listed = self._servers.get(name), self._listed(name) if name in self._entries else None
             sizes = (
                 (len(row.name) + len(row.description) + len(bytes(row.input_schema)) for row in listed.tools)
@@ -393,7 +408,7 @@ class McpHost:
                     tools=len(listed.tools) if listed is not None else 0,
                     known=listed is not None,
                     tokens=sum(sizes) // 4,
-                    error=server.error if server is not None else "",
+                    error=server.why if server is not None else "",
                     log=str(server.log) if server is not None else "",
                     pid=server.pid if server is not None else 0,
                     about=listed.about if listed is not None else "",

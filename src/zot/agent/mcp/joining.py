@@ -35,7 +35,7 @@ class Opening(msgspec.Struct, frozen=True):
 def mcp_host_of(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
     places = _places(resources)
-    if not _pins(resources):
+    if not (resources.settings.values.mcp_pinned or _named(resources)):
         known = _remembered(resources.home, places)
         if known is not None and known.key == _key(resources, places):
             return _host(resources, lambda: _entries(resources, [])[0], tell, known.description)
@@ -65,7 +65,8 @@ def _host(
         entries,
         home=resources.home,
         workspace=resources.workspace,
-        pins=_pins(resources),
+        pins=values.mcp_pinned,
+        named=_named(resources),
         timeout_s=values.mcp_tool_timeout_s,
         store=resources.auth,
         proxy=values.http_proxy,
@@ -76,10 +77,9 @@ def _host(
     return host
 
 
-def _pins(resources: Resources) -> tuple[str, ...]:
-    """What the setting names, and what this run was told to have."""
-    named = (name for name in resources.config.tools or () if name.startswith("mcp__"))
-    return (*resources.settings.values.mcp_pinned, *named)
+def _named(resources: Resources) -> tuple[str, ...]:
+    """What this run was told to have."""
+    return tuple(name for name in resources.config.tools or () if name.startswith("mcp__"))
 
 
 # --- what a run before has left

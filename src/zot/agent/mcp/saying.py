@@ -17,8 +17,9 @@ from zot.provider.messages import Block, Message, TextBlock, utc_now
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.agent.mcp.host import McpHost
+    from zot.agent.mcp.host import McpHost, Status
     from zot.agent.templates.finding import Template
+    from zot.wire.rpc_frames import McpServer
 
 
 async def meant(conversation: Conversation, host: McpHost, text: str) -> str:
@@ -43,6 +44,14 @@ async def meant(conversation: Conversation, host: McpHost, text: str) -> str:
 
 def names_prompt(host: McpHost, text: str) -> bool:
     return text.startswith(f"/{PREFIX}") and text[1:].partition(" ")[0].lower() in command_names(host)
+
+
+def as_told(status: Status) -> McpServer:
+    """A server as programs are told of it."""
+    from zot.wire.rpc_frames import McpServer
+
+    fields = {name: value for name, value in status._asdict().items() if name != "pid"}
+    return McpServer(**fields)
 
 
 def as_templates(host: McpHost) -> list[Template]:

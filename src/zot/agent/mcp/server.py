@@ -62,6 +62,8 @@ class Owner(Protocol):
 
     def listed_anew(self, server: Server, before: Listed | None) -> None: ...
 
+    def state_changed(self, server: Server) -> None: ...
+
     def tell(self, server: Server, text: str) -> None: ...
 
 
@@ -71,7 +73,7 @@ class Server:
     def __init__(self, entry: Entry, owner: Owner) -> None:
         self.entry = entry
         self.name = entry.name
-        self.state: State = "off"
+        self._state: State = "off"
         self.error = ""
         self.challenge = ""  # what a server that wants a login said about it
         self.missing: list[str] = []  # variables its entry names and nobody has set
@@ -84,6 +86,23 @@ class Server:
         self._relist: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
         self._busy = 0
+
+    @property
+    def state(self) -> State:
+        """One that died by itself is off: the next use starts it."""
+        died = self._state == "ready" and self._session is not None and self._session.link.closed
+        return "off" if died else self._state
+
+    @property
+    def why(self) -> str:
+        """What went wrong last, also with one that died while nobody used it."""
+        return self.error or (self._session.link.closed if self._session is not None else "")
+
+    def _become(self, state: State, error: str = "") -> None:
+        changed = (state, error) != (self._state, self.error)
+        self._state, self.error = state, error
+        if changed:
+            self._owner.state_changed(self)
 
     @property
     def log(self) -> Path:
@@ -115,6 +134,7 @@ class Server:
                 session = await self.session()
                 return await session.request(method, params, seconds=seconds, headers=headers, progress=progress)
         except ServerGone as error:
+            self._become("off", str(error))
             raise ServerGone(f"{error}; it is started again when it is next used") from error
         except NeedsLogin as error:
             self._needs_login(error)
@@ -163,7 +183,7 @@ class Server:
     async def _start(self) -> Session:
         if self._session is not None:
             await self._let_go(STOP_GRACE)
-        self.state, self.error = "starting", ""
+        self._become("starting")
         try:
             session = await self._connected()
         except NeedsLogin as error:
@@ -172,7 +192,8 @@ class Server:
         except McpError as error:
             self._fail("failed", str(error))
             raise
-        self._session, self.state = session, "ready"
+        self._session = session
+        self._become("ready")
         known = self.listed or Listed()
         if not (known.asked and known.is_fresh and known.era == session.era):
             self._listing = self._owner.tasks.start(self._list(session))
@@ -208,18 +229,18 @@ class Server:
 
     def logged_in(self) -> None:
         """Somebody has logged in: the next use begins afresh."""
-        self.state, self.error, self.listed = "off", "", None
+        self.listed = None
+        self._become("off")
 
     def _needs_login(self, error: NeedsLogin) -> None:
         self.challenge = error.challenge
         self._fail("needs login", str(error))
 
     def _fail(self, state: State, text: str) -> None:
-        self.state = state
         missing = (
             f" ({', '.join(self.missing)} {'is' if len(self.missing) == 1 else 'are'} not set)" if self.missing else ""
         )
-        self.error = text + missing
+        self._become(state, text + missing)
 
     # --- what it offers
 
@@ -292,7 +313,8 @@ class Server:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
         await self._let_go(grace)
-        self.state = "off" if self.state in ("ready", "starting") else self.state
+        if self._state in ("ready", "starting"):
+            self._become("off", self.error)
 
     async def _let_go(self, grace: float) -> None:
         session, self._session = self._session, None

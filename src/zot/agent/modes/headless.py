@@ -110,7 +110,10 @@ class _Run:
         async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
             wake()
             if self._name == "json":
-                cast("JsonMode", self._mode).begin(conversation.jail_state())
+                json = cast("JsonMode", self._mode)
+                json.begin(conversation.jail_state())
+                if conversation.resources.mcp is not None:
+                    conversation.hear_servers(json.tell)
             if self._name == "stream":
                 shown = conversation.settings.values.show_thinking != "off"
                 cast("StreamMode", self._mode).shows_thinking = shown

@@ -33,6 +33,10 @@ class JsonMode:
         if jail is not None:
             self._stdout.write(msgspec.json.encode(JailLine(**msgspec.structs.asdict(jail))) + b"\n")
 
+    def tell(self, line: msgspec.Struct) -> None:
+        """What is no event of the agent's."""
+        self._stdout.write(msgspec.json.encode(line) + b"\n")
+
     def emit(self, event: AgentEvent) -> None:
         if isinstance(event, Done):
             return  # written by finish(), once the outcome is known

@@ -207,7 +207,11 @@ func elicit() any {
 	}
 	zot := start(o)
 	defer zot.Close()
-	return seen{"text": must(zot.Ask(ctx, "go")), "asked": asked}
+	answer, servers := must(zot.Ask(ctx, "go")), []string{}
+	for _, each := range must(zot.McpServers(ctx)) {
+		servers = append(servers, fmt.Sprintf("%s %s %d", each.Name, each.State, each.Tools))
+	}
+	return seen{"text": answer, "asked": asked, "servers": servers}
 }
 
 func extension() any {

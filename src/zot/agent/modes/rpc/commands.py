@@ -82,6 +82,7 @@ class Commands:
             wire.SetReasoning: self._set_reasoning,
             wire.SetPermissionMode: self._set_permission_mode,
             wire.GetModels: self._get_models,
+            wire.GetMcpServers: self._get_mcp_servers,
             wire.Approve: self._approve,
             wire.AnswerElicitation: self._answer_elicitation,
             wire.Permit: self._permit,
@@ -150,6 +151,9 @@ class Commands:
 
     def _get_models(self, command: wire.GetModels, reply: Reply) -> wire.Models:
         return wire.Models(models=self._conversation.models())
+
+    def _get_mcp_servers(self, command: wire.GetMcpServers, reply: Reply) -> wire.McpServers:
+        return wire.McpServers(servers=self._conversation.mcp_servers())
 
     def _approve(self, command: wire.Approve, reply: Reply) -> Any:
         self._must_be_announced("approvals")

@@ -68,6 +68,7 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
             from zot.agent.modes.rpc.elicitations import Elicitations  # few have servers that ask
 
             elicitations = Elicitations(conversation.resources.mcp, writer)
+            conversation.hear_servers(writer.tell)
             approvals.on_close.append(elicitations.close)
         commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
         server = Server(

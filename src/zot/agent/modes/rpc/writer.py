@@ -103,7 +103,7 @@ class Writer:
         self._unread_responses += len(line)
         self._send(line)
 
-    def tell(self, event: wire.ExtensionEvent | wire.Asked) -> None:
+    def tell(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked) -> None:
         """An event of an extension or of ours; these cannot wait, so a client that never reads is given up."""
         if len(self._buffer) > GIVE_UP_ABOVE:
             self._lost(f"the client has left more than {GIVE_UP_ABOVE >> 20} MiB unread")

@@ -69,6 +69,12 @@ def _approve(context: Context) -> None:
     context.conversation.ask_outside()
 
 
+def _patience(context: Context) -> None:
+    host = context.conversation.resources.mcp
+    if host is not None:
+        host.timeout_s = context.conversation.settings.values.mcp_tool_timeout_s
+
+
 ROWS: tuple[Row, ...] = (
     Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
     Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again),
@@ -87,10 +93,16 @@ ROWS: tuple[Row, ...] = (
     Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
     Row("terminal_title", "name the terminal's window", (True, False)),
     Row("vi_mode", "vi keys in the editor", (False, True)),
+    Row("mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience),
     Row("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
     Row("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
 )
-_PICKERS = {"theme": "colour theme", "reasoning": "reasoning level", "quick_model_shortcuts": "model shortcuts"}
+_PICKERS = {
+    "theme": "colour theme",
+    "reasoning": "reasoning level",
+    "quick_model_shortcuts": "model shortcuts",
+    "mcp_pinned": "MCP servers the model is always told of",
+}
 
 
 def _settings_picker(context: Context, selected: str) -> Picker:
@@ -126,6 +138,8 @@ def _current(context: Context, key: str) -> str:
         return one_line(values.theme) or "automatic"
     if key == "reasoning":
         return context.conversation.present.reasoning or "off"
+    if key == "mcp_pinned":
+        return one_line(", ".join(values.mcp_pinned)) or "none: they are searched"
     return f"{len(values.quick_model_shortcuts)} set"
 
 
@@ -139,6 +153,8 @@ async def _open_row(context: Context, key: str) -> None:
             await _theme(context)
         elif key == "reasoning":
             await reasoning.run(context, "")
+        elif key == "mcp_pinned":
+            await _pinned_servers(context)
         else:
             await _shortcuts(context)
     except ZotError as error:
@@ -195,6 +211,33 @@ async def _theme(context: Context) -> None:
         looks.choose(before)
         return
     _keep_theme(context, chosen)
+
+
+async def _pinned_servers(context: Context) -> None:
+    """Each server is switched; what else the setting names, single tools say, stays until it is switched off."""
+    conversation, host = context.conversation, context.conversation.resources.mcp
+    selected = ""
+    while True:
+        pins = list(conversation.settings.values.mcp_pinned)
+        statuses = {row.name: f"{row.tokens:,} tokens a request" for row in host.statuses()} if host is not None else {}
+        names = ["*", *statuses, *(pin for pin in pins if pin != "*" and pin not in statuses)]
+        rows = [
+            Choice(
+                name,
+                "all of them" if name == "*" else one_line(name),
+                f"{'on' if name in pins else 'off'}  {statuses.get(name, '')}".rstrip(),
+            )
+            for name in names
+        ]
+        title, hint = "MCP servers the model is always told of in full", "enter switches · esc goes back"
+        chosen = await context.dialogs.ask(Picker(title, rows, selected=selected, hint=hint))
+        if chosen is None:
+            return
+        selected = chosen
+        pins = [pin for pin in pins if pin != chosen] if chosen in pins else [*pins, chosen]
+        conversation.settings.save(mcp_pinned=pins or None)
+        if host is not None:
+            host.pin(conversation.settings.values.mcp_pinned)
 
 
 async def _shortcuts(context: Context) -> None:
