@@ -173,7 +173,7 @@ def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
 def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
     shared = {name for name, verb in VERBS.items() if sum(isinstance(place, str) for place in verb) > 1}
     looked_at = {"present", "busy", "model", "messages", "cost", "models", "state", "commands", "file_changes"}
-    looked_at |= {"templates"}
+    looked_at |= {"templates", "mcp_servers"}  # the second: tests/protocol/test_rpc_mcp.py, tests/unit/sdk/test_mcp.py
     ended = {"aclose"}  # at the end of every scenario
     asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
     assert shared - looked_at - ended - asked == set(SCENARIOS)
