@@ -138,7 +138,7 @@ def _text(data: bytes) -> str:
 def work(request: SeenRequest) -> Turn:
     """Tools first, then the answer; nothing depends on how often a request is made again."""
     last = request.json["messages"][-1]["content"]
-    if "before" in str(last):
+    if [block.get("text") for block in last if isinstance(block, dict)] == ["before"] or last == "before":
         return Say("earlier")
     if isinstance(last, list) and any(block["type"] == "tool_result" for block in last):
         return Say(ANSWER)

@@ -28,6 +28,9 @@ WANTED = max(int(os.environ.get("ZOT_TORTURE", "1000")) // 2, 500)
 AT_ONCE = 2
 
 SLICE = [
+    ("print", Plan("open", "home", 0, 1, "EMFILE")),  # the settings: zot asks, and where nobody answers, refuses
+    ("rpc", Plan("open", "home", 0, 1, "EMFILE")),
+    ("terminal", Plan("open", "home", 0, 1, "EMFILE")),
     ("print", Plan("write", "home/zot/sessions", 0, FOREVER, "ENOSPC")),
     ("print", Plan("fsync", "home/zot/sessions", 2, 1, "EIO")),
     ("print", Plan("socketpair", "-", 0, 1, "EMFILE")),
