@@ -121,7 +121,7 @@ class Desk:
     def __init__(self, repository: Repository, place: Path, *, looks: bool) -> None:
         self.repository = repository
         self.place = place
-        self._looks = looks
+        self._is_long = repository.format != "sha1"
         self._git = git_program()
         self._environment = _clean_environment(repository, place, looks=looks)
         _lay(place, repository)
@@ -179,6 +179,10 @@ class Desk:
                 mode, _, rest = about.decode().partition(" ")
                 found[os.fsdecode(name)] = (mode, rest.split()[-1])
         return found
+
+    def row(self, entry: tuple[str, str] | None) -> str:
+        """Mode and object as ``update-index --index-info`` wants them; one that is missing is removed by it."""
+        return f"{entry[0]} {entry[1]}" if entry is not None else f"0 {'0' * (64 if self._is_long else 40)}"
 
     async def commit(self, tree: str, parents: Iterable[str], message: str, author: tuple[str, str] = ("", "")) -> str:
         words = [word for parent in parents for word in ("-p", parent)]

@@ -32,7 +32,7 @@ from zot.system.files import make_private_dir, write_atomic
 from zot.system.opening import read_whole
 from zot.system.temporary import remove_tree
 
-TREE, INDEX, ONTO = "tree", "index", "onto"  # in a worker's directory
+TREE, INDEX, ONTO = "tree", "index", "onto.json"  # in a worker's directory
 _FULL = 64 << 10
 _MOST_NAMES = 1_000
 _NAMED = 8  # of a list that is told
@@ -131,7 +131,7 @@ async def _new_branch(work: Desk, wanted: str, begun: str) -> str:
     raise GitFailed(f"no branch {room}{wanted} could be made in {work.repository.common}")
 
 
-def _admin(repository: Repository, tree: Tree) -> Path:
+def admin_directory(repository: Repository, tree: Tree) -> Path:
     """Where git keeps what belongs to this tree alone; another home's worker may be called the same."""
     where = sha256(os.fsencode(tree.path)).hexdigest()[:8]
     return Path(repository.common) / "worktrees" / f"zot-{Path(tree.path).parent.name}-{where}"
@@ -139,7 +139,7 @@ def _admin(repository: Repository, tree: Tree) -> Path:
 
 def _link(repository: Repository, tree: Tree) -> None:
     """What ``git worktree add`` would write. By hand, because the name of the place has to be ours."""
-    admin, path = _admin(repository, tree), Path(tree.path)
+    admin, path = admin_directory(repository, tree), Path(tree.path)
     remove_tree(admin)  # of an attempt that was killed
     admin.parent.mkdir(exist_ok=True)
     path.mkdir(mode=0o700)
@@ -157,7 +157,7 @@ async def _fill(work: Desk, tree: Tree, commit: str) -> None:
     own = Path(tree.path).parent / INDEX
     own.unlink(missing_ok=True)
     copy_with_time(index, own)
-    copy_with_time(index, _admin(work.repository, tree) / "index")
+    copy_with_time(index, admin_directory(work.repository, tree) / "index")
 
 
 async def _taken_along(work: Desk, base: str) -> str:
@@ -215,13 +215,30 @@ async def snapshot(work: Desk, index: Path, top: str) -> Snapshot:
     return Snapshot(tree=await work.line("write-tree", index=index), index=index, left=left)
 
 
+class Onto(msgspec.Struct, frozen=True):
+    """What was merged into a tree so that its worker mends the conflicts: from there on its work is counted."""
+
+    commit: str
+    files: tuple[str, ...]
+
+
 def begun(tree: Tree) -> str:
     """The commit its work is counted from: what it began with, or what was merged into it since."""
-    with suppress(OSError):
-        onto = read_whole(Path(tree.path).parent / ONTO, 256).decode(errors="replace").strip()
-        if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", onto):
-            return onto
-    return tree.first or tree.base
+    onto = _onto(tree)
+    return onto.commit if onto is not None else tree.first or tree.base
+
+
+def repair_files(tree: Tree) -> tuple[str, ...]:
+    """Those its worker was asked to mend."""
+    onto = _onto(tree)
+    return onto.files if onto is not None else ()
+
+
+def _onto(tree: Tree) -> Onto | None:
+    try:
+        return msgspec.json.decode(read_whole(Path(tree.path).parent / ONTO), type=Onto)
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        return None
 
 
 async def look(work: Desk, tree: Tree) -> Snapshot:
@@ -308,7 +325,7 @@ async def _is_ancestor(work: Desk, old: str, new: str) -> bool:
 
 def _settle(repository: Repository, tree: Tree, index: Path) -> None:
     """In the tree git finds nothing left to do: HEAD is the branch, the index what was committed."""
-    admin = _admin(repository, tree)
+    admin = admin_directory(repository, tree)
     if admin.is_dir() and not admin.is_symlink():
         for name in _UNFINISHED:
             (admin / name).unlink(missing_ok=True)
@@ -330,11 +347,11 @@ async def remove(tree: Tree) -> tuple[str, ...]:
 
 async def _clear(work: Desk, tree: Tree) -> tuple[str, ...]:
     remove_tree(tree.path)
-    remove_tree(_admin(work.repository, tree))
+    remove_tree(admin_directory(work.repository, tree))
     (Path(tree.path).parent / INDEX).unlink(missing_ok=True)
     branches = await work.branches()
     if where := branches.get(f"refs/heads/{tree.branch}", ""):
         return (f"the branch {tree.branch} stays: it is checked out in {where}",)
     await work.forget(f"refs/heads/{tree.branch}")
-    left = (tree.path, os.fspath(_admin(work.repository, tree)))
+    left = (tree.path, os.fspath(admin_directory(work.repository, tree)))
     return tuple(f"{path} could not be removed" for path in left if os.path.lexists(path))

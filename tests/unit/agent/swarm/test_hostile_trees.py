@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.agent.swarm.repositories import everything, git, put, repository, worker
+from zot.agent.swarm.merging import Source, merge
 from zot.agent.swarm.records import Tree
 from zot.agent.swarm.safe_git import desk, find_repository
 from zot.agent.swarm.worktrees import commit_leftovers, create, diff, diffstat, remove
@@ -101,6 +102,7 @@ def its_own_index(repo: Path, tree: Tree, trap: Trap) -> None:
     git(Path(tree.path), "update-index", "--skip-worktree", "src/b.txt")
 
 
+ORIGINAL = {"a.txt": "one\ntwo\nthree\n", "src/b.txt": "b\n"}
 TRICKS: list[Callable[[Path, Tree, Trap], None]] = [
     hooks_of_the_repository,
     settings_of_the_repository,
@@ -130,6 +132,12 @@ async def test_nothing_of_it_is_run(tmp_path: Path, trap: Trap, trick: Callable[
     assert (await diffstat(tree)).files >= 2
     async with desk(await find_repository(repo), Path(tree.path).parent) as work:
         done = await commit_leftovers(work, tree, "x")
+    changes = Source(worker="w-1", name="w", task="x", tree=tree)
+    assert (await merge([changes])).rows[0].outcome == "merged"
+    assert (repo / "src/b.txt").read_text() == "changed\n"
+    for name in ("a.txt", "src/b.txt"):  # as before, without asking git
+        put(repo / name, ORIGINAL[name])
+    assert (await merge([changes], how="no-ff")).rows[0].outcome == "merged"
     put(repo / "a.txt", "the user's\n")
     second = await create(repo, tmp_path / "agents/s-1", "s", "s-1", include_dirty=True)
     assert await remove(second.tree) == () == await remove(tree)
