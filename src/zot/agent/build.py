@@ -129,6 +129,9 @@ async def _session_and_model(resources: Resources) -> tuple[Session | None, Reso
     """The session to continue, if one was asked for and exists, and the model that answers; else a new session."""
     config, sessions = resources.config, resources.sessions
     path = _named_session(sessions, config.session) if config.session and config.keep_session else None
+    own = Path(os.path.abspath(os.path.expanduser(config.session_file))) if config.session_file else None
+    if own is not None and not is_missing(own):
+        path = own
     if path is None and config.continue_session:
         path = sessions.newest()
     session = await sessions.load(path) if path and config.keep_session else None
@@ -154,7 +157,7 @@ async def _session_and_model(resources: Resources) -> tuple[Session | None, Reso
             session.close()
         raise
     if session is None and config.keep_session:
-        session = sessions.create(resolved.provider.id, resolved.model.id)
+        session = sessions.create(resolved.provider.id, resolved.model.id, own)
     return session, resolved
 
 

@@ -71,6 +71,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...] = ()  # the command line, for a recording
     keep_session: bool = True
     session: str = ""  # which one to continue: its file, number, id or the beginning of it
+    session_file: str = ""  # continued when it is there, else begun
     continue_session: bool = False  # the newest of this directory
     sessions: Path | None = None  # a directory to keep sessions in
 

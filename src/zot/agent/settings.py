@@ -150,6 +150,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Skip TLS checks, only for addresses you gave yourself (`--base-url`, `models.json`)."),
     ] = False
+    swarm_agents: Annotated[
+        Annotated[int, Meta(ge=1, le=1000)],
+        Meta(description="Workers of `zot swarm` that may be at work at the same time; the others wait."),
+    ] = 4
     keep_changes_mb: Annotated[
         Annotated[int, Meta(ge=0)],
         Meta(

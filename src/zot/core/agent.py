@@ -23,12 +23,14 @@ from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.core.turn import describe
-from zot.errors import AgentBusy, CompactionAborted, ToolError
+from zot.errors import AgentBusy, CompactionAborted, CostLimitReached, ToolError
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Client, ToolSpec
 
 __all__ = ["Agent", "FirstCall", "Outcome", "Prompt"]
+
+_CODES: dict[type[Exception], str] = {CostLimitReached: "cost_limit"}
 
 
 class FirstCall(msgspec.Struct, frozen=True):
@@ -139,7 +141,7 @@ class Agent(AgentState):
     def _finish(self, run: Run, error: Exception | None) -> None:
         run.emit(Checkpoint())
         if error is not None:
-            run.emit(events.Error(describe(error)))
+            run.emit(events.Error(describe(error), _CODES.get(type(error), "")))
         run.emit(events.Done())
 
     @contextmanager

@@ -185,13 +185,15 @@ def spawn(
     stdout: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
     jail: Jailer | None = None,
+    pass_fds: tuple[int, ...] = (),
 ) -> ProcessTree:
     """Start ``argv`` (its first word an absolute path) in a session of its own, in ``jail`` if there is one.
 
-    The file descriptors stay the caller's to close. Raises OSError when the program or directory is missing.
+    The file descriptors stay the caller's to close; ``pass_fds``, which no jail gets, have the same numbers there.
+    Raises OSError when the program or directory is missing.
     The caller ends what it got by ``stop``, or by ``wait`` and ``leave``.
     """
-    return _children().spawn(argv, cwd, env, stdin, stdout, stderr, jail)
+    return _children().spawn(argv, cwd, env, stdin, stdout, stderr, jail, pass_fds)
 
 
 def expect_children() -> None:
@@ -235,6 +237,7 @@ class _Children:
         stdout: int,
         stderr: int,
         jail: Jailer | None,
+        pass_fds: tuple[int, ...] = (),
     ) -> ProcessTree:
         if jail is not None:
             self._watch.cleans(jail.left_behind())
@@ -249,7 +252,14 @@ class _Children:
             child, cell = jail.start(argv, cwd, own, stdin, stdout, stderr)
         else:
             child = subprocess.Popen(
-                argv, cwd=cwd, env=own, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+                argv,
+                cwd=cwd,
+                env=own,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                pass_fds=pass_fds,
             )
         tree = self._trees[child.pid] = ProcessTree(child, mark, started, cell)
         self._tell_watch_soon()

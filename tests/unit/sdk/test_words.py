@@ -22,6 +22,7 @@ OF_PEOPLE = {
     "--jail-level",  # a program that wants it full asks the machine: `zot jail --check`
     *("--print", "--json", "--stream", "--rpc", "--list-models", "--resume", "--no-session", "--ext-trace", "--stats"),
     *("--theme", "--record", "--help", "--version", "--trust-project", "--permission-limit"),
+    *("--api-key-fd", "--session-file"),  # of whoever starts the process
 }
 
 

@@ -160,6 +160,10 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
         from zot.agent.cli.docs import pages
 
         yield from ((page.topic, page.about) for page in pages())
+    elif kind == verbs.WORKER:
+        from zot.agent.swarm.places import Places
+
+        yield from ((name, w.order.task) for w in Places(home).all() for name in (w.name, w.id))
     elif kind == verbs.THEME:
         from zot.agent.themes import Themes
 

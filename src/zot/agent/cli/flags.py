@@ -37,12 +37,14 @@ class Flags:
     continue_: bool = False
     resume: bool = False
     session: str = ""
+    session_file: str = ""
     no_session: bool = False
     provider: str = ""
     model: str = ""
     fallback_model: str = ""
     retries: int | None = None
     api_key: str = ""
+    api_key_fd: int = -1
     base_url: str = ""
     system_prompt: str | None = None
     append_system_prompt: tuple[str, ...] = ()
@@ -92,7 +94,7 @@ class Flags:
         asked: dict[str, Any] = {
             "provider": self.provider,
             "model": self.model,
-            "api_key": self.api_key,
+            "api_key": _key_from(self.api_key_fd) if self.api_key_fd >= 0 else self.api_key,
             "base_url": self.base_url,
             "insecure": self.insecure,
             "script": self.script,
@@ -126,9 +128,24 @@ class Flags:
             "argv": _command_line() if self.record else (),
             "keep_session": not self.no_session,
             "session": self.session,
+            "session_file": self.session_file,
             "continue_session": self.continue_,
         }
         return RunConfig(**(asked | otherwise))
+
+
+def _key_from(fd: int) -> str:
+    """What somebody who started zot wrote into a pipe for it; no other process can see it there."""
+    import os  # few start zot so
+
+    pieces: list[bytes] = []
+    try:
+        while piece := os.read(fd, 65536):
+            pieces.append(piece)
+        os.close(fd)
+    except OSError as error:
+        raise UsageError(f"--api-key-fd {fd}: cannot be read: {error.strerror}") from error
+    return b"".join(pieces).decode("utf-8", "replace").strip()
 
 
 def _command_line() -> tuple[str, ...]:
@@ -248,6 +265,14 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("--provider",), "provider", MODEL, "provider to use (see --list-models)", "ID", _text, kind="provider"),
     Flag(("--model",), "model", MODEL, "which model", "ID", _text, kind="model"),
     Flag(("--api-key",), "api_key", MODEL, "key for this run; overrides environment and auth.json", "KEY", _text),
+    Flag(
+        ("--api-key-fd",),
+        "api_key_fd",
+        MODEL,
+        "read that key from this open file descriptor, where no other process sees it",
+        "FD",
+        _count,
+    ),
     Flag(("--base-url",), "base_url", MODEL, "API base URL, e.g. that of a local server", "URL", _text),
     Flag(
         ("--reasoning",),
@@ -305,6 +330,15 @@ FLAGS: tuple[Flag, ...] = (
         "SESSION",
         _text,
         kind="session",
+    ),
+    Flag(
+        ("--session-file",),
+        "session_file",
+        PROMPT,
+        "keep the session in this file: continue it, or begin it",
+        "FILE",
+        _text,
+        kind="file",
     ),
     Flag(("--no-session",), "no_session", PROMPT, "neither read nor write a session"),
     Flag(

@@ -32,12 +32,13 @@ VERBS = {
     "replay": "zot.agent.cli.replay",
     "report": "zot.agent.cli.report",
     "sessions": "zot.agent.cli.sessions",
+    "swarm": "zot.agent.cli.swarm",
     "update": "zot.agent.cli.update",
 }
 
 # First words that have, or will have, a meaning of their own: never taken for a prompt.
 RESERVED = (
-    *("telegram-bot", "tg", "matrix-bot", "mx", "swarm", "continuous"),
+    *("telegram-bot", "tg", "matrix-bot", "mx", "continuous"),
     *("run", "pack", "inspect", "verify"),
 )
 

@@ -17,6 +17,7 @@ FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
 )
 ACCOUNT = "account"
 INSTALLED = "installed"  # a local model
+WORKER = "worker"  # of a swarm
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("zotsession", "md", "html")
@@ -82,6 +83,7 @@ _SESSION = (
 )
 _ACCOUNT = Switch("--account", "a name of your own, to keep several (default: the one in use)", "NAME", ACCOUNT)
 _PROVIDER = "PROVIDER is a name of `zot --list-models`, or of your models.json."
+_WORKER = "WORKER is its id, the beginning of one, or its name."
 _NAME = "NAME is the manifest's name or the directory's."
 
 VERBS: tuple[Verb, ...] = (
@@ -280,6 +282,117 @@ VERBS: tuple[Verb, ...] = (
         kinds=(TEXT,),
     ),
     Verb("mcp untrust", "NAME…", "take that back", kinds=(TEXT,)),
+    Verb(
+        "swarm",
+        "[COMMAND]",
+        "agents in the background: start them, watch them, tell them more, stop and continue them",
+        more=f"{_WORKER}\nThey go on when you close the terminal. In a repository each works in a tree of its own, on "
+        "a branch of its own, and can change nothing else. `zot swarm COMMAND --help` says more about one of them.",
+    ),
+    Verb(
+        "swarm start",
+        "TASK",
+        "start a worker; prints its id and returns",
+        (
+            Switch("--name", "what to call it (default: a few words of the task)", "NAME"),
+            Switch("--worktree", "in a tree of its own, on a new branch; the default in a repository"),
+            Switch("--shared", "in this directory, where it only reads; the default elsewhere"),
+            Switch("--write", "with --shared: it may change files; one such worker at a time"),
+            Switch("--include-dirty", "with --worktree: take along what is not committed yet"),
+            Switch("--cwd", "work in this directory", "DIR", DIR),
+            Switch("--provider", "provider to use", "ID", PROVIDER),
+            Switch("--model", "which model", "ID", MODEL),
+            Switch("--reasoning", "how hard to think", "LEVEL"),
+            Switch("--api-key", "key for this worker; it is kept in memory only", "KEY"),
+            Switch("--tools", "only these tools", "LIST", TOOLS),
+            Switch("--no-ext", "do not load installed extensions"),
+            Switch("--no-yolo", "ask before its tool calls; `zot swarm attach` answers"),
+            Switch("--max-cost", "stop it before it spends more than this", "USD"),
+            Switch("--max-steps", "stop it after so many model calls", "N"),
+            Switch("--timeout", "stop it after so much work: 90s, 15m, 2h (default: 60m)", "TIME"),
+            Switch("--restarts", "continue it by itself so often when its process was killed (default: 0)", "N"),
+            Switch("--once", "it ends with this task instead of waiting for more"),
+            Switch("--wait", "wait for it and print what it says; exit status 1 when it did not get that far"),
+            Switch("--on", "where it runs: local, ray or ray://HOST:PORT", "ENGINE"),
+            Switch("--resume", "continue this worker instead of starting one", "WORKER"),
+            Switch("--json", "print what a program needs"),
+        ),
+        (TEXT,),
+        "TASK is - to read it from standard input. At most `swarm_agents` workers (a setting, 4) are at work at the "
+        "same time; the others wait.",
+    ),
+    Verb(
+        "swarm list",
+        "",
+        "the workers that live: id, name, status, age, model, cost, mode and what they do; the default",
+        (Switch("--all", "those that have ended, too"), Switch("--json", "the same for a program")),
+        more="queued and running say what they seem; waiting: it asked something; idle: it is done and may be told "
+        "more; lost: its process is gone, `zot swarm resume` continues it.",
+    ),
+    Verb(
+        "swarm show",
+        "WORKER",
+        "one worker: what it does, what it changed and what it said last",
+        (Switch("--json", "for a program"),),
+        (WORKER,),
+        _WORKER,
+    ),
+    Verb(
+        "swarm logs",
+        "WORKER",
+        "what it said and did",
+        (
+            Switch("-f --follow", "go on as it happens, until it ends"),
+            Switch("--json", "every event as a line of JSON"),
+        ),
+        (WORKER,),
+        _WORKER,
+    ),
+    Verb(
+        "swarm attach",
+        "WORKER",
+        "watch it at work; what you type is sent to it, ctrl+d leaves it at work",
+        kinds=(WORKER,),
+        more=f"{_WORKER}\nA worker that asks whether something may run is answered with y or n.",
+    ),
+    Verb(
+        "swarm send",
+        "WORKER TEXT",
+        "tell it more; it takes that up when it is done with what it does",
+        kinds=(WORKER, TEXT),
+        more=f"{_WORKER}\nTEXT is - to read it from standard input.",
+    ),
+    Verb(
+        "swarm wait",
+        "WORKER…",
+        "wait until it is done and print what it said last",
+        (
+            Switch("--timeout", "give up waiting after this: 90s, 15m, 2h", "TIME"),
+            Switch("--json", "for a program"),
+        ),
+        (WORKER,),
+        f"{_WORKER}\nThe exit status is 0 when it did what it was told, else 1.",
+    ),
+    Verb(
+        "swarm stop",
+        "[WORKER]",
+        "end a worker and everything it started",
+        (Switch("--all", "all of them"),),
+        (WORKER,),
+        f"{_WORKER}\nIts record, its tree and its branch stay.",
+    ),
+    Verb(
+        "swarm resume",
+        "WORKER",
+        "continue one that runs no more, from where it was; its task is not said again",
+        (
+            Switch("--api-key", "key for this worker; it is kept in memory only", "KEY"),
+            Switch("--wait", "wait for it and print what it says"),
+            Switch("--json", "print what a program needs"),
+        ),
+        (WORKER,),
+        _WORKER,
+    ),
     Verb(
         "hooks",
         "[COMMAND]",

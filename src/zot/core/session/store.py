@@ -56,10 +56,10 @@ class SessionStore:
     def path_for(self, meta: Meta) -> Path:
         return self.directory / f"{compact_time(meta.started)}-{meta.id[:8]}{SUFFIX}"
 
-    def create(self, provider: str, model: str) -> Session:
-        """A new session; its file appears with the first message."""
+    def create(self, provider: str, model: str, path: Path | None = None) -> Session:
+        """A new session; its file, which may be named, appears with the first message."""
         meta = self.new_meta(provider, model)
-        return Session(self.path_for(meta), meta)
+        return Session(path or self.path_for(meta), meta)
 
     def open(self, path: Path) -> Session:
         """Any session file, for append; raises SessionError, SessionLocked or SessionCorrupt."""

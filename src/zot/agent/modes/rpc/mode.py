@@ -1,12 +1,13 @@
 """``zot rpc``: build the agent, serve one client on stdin and stdout, leave nothing behind.
 
-Sessions are off unless ``--session`` or ``--continue`` is given. The early door answers pings until the server is
-ready to read, extensions included.
+Sessions are off unless ``--session``, ``--session-file`` or ``--continue`` is given. The early door answers pings until
+the server is ready to read, extensions included.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 from zot.agent.build import build
@@ -24,12 +25,13 @@ from zot.agent.modes.rpc.surface import RpcSurface
 from zot.agent.modes.rpc.writer import Writer
 from zot.system.collector import wake
 
+AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has no business
 _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
 
 
 def run_rpc(flags: Flags, door: EarlyDoor) -> int:
     """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
-    keep = not flags.no_session and bool(flags.session or flags.continue_)
+    keep = not flags.no_session and bool(flags.session or flags.session_file or flags.continue_)
     return run_loop(_run(flags.config(keep_session=keep), door))
 
 
@@ -72,7 +74,13 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
             approvals.on_close.append(elicitations.close)
         commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
         server = Server(
-            writer=writer, queue=queue, commands=commands, approvals=approvals, surface=surface, token=door.token
+            writer=writer,
+            queue=queue,
+            commands=commands,
+            approvals=approvals,
+            surface=surface,
+            token=door.token,
+            ends_with_input=AGENT_VARIABLE in os.environ,
         )
         door.close()
         wake()

@@ -1,7 +1,8 @@
 """The conversation with one client: reading, authentication, answers, and how it ends.
 
-Reading never waits for work, and a line is handled before the next. Input that ends lets all work finish; a signal
-or a reader that went away ends it. Until a token has been shown, nothing is said but a refusal.
+Reading never waits for work, and a line is handled before the next. Input that ends lets all work finish, unless
+``ends_with_input``; a signal or a reader that went away ends it. Until a token has been shown, nothing is said but a
+refusal.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Server:
         surface: RpcSurface,
         token: str = "",
         stdin: int = 0,
+        ends_with_input: bool = False,
     ) -> None:
         self._writer = writer
         self._queue = queue
@@ -46,6 +48,7 @@ class Server:
         self._surface = surface
         self._token = token
         self._stdin = stdin
+        self._ends_with_input = ends_with_input
         self._lines = Lines(wire.MAX_LINE)
         self._loop = asyncio.get_running_loop()
         self._reading = self._pollable = self._spoken_to = False
@@ -136,7 +139,7 @@ class Server:
 
     def _end_of_input(self) -> None:
         self._handle(self._lines.rest())
-        self.end(0)
+        self.end(0, at_once=self._ends_with_input)
 
     # --- one line
 

@@ -1,0 +1,339 @@
+"""The door to the supervisor, for the command line, the terminal, RPC and the SDK: find it, or start it, and ask.
+
+Commands and events are those of ``zot.wire.swarm_frames``. Somebody who only looks starts no supervisor, unless the
+last one was killed and left workers whose records say that they run: then the next one has to say what became of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.agent.swarm.engine import Credential
+from zot.agent.swarm.frames import Lend, Note, Task
+from zot.agent.swarm.handing import AGENT_VARIABLE
+from zot.agent.swarm.info import info_of
+from zot.agent.swarm.places import Places, meant
+from zot.agent.swarm.records import LIVE, Worker
+from zot.agent.swarm.room import Room
+from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
+from zot.system import own_process
+from zot.system.opening import open_to_replace, read_beginning
+from zot.system.process_table import MARK_VARIABLE
+from zot.wire import rpc_frames
+from zot.wire.lines import Lines
+from zot.wire.swarm_frames import (
+    SWARM_DATA,
+    SwarmEvent,
+    SwarmGet,
+    SwarmList,
+    SwarmResume,
+    SwarmSend,
+    SwarmStart,
+    SwarmStop,
+    SwarmSubscribe,
+    SwarmUpdate,
+    SwarmWorker,
+    WorkerInfo,
+)
+
+NOT_THERE = "not there: "  # how an answer begins that means NotThere
+_PATIENCE_S = 60.0
+_LOOK_S = 0.02
+_CHUNK = 256 * 1024
+_PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from zot.agent.swarm.serving import main; main()"
+
+Event = SwarmUpdate | SwarmEvent
+_event = msgspec.json.Decoder(SwarmUpdate | SwarmEvent).decode
+_response = msgspec.json.Decoder(rpc_frames.Response).decode
+
+
+class Swarm:
+    """A connection. Several may ask at once; ``events`` has one reader, and brings what was subscribed to."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._ids = count(1)
+        self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def request(self, command: rpc_frames.Command) -> Any:
+        """The data of the answer; NotThere for an unknown worker, another ZotError when it cannot be done."""
+        id = str(next(self._ids))
+        answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        try:
+            if self._listening.done():
+                raise _gone()
+            self._writer.write(msgspec.json.encode(msgspec.structs.replace(command, id=id)) + b"\n")
+            with suppress(ConnectionError):
+                await self._writer.drain()
+            response = await answer
+        finally:
+            del self._waiting[id]
+        if not response.success:
+            error = response.error
+            raise NotThere(error.removeprefix(NOT_THERE)) if error.startswith(NOT_THERE) else ZotError(error)
+        kind = SWARM_DATA.get(response.command)
+        return None if kind is None else msgspec.convert(response.data, kind)
+
+    async def start(self, command: SwarmStart, credential: Credential | None = None) -> WorkerInfo:
+        """Start a worker; it is recorded when this returns. ``credential`` is for this worker's provider."""
+        if os.environ.get(AGENT_VARIABLE):
+            raise UsageError("a worker of a swarm starts no workers itself")
+        await self._lend(credential)
+        return (await self.request(command)).worker
+
+    async def resume(self, worker: str, credential: Credential | None = None) -> WorkerInfo:
+        if os.environ.get(AGENT_VARIABLE):
+            raise UsageError("a worker of a swarm starts no workers itself")
+        await self._lend(credential)
+        return (await self.request(SwarmResume(worker=worker))).worker
+
+    async def list(self, *, all: bool = False, session: str = "", swarm: str = "") -> tuple[WorkerInfo, ...]:
+        return (await self.request(SwarmList(all=all, session=session, swarm=swarm))).workers
+
+    async def get(self, worker: str) -> SwarmWorker:
+        return await self.request(SwarmGet(worker=worker))
+
+    async def send(self, worker: str, text: str, images: tuple[rpc_frames.Image, ...] = ()) -> None:
+        """Kept for the worker, on disk, when this returns."""
+        await self.request(SwarmSend(worker=worker, text=text, images=images))
+
+    async def stop(self, worker: str = "", *, all: bool = False) -> tuple[WorkerInfo, ...]:
+        """Nothing of them runs any more when this returns."""
+        return (await self.request(SwarmStop(worker=worker, all=all))).workers
+
+    async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
+        """``events`` brings what this worker says from now on; without a worker, what changes about any of them."""
+        await self.request(SwarmSubscribe(worker=worker, past=past, off=off))
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Until the supervisor ends."""
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    async def wait(self, worker: str) -> WorkerInfo:
+        """Until a worker has done what it was told, or has ended."""
+        id = (await self.get(worker)).worker.id
+        await self.subscribe()
+        info = (await self.get(id)).worker
+        if is_over(info):
+            return info
+        async for event in self.events():
+            if isinstance(event, SwarmUpdate) and event.id == id and is_over(event.worker):
+                return event.worker
+        raise _gone()
+
+    async def aclose(self) -> None:
+        self._writer.close()
+        self._listening.cancel()
+        await asyncio.wait([self._listening])
+
+    async def _lend(self, credential: Credential | None) -> None:
+        if credential is not None:
+            await self.request(Lend(provider=credential.provider, value=credential.value))
+
+    async def _listen(self) -> None:
+        lines = Lines()
+        try:
+            while chunk := await self._reader.read(_CHUNK):
+                for line in lines.feed(chunk):
+                    if line:
+                        self._hear(line)
+        except ConnectionError:
+            pass
+        finally:
+            self._events.put_nowait(None)
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(_gone())
+
+    def _hear(self, line: bytes) -> None:
+        if line.startswith(b'{"type":"swarm_'):
+            with suppress(msgspec.MsgspecError):  # of a newer zot
+                self._events.put_nowait(_event(line))
+            return
+        response = _response(line)
+        answer = self._waiting.get(response.id)
+        if answer is not None and not answer.done():
+            answer.set_result(response)
+
+
+def is_over(info: WorkerInfo) -> bool:
+    """Whether a worker has nothing to do any more."""
+    return info.status in ("idle", "done", "failed", "stopped", "lost")
+
+
+def _gone() -> EngineFault:
+    return EngineFault("the swarm's supervisor has ended; `zot swarm list --all` says what became of its workers")
+
+
+# --- finding it
+
+
+@asynccontextmanager
+async def connected(home: Path) -> AsyncGenerator[Swarm]:
+    """A connection to the supervisor of this home, which is started when there is none."""
+    swarm = await connect(home)
+    try:
+        yield swarm
+    finally:
+        await swarm.aclose()
+
+
+@asynccontextmanager
+async def connected_if_alive(home: Path) -> AsyncGenerator[Swarm | None]:
+    """A connection, or None where nothing lives: then the records on disk are true."""
+    room = Room(home)
+    if not room.is_alive() and not any(worker.status in LIVE for worker in Places(home).all()):
+        yield None
+        return
+    async with connected(home) as swarm:
+        yield swarm
+
+
+async def connect(home: Path) -> Swarm:
+    """ZotError when there can be none; its text is one line that says why."""
+    room = Room(home)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            while True:
+                if (swarm := await _joined(room)) is not None:
+                    return swarm
+                with room.starting() as ours:
+                    if ours and (swarm := await _joined(room)) is not None:
+                        return swarm
+                    if ours and (lock := room.life_lock()) >= 0:
+                        try:
+                            await _start(home, room, lock)
+                        finally:
+                            os.close(lock)
+                await asyncio.sleep(_LOOK_S)
+    except TimeoutError as error:
+        raise ZotError(f"the swarm's supervisor did not answer in {_PATIENCE_S:g} s; see {room.log}") from error
+    except OSError as error:
+        raise ZotError(f"the swarm's supervisor cannot be reached: {in_words(error)}") from error
+
+
+async def _joined(room: Room) -> Swarm | None:
+    """One that ends in this moment greets nobody."""
+    running = room.running()
+    if running is None:
+        return None
+    try:
+        reader, writer = await asyncio.open_unix_connection(running.socket, limit=_CHUNK)
+        if await reader.readline():
+            return Swarm(reader, writer)
+        writer.close()
+    except OSError:
+        pass
+    return None
+
+
+async def _start(home: Path, room: Room, lock: int) -> None:
+    """In a session of its own, away from the keyboard's signals, without anybody's keys."""
+    from zot.agent.settings import Settings
+    from zot.provider.catalog import Catalog
+    from zot.provider.providers import credential_variables
+
+    hidden = {*credential_variables(Catalog(home).providers().values()), MARK_VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
+    given = {name: float(value) for name, value in tried.items() if value}
+    task = Task(home=str(home), most=Settings(home).values.swarm_agents, **given)
+    child = _spawned(room, {**environment, "ZOT_HOME": str(home)}, lock)
+    own_process.helpers.add(child.pid)
+    assert child.stdin is not None and child.stdout is not None
+    with suppress(BrokenPipeError), child.stdin:
+        child.stdin.write(msgspec.json.encode(task))
+    try:
+        said = await _first_line(child.stdout.fileno())
+    finally:
+        child.stdout.close()
+    if not said:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=5)
+        raise ZotError(f"the swarm's supervisor did not start: {_complaint(room)} (all it said: {room.log})")
+
+
+def _spawned(room: Room, environment: dict[str, str], lock: int) -> subprocess.Popen[bytes]:
+    log = open_to_replace(room.log)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            pass_fds=(lock,),
+            env=environment,
+        )
+    finally:
+        os.close(log)
+
+
+async def _first_line(fd: int) -> bool:
+    """Whether it says that it is ready; False when it ended instead."""
+    loop = asyncio.get_running_loop()
+    said: asyncio.Future[bool] = loop.create_future()
+
+    def ready() -> None:
+        piece = os.read(fd, 100)
+        if not said.done():
+            said.set_result(bool(piece))
+
+    loop.add_reader(fd, ready)
+    try:
+        return await said
+    finally:
+        loop.remove_reader(fd)
+
+
+def _complaint(room: Room) -> str:
+    with suppress(OSError):
+        lines = read_beginning(room.log).decode("utf-8", "replace").strip().splitlines()
+        return lines[-1].removeprefix("zot: ") if lines else "it said nothing"
+    return "it said nothing"
+
+
+# --- the records, whoever holds them at this moment
+
+
+async def workers(home: Path, *, all: bool = False, problems: list[str] | None = None) -> tuple[WorkerInfo, ...]:
+    """Those that live, or every one, oldest first; what is wrong with records goes into ``problems``."""
+    found = Places(home).all(problems)
+    async with connected_if_alive(home) as swarm:
+        if swarm is not None:
+            return await swarm.list(all=all)
+    return tuple(info_of(worker) for worker in found if all or worker.status in LIVE)
+
+
+def named(home: Path, typed: str) -> Worker:
+    """The record of who is meant, as it is on disk; NotThere when it is nobody."""
+    return meant(typed, Places(home).all())
+
+
+async def note(home: Path, worker: str, *, merged: str = "", forget: bool = False) -> None:
+    """Record that a worker was merged, or make sure that it may be removed. UsageError while it runs."""
+    async with connected_if_alive(home) as swarm:
+        if swarm is not None:
+            await swarm.request(Note(worker=worker, merged=merged, forget=forget))
+            return
+    room, place = Room(home), Places(home).of(named(home, worker).id)
+    with room.starting() as ours:
+        if not ours or room.is_alive():
+            raise UsageError("a supervisor is just starting; try again")
+        if merged:
+            place.save(msgspec.structs.replace(place.load(), merged=merged))

@@ -1,0 +1,40 @@
+"""What the supervisor understands beside the commands of ``zot.wire.swarm_frames``: what only zot itself says to it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from zot.agent.swarm.records import MOST_AT_ONCE
+from zot.wire.rpc_frames import Command
+from zot.wire.swarm_frames import SwarmCommand
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What a supervisor is told by standard input. ``patience_s``: so long a worker at work may be silent before it is
+    asked whether it is there; ``idle_s``: so long one without work keeps its process."""
+
+    home: str
+    most: int = MOST_AT_ONCE
+    patience_s: float = 120.0
+    idle_s: float = 600.0
+
+
+class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
+    """A key for the workers this client starts or resumes, kept in memory as long as they live."""
+
+    provider: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Lend({self.provider!r})"
+
+
+class Note(Command, frozen=True, kw_only=True, tag="swarm_note"):
+    """Whoever merged or removes a worker says so: the record is the supervisor's to write."""
+
+    worker: str
+    merged: str = ""
+    forget: bool = False
+
+
+AnyCommand = SwarmCommand | Lend | Note

@@ -1,0 +1,37 @@
+"""How a worker gets the key it was started with: through a pipe that it alone inherits, never by argv, environment or
+file. And what it inherits otherwise: an environment without anybody's key, that says what it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from zot.agent.swarm.engine import Credential
+from zot.provider.providers import credential_variables
+from zot.system.process_table import MARK_VARIABLE
+
+AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
+
+
+@contextmanager
+def handed(credential: Credential | None) -> Generator[tuple[tuple[str, ...], tuple[int, ...]]]:
+    """The flags of ``zot rpc`` and the descriptors to pass on with them. Closed here, once the child has its own."""
+    if credential is None:
+        yield (), ()
+        return
+    read_end, write_end = os.pipe()
+    try:
+        try:
+            os.write(write_end, credential.value.encode())  # a pipe holds more than any key
+        finally:
+            os.close(write_end)
+        yield ("--api-key-fd", str(read_end)), (read_end,)
+    finally:
+        os.close(read_end)
+
+
+def environment_of(worker: str) -> dict[str, str]:
+    """Our own, without keys and without the mark by which whoever started us finds what it started."""
+    hidden = {*credential_variables(), MARK_VARIABLE}
+    return {**{name: value for name, value in os.environ.items() if name not in hidden}, AGENT_VARIABLE: worker}

@@ -1,0 +1,290 @@
+"""The budget of a swarm and the pauses of providers: who may make a model call, asked before it is made. Pure but for
+its journal: the time is passed in, and only grows.
+
+A call is *granted* with what it costs at least, and *settled* by what it did cost. What is granted and not settled
+counts as spent, also when whoever was granted it is gone. So a swarm goes beyond its budget by at most one call of each
+worker that runs. After a rate limit nobody asks that provider until its pause is over; then half as many as before may
+ask at the same time, and one more with each call that went well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from zot.agent.swarm.records import Limits
+from zot.system.files import make_private_dir
+from zot.system.opening import open_to_append, read_whole
+
+PAUSE_S = 5.0  # when a provider does not say for how long
+LONGEST_PAUSE_S = 300.0
+_LARGEST = 1 << 30
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="budget"):
+    """The limits of a whole swarm; 0 is none."""
+
+    swarm: str
+    max_cost: float = 0.0
+    max_steps: int = 0
+    max_agents: int = 0
+    timeout_s: float = 0.0
+
+
+class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="granted"):
+    call: str
+    swarm: str
+    worker: str
+    usd: float = 0.0
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="settled"):
+    """``age`` is how long the swarm has been at work, in seconds."""
+
+    call: str
+    swarm: str
+    usd: float = 0.0
+    age: float = 0.0
+
+
+_decode = msgspec.json.Decoder(Budget | Granted | Settled).decode
+
+
+class Call(msgspec.Struct, kw_only=True, eq=False):
+    """A model call somebody wants to make. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
+    used; ``patient_s`` is how long it will wait by itself after it was granted. ``answer`` hears "", or why not."""
+
+    id: str
+    worker: str
+    swarm: str
+    provider: str
+    usd: float
+    own: Limits
+    spent: float
+    steps: int
+    answer: Callable[[str], None]
+    patient_s: float = 0.0
+
+
+class _Account:
+    """What became of a swarm's budget."""
+
+    def __init__(self) -> None:
+        self.limits = Budget(swarm="")
+        self.spent = 0.0
+        self.steps = 0
+        self.reserved: dict[str, float] = {}
+        self.age_before = 0.0  # in the lives of earlier supervisors
+        self.since: float | None = None
+
+    def age(self, now: float) -> float:
+        return self.age_before + (now - self.since if self.since is not None else 0.0)
+
+    @property
+    def held(self) -> float:
+        return self.spent + sum(self.reserved.values())
+
+
+class _Provider:
+    def __init__(self) -> None:
+        self.until = 0.0  # when its pause is over
+        self.window = 0  # how many may ask at the same time; 0 is any number
+        self.asking: set[str] = set()
+
+
+class Purse:
+    """``journal`` outlives the supervisor."""
+
+    def __init__(self, journal: Path, now: float) -> None:
+        self._journal = journal
+        self._accounts: dict[str, _Account] = {}
+        self._providers: dict[str, _Provider] = {}
+        self._calls: dict[str, Call] = {}  # granted
+        self._waiting: deque[Call] = deque()
+        self.problem = ""
+        self._read(now)
+
+    # --- budgets
+
+    def open(self, budget: Budget, now: float) -> None:
+        """Make the budget, or change its limits. OSError when it cannot be kept."""
+        account = self._account(budget.swarm)
+        self._append(budget)
+        account.limits = budget
+        if account.since is None:
+            account.since = now
+
+    def spent(self, swarm: str) -> tuple[float, int]:
+        """Dollars, granted ones included, and model calls."""
+        account = self._account(swarm)
+        return account.held, account.steps
+
+    # --- calls
+
+    def ask(self, call: Call, now: float) -> None:
+        """Its answer comes at once or later, from ``look``."""
+        self._waiting.append(call)
+        self.look(now)
+
+    def look(self, now: float) -> None:
+        """Answer everybody who can be answered now, in the order they came."""
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            verdict = self._verdict(call, now)
+            if verdict == "wait":
+                self._waiting.append(call)
+            elif verdict:
+                call.answer(verdict)
+            else:
+                self._grant(call)
+
+    def next_look(self, now: float) -> float | None:
+        """Seconds until somebody who waits may go, when nothing else happens before; None when only that helps."""
+        pauses = [
+            self._provider(call.provider).until - call.patient_s - now
+            for call in self._waiting
+            if self._provider(call.provider).until - call.patient_s > now
+        ]
+        return min(pauses, default=None)
+
+    def settle(
+        self, id: str, usd: float, outcome: Literal["ok", "failed", "rate_limited"], pause_s: float, now: float
+    ) -> None:
+        """What a granted call came to; one that is unknown counts for nothing."""
+        call = self._calls.pop(id, None)
+        if call is None:
+            return
+        provider = self._provider(call.provider)
+        asking = len(provider.asking)
+        provider.asking.discard(id)
+        if outcome == "rate_limited":
+            provider.until = max(provider.until, now + min(pause_s or PAUSE_S, LONGEST_PAUSE_S))
+            provider.window = max(1, asking // 2)
+        elif outcome == "ok" and provider.window:
+            provider.window += 1
+        self._book(call.swarm, id, usd, now)
+        self.look(now)
+
+    def withdraw(self, worker: str, now: float) -> None:
+        """It is gone: what it waits for is forgotten, what it was granted is spent."""
+        self._waiting = deque(call for call in self._waiting if call.worker != worker)
+        for call in [call for call in self._calls.values() if call.worker == worker]:
+            del self._calls[call.id]
+            self._provider(call.provider).asking.discard(call.id)
+            self._book(call.swarm, call.id, call.usd, now)
+        self.look(now)
+
+    # --- how
+
+    def _verdict(self, call: Call, now: float) -> str:
+        """``""`` is yes, ``"wait"`` not yet, anything else why not."""
+        if refusal := self._refusal(call, now):
+            return refusal
+        provider = self._provider(call.provider)
+        if provider.until - call.patient_s > now:
+            return "wait"
+        if provider.window and len(provider.asking) >= provider.window:
+            return "wait"
+        account = self._account(call.swarm)
+        limit = account.limits.max_cost
+        if limit and account.held + call.usd > limit:
+            return "wait"  # others may turn out cheaper, or fail
+        return ""
+
+    def _refusal(self, call: Call, now: float) -> str:
+        own, account = call.own, self._account(call.swarm)
+        limits = account.limits
+        if own.max_cost and (call.spent >= own.max_cost or call.spent + call.usd > own.max_cost):
+            return _too_dear("this worker's cost limit", own.max_cost, call.spent, call.usd)
+        if own.max_steps and call.steps >= own.max_steps:
+            return f"this worker's limit of {own.max_steps} model calls is reached"
+        if limits.max_cost and (account.spent >= limits.max_cost or account.spent + call.usd > limits.max_cost):
+            return _too_dear(f"the cost limit of the swarm {call.swarm}", limits.max_cost, account.spent, call.usd)
+        if limits.max_steps and account.steps >= limits.max_steps:
+            return f"the limit of {limits.max_steps} model calls of the swarm {call.swarm} is reached"
+        if limits.timeout_s and account.age(now) >= limits.timeout_s:
+            return f"the swarm {call.swarm} has had its {limits.timeout_s:g} s"
+        return ""
+
+    def _grant(self, call: Call) -> None:
+        account = self._account(call.swarm)
+        if call.swarm:
+            try:
+                self._append(Granted(call=call.id, swarm=call.swarm, worker=call.worker, usd=call.usd))
+            except OSError as error:
+                call.answer(f"the budget of the swarm {call.swarm} cannot be kept: {error.strerror}")
+                return
+            account.reserved[call.id] = call.usd
+            account.steps += 1
+        self._calls[call.id] = call
+        self._provider(call.provider).asking.add(call.id)
+        call.answer("")
+
+    def _book(self, swarm: str, id: str, usd: float, now: float) -> None:
+        if not swarm:
+            return
+        account = self._account(swarm)
+        account.reserved.pop(id, None)
+        account.spent += usd
+        with suppress(OSError):  # granted and never settled counts as spent, too
+            self._append(Settled(call=id, swarm=swarm, usd=usd, age=round(account.age(now), 1)))
+
+    def _account(self, swarm: str) -> _Account:
+        return self._accounts.setdefault(swarm, _Account())
+
+    def _provider(self, name: str) -> _Provider:
+        return self._providers.setdefault(name, _Provider())
+
+    # --- the journal
+
+    def _append(self, entry: Budget | Granted | Settled) -> None:
+        line = msgspec.json.encode(entry) + b"\n"
+        make_private_dir(self._journal.parent)
+        fd = open_to_append(self._journal)
+        try:
+            if os.write(fd, line) != len(line):
+                os.write(fd, b"\n")
+                raise OSError(28, os.strerror(28), str(self._journal))
+        finally:
+            os.close(fd)
+
+    def _read(self, now: float) -> None:
+        try:
+            data = read_whole(self._journal, _LARGEST)
+        except FileNotFoundError:
+            return
+        granted: dict[str, Granted] = {}
+        for line in data.split(b"\n"):
+            try:
+                entry = _decode(line) if line else None
+            except (msgspec.MsgspecError, UnicodeError):
+                self.problem = f"{self._journal}: a line is damaged and passed over"
+                continue
+            match entry:
+                case Budget():
+                    self._account(entry.swarm).limits = entry
+                    self._account(entry.swarm).since = now
+                case Granted():
+                    granted[entry.call] = entry
+                    self._account(entry.swarm).steps += 1
+                case Settled():
+                    granted.pop(entry.call, None)
+                    account = self._account(entry.swarm)
+                    account.spent += entry.usd
+                    account.age_before = max(account.age_before, entry.age)
+                case _:
+                    pass
+        for entry in granted.values():  # whoever was granted it is gone with the supervisor
+            self._account(entry.swarm).spent += entry.usd
+
+
+def _too_dear(what: str, limit: float, spent: float, least: float) -> str:
+    if spent >= limit:
+        return f"{what} of ${limit:g} is reached (${spent:.4f} spent)"
+    return f"{what} of ${limit:g}: ${spent:.4f} is spent, and the next request would cost at least ${least:.4f}"

@@ -1,0 +1,129 @@
+"""Where the supervisor of a home is found: a lock it holds as long as it lives, and a file that names its socket.
+
+The socket lies in a private directory of its own: a home may be on a file system without sockets, and its path may be
+too long for one. Starting a supervisor, and its decision to end, happen under ``start.lock``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+
+import msgspec
+
+from zot.errors import ZotError, in_words
+from zot.system.files import make_private_dir, try_lock, write_atomic
+from zot.system.opening import open_to_append, open_to_change, read_whole
+
+_LONGEST = 90  # bytes of a socket's path; the kernel takes 107, some take 103
+_BACKLOG = 128
+_PREFIX = "zot-swarm-"
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """``supervisor.json``."""
+
+    pid: int
+    socket: str
+    started: float
+
+
+class Room:
+    def __init__(self, home: Path) -> None:
+        self.directory = home / "swarm"
+        self.state, self.log = self.directory / "supervisor.json", self.directory / "supervisor.log"
+
+    def running(self) -> Running | None:
+        """The living supervisor; None when there is none, or it is not ready."""
+        return self.last() if self.is_alive() else None
+
+    def last(self) -> Running | None:
+        """What is written of a supervisor, living or not."""
+        with suppress(OSError, msgspec.MsgspecError, UnicodeError):
+            return msgspec.json.decode(read_whole(self.state), type=Running)
+        return None
+
+    def is_alive(self) -> bool:
+        try:
+            fd = open_to_change(self.directory / "supervisor.lock")
+        except OSError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    def life_lock(self) -> int:
+        """The lock a supervisor holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
+        make_private_dir(self.directory)
+        fd = open_to_append(self.directory / "supervisor.lock", os.O_RDWR)
+        if try_lock(fd):
+            return fd
+        os.close(fd)
+        return -1
+
+    @contextmanager
+    def starting(self) -> Generator[bool]:
+        """Whether the lock under which supervisors begin and end is ours now; it does not wait."""
+        make_private_dir(self.directory)
+        fd = open_to_append(self.directory / "start.lock", os.O_RDWR)
+        try:
+            yield try_lock(fd)
+        finally:
+            os.close(fd)
+
+    # --- the socket
+
+    def listen(self) -> socket.socket:
+        """A socket in a new private directory; ZotError when no place takes one."""
+        self.sweep()
+        why = ""
+        for base in _bases():
+            directory = os.path.join(base, _PREFIX + os.urandom(6).hex())
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                os.mkdir(directory, 0o700)
+                listening.bind(os.path.join(directory, "s"))
+                listening.listen(_BACKLOG)
+                return listening
+            except OSError as error:
+                why = in_words(error)
+                listening.close()
+                rmtree(directory, ignore_errors=True)
+        raise ZotError(f"the swarm's supervisor finds no place for its socket: {why or 'no private directory'}")
+
+    def publish(self, running: Running) -> None:
+        write_atomic(self.state, msgspec.json.encode(running))
+
+    def withdraw(self) -> None:
+        self.sweep()
+        with suppress(OSError):
+            self.state.unlink()
+
+    def sweep(self) -> None:
+        """Remove the socket of a supervisor that ended, or is ending."""
+        last = self.last()
+        if last is not None and Path(last.socket).parent.name.startswith(_PREFIX):
+            rmtree(Path(last.socket).parent, ignore_errors=True)
+
+
+def _bases() -> list[str]:
+    """Where a private directory may be made, the best first."""
+    found: list[str] = []
+    for place in (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp"):
+        with suppress(OSError):
+            if os.path.isabs(place) and len(os.fsencode(place)) + 30 < _LONGEST:
+                info = os.stat(place)
+                ours = info.st_uid == os.geteuid() and not info.st_mode & 0o022
+                if stat.S_ISDIR(info.st_mode) and (ours or info.st_mode & stat.S_ISVTX):
+                    found.append(place)
+    return found
