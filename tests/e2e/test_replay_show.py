@@ -238,6 +238,51 @@ def test_a_changed_recording_is_no_script(zot: Zot, recorded: Path, tmp_path: Pa
     assert ran.code == 1 and "is not as it was written" in ran.err and len(ran.err.splitlines()) == 1
 
 
+# --- what is said about it
+
+
+def test_one_of_something_is_told_as_one(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    path, script = tmp_path / "run.zotrec", tmp_path / "one.json"
+    serve([CallTools([("bash", {"command": "true"})]), Say("done")])
+    assert zot("-p", "--record", str(path), "go").code == 0
+    assert "2 model calls, 1 tool call\n" in replay(zot, "--fast", str(path)).out
+    assert "(1 prompt, 1 tool call)" in zot("report", model=False).err
+    cut = tmp_path / "cut.zotrec"
+    data = path.read_bytes()
+    cut.write_bytes(data[: data.index(b'{"type":"request","t":', data.index(b'"n":1'))])
+    assert replay(zot, "--to-script", str(cut), str(script)).err.startswith(f"zot: {script}: 1 answer; ")
+    header = {"type": "header", "t": 0, "format": 2}
+    odd = written(tmp_path / "odd.zotrec", header, {"type": "event", "t": 7300}, {"type": "end", "t": 7300})
+    ran = replay(zot, "--fast", str(odd))
+    assert "1 line makes no sense and was left out" in ran.err
+    assert ran.out.endswith("the end: 2h01m, 0 model calls, 0 tool calls\n")
+
+
+def test_why_it_cannot_be_verified_is_told(zot: Zot, recorded: Path, serve: Any, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.zotrec"
+    cut.write_bytes(recorded.read_bytes().splitlines(keepends=True)[0])
+    assert "it breaks off before the run began" in replay(zot, "--verify", str(cut)).err
+    serve([Say("done")])
+    assert zot("-p", "go").code == 0
+    report = zot("report", model=False).out.strip()
+    assert "it is a report made from a session" in replay(zot, "--verify", report).err
+
+
+def test_a_wrong_command_line_names_the_help_of_its_verb(zot: Zot) -> None:
+    assert "(see zot replay --help)" in replay(zot).err and "FILE, a recording, is missing" in replay(zot).err
+
+
+def test_on_a_terminal_stepping_says_how_it_goes_on(zot: Zot, recorded: Path) -> None:
+    argv = zot.argv(["replay", "--step", str(recorded)])
+    with FakeTerminal(argv, cwd=zot.project, env=zot.env(), columns=100, rows=40) as terminal:
+        terminal.wait_for("enter shows the next step; q and enter end it")
+        assert "what is there?" not in terminal.everything
+        terminal.type("\r")
+        terminal.wait_for("what is there?")
+        terminal.type("q\r")
+        assert terminal.wait_exit() == 0
+
+
 # --- reports
 
 

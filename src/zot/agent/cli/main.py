@@ -55,7 +55,8 @@ def run(argv: list[str]) -> int:
     except NotThere as error:
         return _fail(str(error), 2)
     except UsageError as error:
-        return _fail(f"{error} (see zot --help)")
+        verb = f" {argv[0]}" if argv and argv[0] in (*VERBS, "rpc") else ""
+        return _fail(f"{error} (see zot{verb} --help)")
     except ZotError as error:
         return _fail(str(error))
     except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from zot.agent.cli.verbs import options
 from zot.agent.console import run_loop, say
 from zot.agent.recording.reading import Recording, read_recording
 from zot.errors import UsageError
+from zot.system.counted import counted
 from zot.tui.sanitize import one_line
 
 _SHOWN = 1000
@@ -18,7 +19,7 @@ _FASTEST = 1000.0
 
 
 def run(argv: list[str]) -> int:
-    typed = parse(argv, options("replay"), least=1, most=2, what="the recording")
+    typed = parse(argv, options("replay"), least=1, most=2, what="FILE, a recording,")
     _check(typed)
     path = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
     recording = read_recording(path)
@@ -50,7 +51,8 @@ def _show(recording: Recording, typed: Arguments) -> int:
     speed = 0.0 if typed.has("--fast", "--step") else _speed(typed.values.get("--speed"))
     strange = show(recording, speed, _step if typed.has("--step") else None)
     if strange:
-        say(f"{recording.path}: {strange} lines make no sense and were left out")
+        made = "makes no sense and was" if strange == 1 else "make no sense and were"
+        say(f"{recording.path}: {counted(strange, 'line')} {made} left out")
     return 1 if recording.damage else 0
 
 
@@ -99,7 +101,7 @@ def _verify(recording: Recording, typed: Arguments) -> int:
         )
         return 1
     until = "" if recording.ended else "; the recording breaks off there"
-    sys.stdout.write(f"no difference: {verified.compared} lines as recorded{until}\n")
+    sys.stdout.write(f"no difference: {counted(verified.compared, 'line')} as recorded{until}\n")
     return 0
 
 
@@ -123,5 +125,5 @@ def _write_script(recording: Recording, out: str) -> int:
             file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
     except OSError as error:
         raise UsageError(f"{out}: {error.strerror or error}") from error
-    say(f"{out}: {len(script.turns)} answers; play them with --provider script --script {out}")
+    say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
     return 0

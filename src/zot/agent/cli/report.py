@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from zot.core.session.named import find_session
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import summarise
 from zot.errors import SessionError, UsageError
+from zot.system.counted import counted
 from zot.system.files import zot_home
 
 SUFFIX = ".zotrec"
@@ -42,17 +44,14 @@ def run(argv: list[str]) -> int:
         if summary is None:
             raise SessionError(f"{path} is not a session: its first row is not a `meta` row")
         where, records = summary.cwd, list(of_session(path, summary, about))
-        what = f"the session {summary.label}"
+        what = f'the session "{summary.label}"'
     written = write_numbered(_target(typed), SUFFIX, report_lines(records, redaction(home, where)))
     prompts, calls = counts(records)
     show_path(written)
-    tell(f"it holds {what} ({prompts} prompts, {calls} tool calls), the settings that are not the default, and what")
-    tell(
-        "`zot doctor` says. Credentials, addresses of people and paths that zot recognises are replaced; it cannot know"
-    )
-    tell("every secret. Nothing was sent: look through it with")
-    tell(f"  zot replay --fast {written}")
-    tell("and, one JSON object on each line, with any editor, before you give it to somebody.")
+    tell(f"In it: {what} ({counted(prompts, 'prompt')}, {counted(calls, 'tool call')}), the settings you changed, and")
+    tell("what `zot doctor` says. Keys, addresses of people and paths that zot recognises are replaced; it cannot know")
+    tell("every secret, so look through it before you give it to somebody. Nothing was sent.")
+    tell(f"  zot replay --fast {shlex.quote(str(written))}    shows it; any editor shows every line")
     return 0
 
 

@@ -698,7 +698,7 @@ VERBS: tuple[Verb, ...] = (
         (
             Switch("--speed", "so many times as fast as it was (default: 1)", "N"),
             Switch("--fast", "without waiting"),
-            Switch("--step", "one step at a time: enter for the next, q to end"),
+            Switch("--step", "one step at a time: enter for the next, q and enter to end"),
             Switch("--verify", "run it once more through the real loop; exit 1 at the first difference"),
             Switch("--live-tools", "with --verify: tools really run, here, in this directory"),
             Switch("--live-extensions", "with --verify: the extensions really run, from where they were"),
@@ -713,7 +713,7 @@ VERBS: tuple[Verb, ...] = (
         "[SESSION]",
         "bundle a session for a bug report: redacted, with version, platform and settings",
         (
-            Switch("--recording", "a recording of it, to be in it, too", "FILE", FILE),
+            Switch("--recording", "a recording instead of a session: it can be verified, too", "FILE", FILE),
             Switch("--out", "the file to write (default: zot-report-….zotrec here)", "FILE", FILE),
             _CWD,
         ),

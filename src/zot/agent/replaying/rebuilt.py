@@ -86,16 +86,22 @@ class RecordedEntry(msgspec.Struct, frozen=True):
         return Entry(Manifest(**fields), self.scope, Path(self.data_dir), self.was_guard)
 
 
+def _why_not(recording: Recording) -> str:
+    """Why it does not say what the run began with."""
+    if recording.format < 2:
+        return f"it is of format {recording.format}, which does not say what the run began with"
+    if recording.header.get("report"):
+        return "it is a report made from a session, which does not say what the run began with"
+    return "it breaks off before the run began" if not recording.ended else "it does not say what the run began with"
+
+
 class Setup:
     """The line of a recording that says what the run began with."""
 
     def __init__(self, recording: Recording) -> None:
         line = recording.setup
         if recording.format < 2 or line is None:
-            raise ConfigError(
-                f"{recording.path}: cannot be verified: it does not say what the run began with "
-                f"(format {recording.format}); `zot replay` shows it"
-            )
+            raise ConfigError(f"{recording.path}: cannot be verified: {_why_not(recording)}; `zot replay` shows it")
         self.number = line.number
         self.fields = line.fields
         self.cwd, self.home = str(recording.header.get("cwd", "")), str(recording.header.get("home", ""))

@@ -15,12 +15,14 @@ from typing import Any, cast
 import msgspec
 
 from zot.agent.modes.interactive.screen.activity import Activity
+from zot.agent.modes.interactive.screen.call_words import duration
 from zot.agent.modes.interactive.screen.desk import Desk
 from zot.agent.modes.interactive.screen.notes import Notes
 from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.recording.reading import Line, Recording
 from zot.core import events
 from zot.core.events import AgentEvent
+from zot.system.counted import counted
 from zot.tui.colour import background_of, depth_of
 from zot.tui.live_region import Settled
 from zot.tui.markdown import Painter
@@ -30,6 +32,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 _ROWS = 24
 _PLAIN_COLUMNS = 100
 _LONGEST_S = 3600.0
+_LONGEST_TOLD_S = 1e9
 _LONGEST_IDLE_S = 2.0  # while nothing runs: somebody thought about what to type
 # What a line that makes no sense ends in.
 STRANGE = (msgspec.ValidationError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
@@ -118,12 +121,12 @@ class Shown:
 
     def _about(self, fields: dict[str, Any]) -> None:
         """What a report says of the machine it came from."""
-        settings = msgspec.json.encode(fields.get("settings") or {}).decode()
+        changed = fields.get("settings")
+        settings = msgspec.json.encode(changed).decode() if changed else "all as they come"
         told = [f"platform     {fields.get('platform')}", f"settings     {settings}"]
         for name in ("doctor", "problems"):
             told += map(str, cast("list[Any]", fields.get(name) or []))
-        for text in told:
-            self._transcript.remark(text)
+        self._transcript.remark("\n".join(told))
 
     def _watch(self, frame: Any) -> None:
         if isinstance(frame, dict):
@@ -182,6 +185,8 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
     columns = shutil.get_terminal_size().columns if terminal else _PLAIN_COLUMNS
     shown, pace, strange = Shown(columns, colours=terminal), Pace(speed), 0
     shown.mark(_heading(recording))
+    if step is not None and terminal:
+        shown.mark("enter shows the next step; q and enter end it")
     for line in recording.lines:
         pace.wait(line)
         try:
@@ -217,7 +222,7 @@ def _heading(recording: Recording) -> str:
 
 def _ending(recording: Recording) -> str:
     lines = recording.lines
-    requests = sum(line.type == "request" for line in lines)
-    calls = sum(line.type == "tool" for line in lines)
-    what = f"{lines[-1].t:.1f} s, {requests} model calls, {calls} tool calls"
+    requests = counted(sum(line.type == "request" for line in lines), "model call")
+    calls = counted(sum(line.type == "tool" for line in lines), "tool call")
+    what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
     return f"the end: {what}" if recording.ended else f"the recording breaks off here: {what}"
