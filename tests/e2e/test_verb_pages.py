@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from tests.e2e.conftest import Zot
-from zot.agent.cli import auth, hooks, local, main, mcp, plugin, sessions
+from zot.agent.cli import auth, hooks, local, main, mcp, plugin, sessions, swarm
 from zot.agent.cli.ext import door
 from zot.agent.cli.verbs import VERBS, Verb, verb_of
 
@@ -17,6 +19,8 @@ def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
     running |= {f"mcp {word}" for word in mcp._VERBS}
     running |= {f"hooks {word}" for word in hooks._VERBS}
     running |= {f"plugin {word}" for word in plugin._VERBS}
+    running |= {f"swarm {word}" for word in swarm._VERBS}
+    running |= {f"swarm {word}" for word, module in swarm._ELSEWHERE.items() if find_spec(module) is not None}
     rows = {verb.path for verb in VERBS}
     aliases = {f"{verb.path.split()[0]} {alias}" for verb in VERBS for alias in verb.aliases}
     assert running == rows | aliases

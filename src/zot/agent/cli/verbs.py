@@ -394,6 +394,53 @@ VERBS: tuple[Verb, ...] = (
         _WORKER,
     ),
     Verb(
+        "swarm diff",
+        "WORKER",
+        "what it changed in its tree since it began, committed or not",
+        (Switch("--stat", "only how much"),),
+        (WORKER,),
+        _WORKER,
+    ),
+    Verb(
+        "swarm merge",
+        "[WORKER…]",
+        "bring what it changed into your working tree, not committed",
+        (
+            Switch("--all", "of every worker of this repository that has ended, one after another"),
+            Switch("--squash", "change the files and commit nothing; the default"),
+            Switch("--no-ff", "make a merge commit"),
+            Switch("--patch", "write a patch file for `git apply` and change nothing"),
+            Switch("--output", "with --patch: the file (default: NAME.patch)", "FILE", FILE),
+            Switch("--into", "merge into this branch (default: the one that is checked out)", "BRANCH"),
+            Switch("--check", "merge only if this command succeeds in a copy of the merged files", "COMMAND"),
+            Switch("--check-timeout", "give the command so long: 90s, 15m, 2h (default: 30m)", "TIME"),
+            Switch("--repair", "give a conflict back to the worker, which mends it in its own tree"),
+            Switch("--json", "print what a program needs"),
+        ),
+        (WORKER,),
+        f"{_WORKER}\nNothing of yours is touched before all of it is known to fit: a worker that changed a file you "
+        "have uncommitted changes in is refused, and a conflict leaves everything as it was. With several workers each "
+        "is merged onto the ones before it, or left out and told.\nThe exit status is 0 when all are merged, 3 for a "
+        "conflict, else 1.",
+    ),
+    Verb(
+        "swarm rm",
+        "WORKER…",
+        "delete its record, its tree and its branch",
+        (Switch("--force", "also when it has changes that are not merged"),),
+        (WORKER,),
+        _WORKER,
+    ),
+    Verb(
+        "swarm prune",
+        "",
+        "delete the workers that have ended and have nothing that is not merged",
+        (
+            Switch("--older", "only those that ended so long ago: 30m, 2h, 7d", "TIME"),
+            Switch("--force", "also those with changes that are not merged"),
+        ),
+    ),
+    Verb(
         "hooks",
         "[COMMAND]",
         "hooks of Claude Code's settings files and of your own: what they would run, and trust",

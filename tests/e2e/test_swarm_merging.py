@@ -1,0 +1,157 @@
+"""``zot swarm diff|merge|rm|prune`` on real workers in real repositories; the model is scripted by the task."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Zot
+from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Silent, Turn
+from tests.fakes.swarm_home import SwarmHome
+from tests.unit.agent.swarm.repositories import everything, git, put, repository
+
+LINES = "".join(f"line {number}\n" for number in range(1, 11))
+
+
+def answer(request: SeenRequest) -> Turn:
+    """A task is ``FILE: text``: the file is written. ``hang`` is never answered; a conflict is mended."""
+    messages = request.json["messages"]
+    if messages[-1]["role"] != "user":
+        return Say("done", usage=(1000, 100))
+    text = messages[-1]["content"]
+    text = text if isinstance(text, str) else "".join(part.get("text", "") for part in text)
+    if text.startswith("hang"):
+        return Silent(Say("never"), 0)
+    if text.startswith("Your changes conflict"):
+        return CallTools([("write", {"path": "a.txt", "content": "both\n"})])
+    name, _, content = text.partition(": ")
+    return CallTools([("write", {"path": name, "content": content})])
+
+
+@pytest.fixture
+def swarm(zot: Zot) -> Iterator[SwarmHome]:
+    with FakeModelServer([answer], repeat=True) as server:
+        home = SwarmHome(zot, server.url)
+        os.rmdir(zot.project)
+        repository(zot.project, {"a.txt": LINES, "b.txt": "b\n", "mine.txt": "mine\n"})
+        (zot.project / "mine.txt").write_bytes(b"mine, \xff not committed")
+        yield home
+        home.close()
+
+
+def worker(swarm: SwarmHome, task: str, *args: str) -> str:
+    id = swarm.start(task, "--once", *args)
+    swarm.until(id, "done")
+    return id
+
+
+def test_a_worker_s_changes_are_looked_at_merged_and_cleared_up(swarm: SwarmHome, zot: Zot) -> None:
+    """iface-258: A worktree worker changes no file of the origin working tree.
+    iface-265: `rm` refuses with unmerged changes unless forced."""
+    repo = zot.project
+    before = everything(repo)
+    id = worker(swarm, f"a.txt: {LINES}more\n", "--name", "adder")
+    assert everything(repo) == before
+    assert swarm("diff", "adder").out.splitlines()[-1] == "+more"
+    assert swarm("diff", id[:-1], "--stat").out == "1 file, +1 -0\n"
+    refused = swarm("rm", "adder")
+    assert refused.code == 1 and "has changes that are not merged; --force" in refused.err
+    merged = swarm("merge", "adder")
+    assert (merged.code, merged.out) == (0, "adder: merged into main\nchanged, not committed: a.txt\n")
+    assert (repo / "a.txt").read_text() == f"{LINES}more\n"
+    assert (repo / "mine.txt").read_bytes() == b"mine, \xff not committed"
+    assert git(repo, "status", "--porcelain") == " M a.txt\n M mine.txt"
+    assert swarm.record(id)["merged"] == "main" and "merged" in swarm("list", "--all").out
+    assert swarm("rm", "adder").code == 0
+    assert not swarm.place(id).exists() and git(repo, "branch", "--list", "zot/*") == ""
+    assert git(repo, "worktree", "list").count("\n") == 0
+    for verb in ("diff", "merge", "rm"):
+        assert swarm(verb, "adder").code == 2, verb
+
+
+def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: Zot) -> None:
+    """iface-263: `merge` with conflicts leaves the target untouched and exits 3."""
+    repo = zot.project
+    id = worker(swarm, "a.txt: by the worker\n")
+    put(repo / "a.txt", "by the user\n")
+    git(repo, "commit", "-qm", "mine", "a.txt")
+    before = everything(repo)
+    ran = swarm("merge", id)
+    assert ran.code == 3 and "conflicts in a.txt" in ran.out and "nothing was changed" in ran.err
+    assert "    by the user\n    =======\n    by the worker\n" in ran.out
+    assert everything(repo) == before
+    report = json.loads(swarm("merge", id, "--json").out)
+    assert [conflict["path"] for conflict in report["rows"][0]["conflicts"]] == ["a.txt"]
+    ran = swarm("merge", id, "--repair")
+    assert ran.code == 3 and "was told to mend a.txt" in ran.err
+    swarm.seen_at(id, "assistant_message")
+    swarm.until(id, "done", "idle")
+    assert everything(repo) == before
+    ran = swarm("merge", id)
+    assert ran.code == 0, ran.err + ran.out
+    assert (repo / "a.txt").read_text() == "both\n"
+
+
+def test_uncommitted_changes_in_the_way_are_named(swarm: SwarmHome, zot: Zot) -> None:
+    """iface-264: `merge` into a dirty overlapping tree is refused."""
+    id = worker(swarm, "mine.txt: by the worker\n")
+    before = everything(zot.project)
+    ran = swarm("merge", id)
+    assert ran.code == 1 and "you have uncommitted changes in mine.txt" in ran.out
+    assert everything(zot.project) == before
+
+
+def test_all_are_merged_one_after_another_if_the_check_passes(swarm: SwarmHome, zot: Zot) -> None:
+    repo = zot.project
+    tasks = ("x.txt: fine\n", "y.txt: BAD\n", "z.txt: fine too\n")
+    ids = [worker(swarm, task) for task in tasks]
+    running = swarm.start("hang there")
+    swarm.until(running, "running")
+    ran = swarm("merge", "--all", "--check", "! grep -r BAD . && ls")
+    assert ran.code == 1, ran.err
+    assert re.findall(r"^\S+: (.*)$", ran.out, re.MULTILINE)[:3] == [
+        *("merged into main", "not merged, the check failed on the merged files:", "merged into main")
+    ]
+    assert "hang-there is running and left out" in ran.err
+    assert git(repo, "status", "--porcelain").splitlines() == [" M mine.txt", "?? x.txt", "?? z.txt"]
+    refused = swarm("merge", running)
+    assert refused.code == 1 and "is running: wait for it, or stop it first" in refused.err
+    assert swarm("rm", running, "--force").code == 1
+    pruned = swarm("prune")
+    assert set(pruned.out.split()) == {ids[0], ids[2]} and "not merged" in pruned.err
+    assert swarm("prune", "--older", "1h", "--force").out == ""
+    assert swarm("prune", "--force").out.split() == [ids[1]]
+
+
+def test_other_ways_to_merge(swarm: SwarmHome, zot: Zot) -> None:
+    repo = zot.project
+    id = worker(swarm, "new.txt: new\n", "--name", "maker")
+    ran = swarm("merge", "maker", "--patch")
+    assert ran.out == f"{repo}/maker.patch\n"
+    git(repo, "apply", "--check", "maker.patch")
+    assert swarm("merge", "maker", "--patch").code == 1  # it is there
+    assert swarm("merge", "maker", "--patch", "--no-ff").code == 1
+    (repo / "maker.patch").unlink()
+    git(repo, "branch", "next")
+    assert swarm("merge", id, "--into", "next").code == 0
+    assert git(repo, "show", "next:new.txt") == "new" and not (repo / "new.txt").exists()
+    ran = swarm("merge", id, "--no-ff")
+    assert ran.code == 0 and git(repo, "log", "-1", "--format=%s").startswith("Merge zot/maker-")
+    assert (repo / "new.txt").read_text() == "new\n" and git(repo, "status", "--porcelain") == " M mine.txt"
+    assert swarm("merge").code == 1 and swarm("merge", id, "--all").code == 1
+
+
+def test_outside_a_repository_a_worktree_is_refused_with_a_hint(swarm: SwarmHome, zot: Zot, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    ran = swarm("start", "--worktree", "--cwd", str(tmp_path / "plain"), "do it")
+    assert ran.code == 1 and "is not in a git repository; make one with `git init`" in ran.err
+    shared = swarm.start("b.txt: x", "--shared", "--once")
+    swarm.until(shared, "done", "failed")
+    ran = swarm("diff", shared)
+    assert ran.code == 1 and "has no tree of its own" in ran.err
+    assert swarm("rm", shared).code == 0
