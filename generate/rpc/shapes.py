@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
-from zot.wire import rpc_frames
+from zot.wire import rpc_frames, swarm_frames
 
 
 class Field(NamedTuple):
@@ -34,17 +34,22 @@ class Shape(NamedTuple):
     fields: tuple[Field, ...]
 
 
+_COMMANDS = (*get_args(rpc_frames.AnyCommand), *get_args(swarm_frames.SwarmCommand))
+_SWARM_EVENTS = (swarm_frames.SwarmUpdate, swarm_frames.SwarmEvent)
+_DATA = {**rpc_frames.DATA, **swarm_frames.SWARM_DATA}
+
+
 def commands() -> list[Shape]:
-    return [shape_of(struct) for struct in get_args(rpc_frames.AnyCommand)]
+    return [shape_of(struct) for struct in _COMMANDS]
 
 
 def events() -> list[Shape]:
-    return [shape_of(struct) for struct in get_args(rpc_frames.KnownEvent)]
+    return [shape_of(struct) for struct in (*get_args(rpc_frames.KnownEvent), *_SWARM_EVENTS)]
 
 
 def data() -> dict[str, Shape]:
     """What each command answers with."""
-    return {command: shape_of(struct) for command, struct in rpc_frames.DATA.items()}
+    return {command: shape_of(struct) for command, struct in _DATA.items()}
 
 
 def content() -> list[Shape]:
@@ -56,6 +61,7 @@ def objects() -> list[Shape]:
     plain = (rpc_frames.Image, rpc_frames.UsageTotals, rpc_frames.Message, rpc_frames.ModelInfo, rpc_frames.CommandInfo)
     plain += (rpc_frames.PromptChanges, rpc_frames.ChangedFile, rpc_frames.RewoundFile)
     plain += (rpc_frames.JailState, rpc_frames.Outside, rpc_frames.ElicitationField, rpc_frames.McpServer)
+    plain += (swarm_frames.WorkerInfo,)
     return [shape_of(struct) for struct in plain]
 
 
@@ -89,8 +95,8 @@ def choices_of(annotation: Any) -> tuple[str, ...]:
 
 def schema() -> str:
     """``docs/schema/rpc.json``: commands and server lines, with the data of each response by command."""
-    commands, lines = get_args(rpc_frames.AnyCommand), get_args(rpc_frames.ServerLine)
-    answers = tuple(dict.fromkeys(rpc_frames.DATA.values()))
+    commands, lines = _COMMANDS, (*get_args(rpc_frames.ServerLine), *_SWARM_EVENTS)
+    answers = tuple(dict.fromkeys(_DATA.values()))
     _, definitions = msgspec.json.schema_components((*commands, *lines, *answers), ref_template="#/$defs/{name}")
     for name, definition in definitions.items():
         _explain(name, definition, command=name in {struct.__name__ for struct in commands})
@@ -98,7 +104,7 @@ def schema() -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Lines of zot rpc, protocol version 1.",
         "oneOf": [{"$ref": "#/$defs/Command"}, {"$ref": "#/$defs/ServerLine"}],
-        "data": {command: _ref(struct) for command, struct in rpc_frames.DATA.items()},
+        "data": {command: _ref(struct) for command, struct in _DATA.items()},
         "$defs": {
             "Command": {"description": "What a client writes.", "oneOf": [_ref(struct) for struct in commands]},
             "ServerLine": {"description": "What zot writes.", "oneOf": [_ref(struct) for struct in lines]},
@@ -288,6 +294,72 @@ MEANINGS: dict[str, str] = {
     "Outside.kind": "What the path is.",
     "missing": "True when it is to be made.",
     "host": "Whom it wanted to reach; a yes opens the whole network.",
+    "worker": "A worker by its id, a unique beginning of it, or its name.",
+    "task": "What the worker was started for.",
+    "SwarmStart.name": "A name for people; made from the task when left out.",
+    "SwarmStart.cwd": "Where it works; the directory of this zot when left out.",
+    "mode": "worktree: on a branch and in files of its own; shared: in the directory itself.",
+    "SwarmStart.write": "Whether a shared worker may change files.",
+    "include_dirty": "Whether the worktree begins with what is uncommitted here.",
+    "SwarmStart.reasoning": "off, minimum, low, medium, high, xhigh or max; as the settings say when left out.",
+    "SwarmStart.tools": "Only these; [] is none at all.",
+    "ask": "Whether its tool calls are put to a person, who answers with swarm_approve.",
+    "SwarmStart.jail": "Whether it is confined to its directory.",
+    "extensions": "Whether it loads the extensions that are installed.",
+    "max_steps": "Model calls for one prompt.",
+    "SwarmBudget.max_steps": "Model calls of all workers together.",
+    "max_cost": "USD.",
+    "max_agents": "How many workers of it run at once.",
+    "timeout_s": "Seconds; an hour for a worker when left out.",
+    "engine": "Where it runs: local, ray, or ray://HOST:PORT.",
+    "swarm": "The budget it shares with others.",
+    "SwarmStart.key": "What item of a fan-out it works on.",
+    "WorkerInfo.key": "What item of a fan-out it works on.",
+    "once": "Whether it ends with its first task instead of waiting for more.",
+    "restarts": "How often it may be continued by itself when its process is gone.",
+    "session": "The conversation that started it.",
+    "SwarmList.session": "Only workers this conversation started.",
+    "SwarmList.swarm": "Only workers that share this budget.",
+    "SwarmList.all": "Also those that have ended.",
+    "SwarmStop.all": "Every worker.",
+    "SwarmSend.text": "What to say.",
+    "SwarmApprove.request_id": "The request's.",
+    "how": "squash: into the files, for you to commit; no-ff: as a merge commit; patch: as a file.",
+    "into": "The branch; the one that is checked out when left out.",
+    "check": "A command that has to succeed with the merged files, before anything is changed.",
+    "force": "Also with changes that are not merged.",
+    "past": "Whether what it said before comes first.",
+    "off": "Ends it.",
+    "WorkerInfo.id": "The worker.",
+    "WorkerInfo.name": "How people call it.",
+    "WorkerInfo.started": "When it first ran.",
+    "WorkerInfo.attempt": "How many processes it has had.",
+    "WorkerInfo.reason": "Why it ended as it did.",
+    "WorkerInfo.merged": "The branch its changes went into.",
+    "status": "Where it stands; lost: its process is gone, and nobody knows how it ended.",
+    "created": "When it was ordered.",
+    "ended": "When it ended.",
+    "branch": "The branch of its worktree.",
+    "pid": "Its process.",
+    "steps": "Model calls so far.",
+    "activity": "What it does at this moment, in a few words.",
+    "last": "The beginning of the last thing it said.",
+    "workers": "Oldest first.",
+    "answer": "The last thing it said.",
+    "SwarmWorker.files": "How many files it changed.",
+    "waiting": "Prompts it has not taken yet.",
+    "SwarmDiffData.diff": "As `git diff` writes it.",
+    "SwarmMerged.files": "Those that changed.",
+    "conflicts": "Files that were changed on both sides; then nothing was merged.",
+    "patch": "The file that was written.",
+    "said": "What the check printed.",
+    "left": "What could not be removed, a line each.",
+    "SwarmUpdate.id": "The worker.",
+    "SwarmUpdate.worker": "The worker as it is now.",
+    "SwarmStarted.worker": "The worker as it is now.",
+    "SwarmWorker.worker": "The worker as it is now.",
+    "SwarmEvent.id": "The worker.",
+    "event": "The event, as the worker said it.",
 }
 
 

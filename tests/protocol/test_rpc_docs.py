@@ -11,7 +11,7 @@ from typing import get_args
 
 from tests.e2e.conftest import Zot
 from zot.agent.modes.rpc import writer
-from zot.wire import rpc_frames
+from zot.wire import rpc_frames, swarm_frames
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -43,7 +43,7 @@ def test_the_rule_of_compact_done_stands_at_the_command_and_at_done() -> None:
 
 def test_every_command_and_capability_is_named_in_the_guide() -> None:
     guide = (DOCS / "rpc.md").read_text()
-    for struct in get_args(rpc_frames.AnyCommand):
+    for struct in (*get_args(rpc_frames.AnyCommand), *get_args(swarm_frames.SwarmCommand)):
         assert f"`{struct.__struct_config__.tag}`" in guide
     for name in rpc_frames.CAPABILITIES:
         assert f"**{name}.**" in guide

@@ -129,6 +129,34 @@ type McpServer struct {
 	Version string `json:"version,omitempty"`
 }
 
+// WorkerInfo: A worker in a list. Times are seconds since 1970, 0 when not yet.
+type WorkerInfo struct {
+	ID       string      `json:"id"`
+	Name     string      `json:"name"`
+	Status   string      `json:"status"`
+	Task     string      `json:"task"`
+	Mode     string      `json:"mode"`
+	CWD      string      `json:"cwd"`
+	Created  float64     `json:"created"`
+	Started  float64     `json:"started,omitempty"`
+	Ended    float64     `json:"ended,omitempty"`
+	Provider string      `json:"provider,omitempty"`
+	Model    string      `json:"model,omitempty"`
+	Engine   string      `json:"engine,omitempty"`
+	Swarm    string      `json:"swarm,omitempty"`
+	Key      string      `json:"key,omitempty"`
+	Session  string      `json:"session,omitempty"`
+	Branch   string      `json:"branch,omitempty"`
+	Pid      int         `json:"pid,omitempty"`
+	Attempt  int         `json:"attempt,omitempty"`
+	Steps    int         `json:"steps,omitempty"`
+	Usage    UsageTotals `json:"usage"`
+	Activity string      `json:"activity,omitempty"`
+	Last     string      `json:"last,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
+	Merged   string      `json:"merged,omitempty"`
+}
+
 // HelloData: Data of `hello`. `capabilities` are the accepted ones, present when the client announced some.
 type HelloData struct {
 	ProtocolVersion int      `json:"protocol_version"`
@@ -214,6 +242,45 @@ type CommandRun struct {
 	Action  string `json:"action"`
 	Insert  string `json:"insert,omitempty"`
 	Started bool   `json:"started,omitempty"`
+}
+
+// SwarmStarted: Data of `swarm_start` and `swarm_resume`.
+type SwarmStarted struct {
+	Worker WorkerInfo `json:"worker"`
+}
+
+// SwarmWorkers: Data of `swarm_list`, oldest first, and of `swarm_stop`: those that were stopped.
+type SwarmWorkers struct {
+	Workers []WorkerInfo `json:"workers"`
+}
+
+// SwarmWorker: Data of `swarm_get`.
+type SwarmWorker struct {
+	Worker  WorkerInfo `json:"worker"`
+	Answer  string     `json:"answer,omitempty"`
+	Files   int        `json:"files,omitempty"`
+	Added   int        `json:"added,omitempty"`
+	Removed int        `json:"removed,omitempty"`
+	Waiting int        `json:"waiting,omitempty"`
+}
+
+// SwarmDiffData: Data of `swarm_diff`, in git's unified format.
+type SwarmDiffData struct {
+	Diff string `json:"diff"`
+}
+
+// SwarmMerged: Data of `swarm_merge`. With `conflicts` nothing was changed.
+type SwarmMerged struct {
+	Into      string   `json:"into"`
+	Files     []string `json:"files,omitempty"`
+	Conflicts []string `json:"conflicts,omitempty"`
+	Patch     string   `json:"patch,omitempty"`
+	Said      string   `json:"said,omitempty"`
+}
+
+// SwarmRemoved: Data of `swarm_remove`, where something could not be removed: a line for each.
+type SwarmRemoved struct {
+	Left []string `json:"left"`
 }
 
 // UserMessageEvent: The prompt as it was added to the transcript.
@@ -535,6 +602,27 @@ type PermitSettledEvent struct {
 // EventType is "permit_settled".
 func (PermitSettledEvent) EventType() string { return "permit_settled" }
 
+// SwarmUpdateEvent: Something changed about a worker; for a subscriber.
+type SwarmUpdateEvent struct {
+	Type   string     `json:"type"`
+	ID     string     `json:"id"`
+	Status string     `json:"status"`
+	Worker WorkerInfo `json:"worker"`
+}
+
+// EventType is "swarm_update".
+func (SwarmUpdateEvent) EventType() string { return "swarm_update" }
+
+// SwarmEventEvent: An event of a worker one subscribed to, as it came.
+type SwarmEventEvent struct {
+	Type  string          `json:"type"`
+	ID    string          `json:"id"`
+	Event json.RawMessage `json:"event"`
+}
+
+// EventType is "swarm_event".
+func (SwarmEventEvent) EventType() string { return "swarm_event" }
+
 // helloCommand: Who are you? With a token in zot's environment this must be the first line, and carry it.
 type helloCommand struct {
 	Type         string   `json:"type"`
@@ -697,6 +785,130 @@ type panelCloseCommand struct {
 	PanelID   string `json:"panel_id"`
 }
 
+// swarmStartCommand: Start a worker; answered as soon as it is recorded, before it runs. `max_…` and `timeout_s` are its own limits, 0 is none; `swarm` names a budget made by `swarm_budget`. `mode` is `worktree` in a repository and `shared` elsewhere when left out; a shared worker only reads unless `write`. A worker in a worktree is always in the jail; `jail` is for the others. What it is told nothing about it has from the zot that starts it: model, directory, jail, permission mode.
+type swarmStartCommand struct {
+	Type           string   `json:"type"`
+	ID             string   `json:"id,omitempty"`
+	Task           string   `json:"task"`
+	Name           string   `json:"name,omitempty"`
+	CWD            string   `json:"cwd,omitempty"`
+	Mode           string   `json:"mode,omitempty"`
+	Write          bool     `json:"write,omitempty"`
+	IncludeDirty   bool     `json:"include_dirty,omitempty"`
+	Provider       string   `json:"provider,omitempty"`
+	Model          string   `json:"model,omitempty"`
+	Reasoning      string   `json:"reasoning,omitempty"`
+	Tools          []string `json:"tools,omitempty"`
+	Ask            bool     `json:"ask,omitempty"`
+	Jail           bool     `json:"jail,omitempty"`
+	PermissionMode string   `json:"permission_mode,omitempty"`
+	Extensions     bool     `json:"extensions,omitempty"`
+	MaxSteps       int      `json:"max_steps,omitempty"`
+	MaxCost        float64  `json:"max_cost,omitempty"`
+	TimeoutS       float64  `json:"timeout_s,omitempty"`
+	Engine         string   `json:"engine,omitempty"`
+	Swarm          string   `json:"swarm,omitempty"`
+	Key            string   `json:"key,omitempty"`
+	Once           bool     `json:"once,omitempty"`
+	Restarts       int      `json:"restarts,omitempty"`
+	Session        string   `json:"session,omitempty"`
+}
+
+// swarmBudgetCommand: Make the budget that workers with this `swarm` share, or change its limits; 0 is none.
+type swarmBudgetCommand struct {
+	Type      string  `json:"type"`
+	ID        string  `json:"id,omitempty"`
+	Swarm     string  `json:"swarm"`
+	MaxCost   float64 `json:"max_cost,omitempty"`
+	MaxSteps  int     `json:"max_steps,omitempty"`
+	MaxAgents int     `json:"max_agents,omitempty"`
+	TimeoutS  float64 `json:"timeout_s,omitempty"`
+}
+
+// swarmListCommand: The workers that live, or with `all` every one there is a record of. `session` leaves out those of other conversations, `swarm` those of other budgets.
+type swarmListCommand struct {
+	Type    string `json:"type"`
+	ID      string `json:"id,omitempty"`
+	All     bool   `json:"all,omitempty"`
+	Session string `json:"session,omitempty"`
+	Swarm   string `json:"swarm,omitempty"`
+}
+
+// swarmGetCommand: One worker, with its diffstat and everything it last said.
+type swarmGetCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Worker string `json:"worker"`
+}
+
+// swarmSendCommand: A further prompt for a worker, taken when its turn comes. Acknowledged when it is on disk.
+type swarmSendCommand struct {
+	Type   string  `json:"type"`
+	ID     string  `json:"id,omitempty"`
+	Worker string  `json:"worker"`
+	Text   string  `json:"text"`
+	Images []Image `json:"images,omitempty"`
+}
+
+// swarmStopCommand: End a worker and everything it started, or with `all` every one.
+type swarmStopCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Worker string `json:"worker,omitempty"`
+	All    bool   `json:"all,omitempty"`
+}
+
+// swarmResumeCommand: Continue a worker that runs no more, from its session. Its task is not said again.
+type swarmResumeCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Worker string `json:"worker"`
+}
+
+// swarmApproveCommand: The answer to an `approval_request` of a worker.
+type swarmApproveCommand struct {
+	Type      string `json:"type"`
+	ID        string `json:"id,omitempty"`
+	Worker    string `json:"worker"`
+	RequestID string `json:"request_id"`
+	Decision  string `json:"decision"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// swarmDiffCommand: What a worker changed in its tree, against the commit it began from.
+type swarmDiffCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Worker string `json:"worker"`
+}
+
+// swarmMergeCommand: Bring a worker's changes into the origin. `check` is a command that has to succeed in the merged tree first.
+type swarmMergeCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Worker string `json:"worker"`
+	How    string `json:"how,omitempty"`
+	Into   string `json:"into,omitempty"`
+	Check  string `json:"check,omitempty"`
+}
+
+// swarmRemoveCommand: Delete a worker's record, tree and branch. Refused while it runs, and with unmerged changes unless `force`.
+type swarmRemoveCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Worker string `json:"worker"`
+	Force  bool   `json:"force,omitempty"`
+}
+
+// swarmSubscribeCommand: From now on `swarm_event` brings every event of this worker; with `past`, what it said before comes first. Without a worker, `swarm_update` of all workers only. `off` ends it.
+type swarmSubscribeCommand struct {
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`
+	Worker string `json:"worker,omitempty"`
+	Past   bool   `json:"past,omitempty"`
+	Off    bool   `json:"off,omitempty"`
+}
+
 func decodeEvent(kind string, line []byte) (Event, error) {
 	switch kind {
 	case "user_message":
@@ -759,6 +971,10 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[PermitRequestEvent](line)
 	case "permit_settled":
 		return decodeAs[PermitSettledEvent](line)
+	case "swarm_update":
+		return decodeAs[SwarmUpdateEvent](line)
+	case "swarm_event":
+		return decodeAs[SwarmEventEvent](line)
 	default:
 		return UnknownEvent{Type: kind, Raw: append(json.RawMessage(nil), line...)}, nil
 	}

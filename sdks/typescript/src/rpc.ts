@@ -140,6 +140,34 @@ export interface McpServer {
   version?: string;
 }
 
+/** A worker in a list. Times are seconds since 1970, 0 when not yet. */
+export interface WorkerInfo {
+  id: string;
+  name: string;
+  status: "queued" | "running" | "waiting" | "idle" | "done" | "failed" | "stopped" | "lost";
+  task: string;
+  mode: "shared" | "worktree";
+  cwd: string;
+  created: number;
+  started?: number;
+  ended?: number;
+  provider?: string;
+  model?: string;
+  engine?: string;
+  swarm?: string;
+  key?: string;
+  session?: string;
+  branch?: string;
+  pid?: number;
+  attempt?: number;
+  steps?: number;
+  usage: UsageTotals;
+  activity?: string;
+  last?: string;
+  reason?: string;
+  merged?: string;
+}
+
 /** Data of `hello`. `capabilities` are the accepted ones, present when the client announced some. */
 export interface HelloData {
   protocol_version: number;
@@ -225,6 +253,45 @@ export interface CommandRun {
   action: "prompt" | "insert" | "display" | "open_panel" | "tool_prompt" | "noop";
   insert?: string;
   started?: boolean;
+}
+
+/** Data of `swarm_start` and `swarm_resume`. */
+export interface SwarmStarted {
+  worker: WorkerInfo;
+}
+
+/** Data of `swarm_list`, oldest first, and of `swarm_stop`: those that were stopped. */
+export interface SwarmWorkers {
+  workers: readonly WorkerInfo[];
+}
+
+/** Data of `swarm_get`. */
+export interface SwarmWorker {
+  worker: WorkerInfo;
+  answer?: string;
+  files?: number;
+  added?: number;
+  removed?: number;
+  waiting?: number;
+}
+
+/** Data of `swarm_diff`, in git's unified format. */
+export interface SwarmDiffData {
+  diff: string;
+}
+
+/** Data of `swarm_merge`. With `conflicts` nothing was changed. */
+export interface SwarmMerged {
+  into: string;
+  files?: readonly string[];
+  conflicts?: readonly string[];
+  patch?: string;
+  said?: string;
+}
+
+/** Data of `swarm_remove`, where something could not be removed: a line for each. */
+export interface SwarmRemoved {
+  left: readonly string[];
 }
 
 export type Content =
@@ -395,6 +462,130 @@ export interface PanelCloseCommand {
   panel_id: string;
 }
 
+/** Start a worker; answered as soon as it is recorded, before it runs. `max_…` and `timeout_s` are its own limits, 0 is none; `swarm` names a budget made by `swarm_budget`. `mode` is `worktree` in a repository and `shared` elsewhere when left out; a shared worker only reads unless `write`. A worker in a worktree is always in the jail; `jail` is for the others. What it is told nothing about it has from the zot that starts it: model, directory, jail, permission mode. */
+export interface SwarmStartCommand {
+  type: "swarm_start";
+  id?: string;
+  task: string;
+  name?: string;
+  cwd?: string;
+  mode?: "" | "shared" | "worktree";
+  write?: boolean;
+  include_dirty?: boolean;
+  provider?: string;
+  model?: string;
+  reasoning?: string;
+  tools?: readonly string[] | null;
+  ask?: boolean;
+  jail?: boolean;
+  permission_mode?: string;
+  extensions?: boolean;
+  max_steps?: number;
+  max_cost?: number;
+  timeout_s?: number | null;
+  engine?: string;
+  swarm?: string;
+  key?: string;
+  once?: boolean;
+  restarts?: number;
+  session?: string;
+}
+
+/** Make the budget that workers with this `swarm` share, or change its limits; 0 is none. */
+export interface SwarmBudgetCommand {
+  type: "swarm_budget";
+  id?: string;
+  swarm: string;
+  max_cost?: number;
+  max_steps?: number;
+  max_agents?: number;
+  timeout_s?: number;
+}
+
+/** The workers that live, or with `all` every one there is a record of. `session` leaves out those of other conversations, `swarm` those of other budgets. */
+export interface SwarmListCommand {
+  type: "swarm_list";
+  id?: string;
+  all?: boolean;
+  session?: string;
+  swarm?: string;
+}
+
+/** One worker, with its diffstat and everything it last said. */
+export interface SwarmGetCommand {
+  type: "swarm_get";
+  id?: string;
+  worker: string;
+}
+
+/** A further prompt for a worker, taken when its turn comes. Acknowledged when it is on disk. */
+export interface SwarmSendCommand {
+  type: "swarm_send";
+  id?: string;
+  worker: string;
+  text: string;
+  images?: readonly Image[];
+}
+
+/** End a worker and everything it started, or with `all` every one. */
+export interface SwarmStopCommand {
+  type: "swarm_stop";
+  id?: string;
+  worker?: string;
+  all?: boolean;
+}
+
+/** Continue a worker that runs no more, from its session. Its task is not said again. */
+export interface SwarmResumeCommand {
+  type: "swarm_resume";
+  id?: string;
+  worker: string;
+}
+
+/** The answer to an `approval_request` of a worker. */
+export interface SwarmApproveCommand {
+  type: "swarm_approve";
+  id?: string;
+  worker: string;
+  request_id: string;
+  decision: "once" | "prefix" | "tool" | "all" | "deny" | "session" | "never";
+  reason?: string;
+}
+
+/** What a worker changed in its tree, against the commit it began from. */
+export interface SwarmDiffCommand {
+  type: "swarm_diff";
+  id?: string;
+  worker: string;
+}
+
+/** Bring a worker's changes into the origin. `check` is a command that has to succeed in the merged tree first. */
+export interface SwarmMergeCommand {
+  type: "swarm_merge";
+  id?: string;
+  worker: string;
+  how?: "squash" | "no-ff" | "patch";
+  into?: string;
+  check?: string;
+}
+
+/** Delete a worker's record, tree and branch. Refused while it runs, and with unmerged changes unless `force`. */
+export interface SwarmRemoveCommand {
+  type: "swarm_remove";
+  id?: string;
+  worker: string;
+  force?: boolean;
+}
+
+/** From now on `swarm_event` brings every event of this worker; with `past`, what it said before comes first. Without a worker, `swarm_update` of all workers only. `off` ends it. */
+export interface SwarmSubscribeCommand {
+  type: "swarm_subscribe";
+  id?: string;
+  worker?: string;
+  past?: boolean;
+  off?: boolean;
+}
+
 export type Command =
   | HelloCommand
   | PromptCommand
@@ -417,7 +608,19 @@ export type Command =
   | GetCommandsCommand
   | RunCommandCommand
   | PanelKeyCommand
-  | PanelCloseCommand;
+  | PanelCloseCommand
+  | SwarmStartCommand
+  | SwarmBudgetCommand
+  | SwarmListCommand
+  | SwarmGetCommand
+  | SwarmSendCommand
+  | SwarmStopCommand
+  | SwarmResumeCommand
+  | SwarmApproveCommand
+  | SwarmDiffCommand
+  | SwarmMergeCommand
+  | SwarmRemoveCommand
+  | SwarmSubscribeCommand;
 
 /** The prompt as it was added to the transcript. */
 export interface UserMessageEvent {
@@ -648,6 +851,21 @@ export interface PermitSettledEvent {
   pause_s?: number;
 }
 
+/** Something changed about a worker; for a subscriber. */
+export interface SwarmUpdateEvent {
+  type: "swarm_update";
+  id: string;
+  status: string;
+  worker: WorkerInfo;
+}
+
+/** An event of a worker one subscribed to, as it came. */
+export interface SwarmEventEvent {
+  type: "swarm_event";
+  id: string;
+  event: unknown;
+}
+
 export type Event =
   | UserMessageEvent
   | TurnStartEvent
@@ -678,7 +896,9 @@ export type Event =
   | ApprovalRequestEvent
   | ElicitationRequestEvent
   | PermitRequestEvent
-  | PermitSettledEvent;
+  | PermitSettledEvent
+  | SwarmUpdateEvent
+  | SwarmEventEvent;
 
 /** What the `data` of a successful response holds, by command. */
 export interface Answers {
@@ -697,4 +917,12 @@ export interface Answers {
   ping: Pong;
   get_commands: Commands;
   run_command: CommandRun;
+  swarm_start: SwarmStarted;
+  swarm_resume: SwarmStarted;
+  swarm_list: SwarmWorkers;
+  swarm_stop: SwarmWorkers;
+  swarm_get: SwarmWorker;
+  swarm_diff: SwarmDiffData;
+  swarm_merge: SwarmMerged;
+  swarm_remove: SwarmRemoved;
 }

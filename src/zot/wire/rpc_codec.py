@@ -8,12 +8,15 @@ lines. A client is lenient: an event it does not know is an Unknown.
 from __future__ import annotations
 
 import functools
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import msgspec
 
 from zot.system import strict_json
 from zot.wire.rpc_frames import AnyCommand, Event, Response, ServerLine, Unknown
+
+if TYPE_CHECKING:
+    from zot.wire.swarm_frames import SwarmCommand, SwarmEvent, SwarmUpdate
 
 _TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
 
@@ -27,13 +30,13 @@ class BadCommand(Exception):
         self.command = command
 
 
-def decode_command(line: bytes) -> AnyCommand:
+def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
     """The command in a line without whitespace around it; a BadCommand says what to answer."""
     fields = _object(line)
     name, id = fields.get("type"), fields.get("id")
     if not isinstance(name, str | None) or not isinstance(id, str | None):
         raise BadCommand("malformed json: `id` and `type` must be strings")
-    command = _TYPES.get(name or "")
+    command = _TYPES.get(name or "") or _of_a_swarm(name or "")
     if command is None:
         raise BadCommand("unknown command", id or "", name or "")
     if None in fields.values():
@@ -44,6 +47,14 @@ def decode_command(line: bytes) -> AnyCommand:
         return msgspec.convert(fields, command)
     except msgspec.ValidationError as error:
         raise BadCommand(str(error), id or "", name or "") from error
+
+
+def _of_a_swarm(name: str) -> type[Any] | None:
+    if not name.startswith("swarm_"):
+        return None
+    from zot.wire.swarm_frames import SwarmCommand  # most never speak of one
+
+    return next((struct for struct in get_args(SwarmCommand) if struct.__struct_config__.tag == name), None)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -66,13 +77,24 @@ def _unwrap(images: Any) -> None:
             image["data"] = data.replace("\r", "").replace("\n", "")
 
 
-def decode(line: bytes | str) -> Response | Event:
+def decode(line: bytes | str) -> Response | Event | SwarmUpdate | SwarmEvent:
     """One line from zot; an unknown type or shape is an Unknown. msgspec.DecodeError for what is no JSON object."""
     try:
         return _decoder().decode(line)
     except msgspec.ValidationError:
         raw = msgspec.json.decode(line, type=dict[str, Any])
-        return Unknown(str(raw.get("type", "")), raw)
+        return _event_of_a_swarm(raw) or Unknown(str(raw.get("type", "")), raw)
+
+
+def _event_of_a_swarm(raw: dict[str, Any]) -> SwarmUpdate | SwarmEvent | None:
+    if not str(raw.get("type", "")).startswith("swarm_"):
+        return None
+    from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
+
+    try:
+        return msgspec.convert(raw, SwarmUpdate | SwarmEvent)
+    except msgspec.ValidationError:
+        return None
 
 
 @functools.cache

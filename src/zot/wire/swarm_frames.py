@@ -18,7 +18,9 @@ from zot.wire.rpc_frames import Command, Image, UsageTotals
 class SwarmStart(Command, frozen=True, kw_only=True, tag="swarm_start"):
     """Start a worker; answered as soon as it is recorded, before it runs. ``max_…`` and ``timeout_s`` are its own
     limits, 0 is none; ``swarm`` names a budget made by ``swarm_budget``. ``mode`` is ``worktree`` in a repository and
-    ``shared`` elsewhere when left out; a shared worker only reads unless ``write``."""
+    ``shared`` elsewhere when left out; a shared worker only reads unless ``write``. A worker in a worktree is always in
+    the jail; ``jail`` is for the others. What it is told nothing about it has from the zot that starts it: model,
+    directory, jail, permission mode."""
 
     task: str
     name: str = ""
@@ -31,6 +33,8 @@ class SwarmStart(Command, frozen=True, kw_only=True, tag="swarm_start"):
     reasoning: str = ""
     tools: tuple[str, ...] | None = None
     ask: bool = False
+    jail: bool = False
+    permission_mode: str = ""
     extensions: bool = True
     max_steps: int = 0
     max_cost: float = 0.0
@@ -205,6 +209,12 @@ class SwarmDiffData(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
 
 
+class SwarmRemoved(msgspec.Struct, frozen=True, kw_only=True):
+    """Data of ``swarm_remove``, where something could not be removed: a line for each."""
+
+    left: tuple[str, ...]
+
+
 class SwarmMerged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Data of ``swarm_merge``. With ``conflicts`` nothing was changed."""
 
@@ -223,6 +233,7 @@ SWARM_DATA: dict[str, type[msgspec.Struct]] = {
     "swarm_get": SwarmWorker,
     "swarm_diff": SwarmDiffData,
     "swarm_merge": SwarmMerged,
+    "swarm_remove": SwarmRemoved,
 }
 
 # --- events

@@ -24,6 +24,7 @@ from zot.agent.cli.verb_arguments import Arguments, parse, verb_of
 from zot.agent.cli.verbs import options
 from zot.agent.console import run_loop
 from zot.agent.swarm import connecting
+from zot.agent.swarm.office import recorded
 from zot.errors import NotThere, UsageError, ZotError
 from zot.system.files import zot_home
 from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
@@ -217,7 +218,7 @@ def _wait(arguments: Arguments) -> int:
 
 
 def _ended(home: Path, id: str, arguments: Arguments) -> int:
-    found = record(home, id)
+    found = recorded(home, id)
     if arguments.has("--json"):
         show_spelled(json.dumps({**as_json(found.worker), "answer": found.answer}))
     elif found.answer:
@@ -304,7 +305,7 @@ async def looked_at(home: Path, typed: str) -> SwarmWorker:
     """A worker with its last words and what it changed."""
     worker = connecting.named(home, typed)
     async with connecting.connected_if_alive(home) as swarm:
-        found = record(home, worker.id) if swarm is None else await swarm.get(worker.id)
+        found = recorded(home, worker.id) if swarm is None else await swarm.get(worker.id)
     if worker.tree is None or find_spec("zot.agent.swarm.worktrees") is None:
         return found
     worktrees: Any = import_module("zot.agent.swarm.worktrees")
@@ -314,19 +315,6 @@ async def looked_at(home: Path, typed: str) -> SwarmWorker:
         tell(f"zot: {error}")
         return found
     return msgspec.structs.replace(found, files=stat.files, added=stat.added, removed=stat.removed)
-
-
-def record(home: Path, id: str) -> SwarmWorker:
-    """A worker as it is on disk; nobody looks after it."""
-    from zot.agent.swarm.event_log import last_answer
-    from zot.agent.swarm.inbox import Inbox
-    from zot.agent.swarm.info import info_of
-    from zot.agent.swarm.places import Places
-
-    place = Places(home).of(id)
-    worker = place.load()
-    answer = last_answer(place.events) or worker.answer
-    return SwarmWorker(worker=info_of(worker), answer=answer, waiting=Inbox(place.inbox).waiting)
 
 
 def as_json(info: WorkerInfo) -> dict[str, Any]:

@@ -135,6 +135,17 @@ class Swarm:
                 return event.worker
         raise _gone()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the supervisor has ended, or this was closed."""
+        return self._listening.done()
+
+    async def __aenter__(self) -> Swarm:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     async def aclose(self) -> None:
         self._writer.close()
         self._listening.cancel()
@@ -195,12 +206,16 @@ async def connected(home: Path) -> AsyncGenerator[Swarm]:
 @asynccontextmanager
 async def connected_if_alive(home: Path) -> AsyncGenerator[Swarm | None]:
     """A connection, or None where nothing lives: then the records on disk are true."""
-    room = Room(home)
-    if not room.is_alive() and not any(worker.status in LIVE for worker in Places(home).all()):
+    if not lives(home):
         yield None
         return
     async with connected(home) as swarm:
         yield swarm
+
+
+def lives(home: Path) -> bool:
+    """Whether a supervisor runs, or the last one was killed and left workers to look after."""
+    return Room(home).is_alive() or any(worker.status in LIVE for worker in Places(home).all())
 
 
 async def connect(home: Path) -> Swarm:

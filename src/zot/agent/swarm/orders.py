@@ -40,7 +40,9 @@ def flags_of(order: Order, git: str = "") -> tuple[str, ...]:
         flags.append("--no-yolo")
     if not order.extensions:
         flags.append("--no-ext")
-    if order.mode == "worktree":
+    if order.permission_mode:
+        flags += ["--permission-mode", order.permission_mode]
+    if order.mode == "worktree" or order.jail:
         flags += ["--jail", *(("--jail-read", git) if git else ())]
     return tuple(flags)
 
@@ -73,7 +75,7 @@ def order_of(command: SwarmStart) -> Order:
         raise UsageError(f'"{command.cwd}" is no directory')
     mode = command.mode or ("worktree" if in_repository(Path(command.cwd)) else "shared")
     same = ("task", "name", "cwd", "write", "include_dirty", "provider", "model", "reasoning", "tools", "ask")
-    same += ("extensions", "engine", "swarm", "key", "once", "restarts", "session")
+    same += ("jail", "permission_mode", "extensions", "engine", "swarm", "key", "once", "restarts", "session")
     return Order(
         **{name: getattr(command, name) for name in same},
         mode=mode,

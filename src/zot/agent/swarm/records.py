@@ -46,6 +46,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning: str = ""
     tools: tuple[str, ...] | None = None
     ask: bool = False  # its tool calls are put to a person
+    jail: bool = False  # also without a tree of its own
+    permission_mode: str = ""
     extensions: bool = True
     limits: Limits = Limits()
     engine: str = "local"  # or "ray", "ray://HOST:PORT"

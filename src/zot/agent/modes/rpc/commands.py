@@ -7,7 +7,7 @@ others are done when the method returns. A command that cannot be done raises Zo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -16,9 +16,9 @@ from zot import __version__
 from zot.agent.conversation import Conversation
 from zot.agent.modes.rpc.approvals import Approvals
 from zot.agent.modes.rpc.queue import Work, WorkQueue
-from zot.agent.modes.rpc.reply import Reply
+from zot.agent.modes.rpc.reply import Reply, answer
 from zot.agent.modes.rpc.surface import RpcSurface
-from zot.errors import AgentBusy, UsageError, ZotError, in_words
+from zot.errors import AgentBusy, UsageError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.wire import rpc_frames as wire
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from zot.agent.modes.rpc.elicitations import Elicitations
     from zot.agent.modes.rpc.extension_commands import ExtensionCommands
     from zot.agent.modes.rpc.permits import Permits
+    from zot.agent.modes.rpc.swarm import SwarmCommands
     from zot.agent.modes.rpc.writer import Writer
+    from zot.wire.swarm_frames import SwarmCommand
 
 LATER: Any = object()  # the data of a command that answers by itself
 
@@ -66,6 +68,7 @@ class Commands:
         self._tasks = tasks
         self._writer = writer
         self._permits: Permits | None = None
+        self._swarm: SwarmCommands | None = None
         self._extensions = _extension_commands(conversation, queue, surface, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
@@ -92,11 +95,21 @@ class Commands:
             wire.PanelClose: self._panel_close,
         }
 
-    def do(self, command: wire.AnyCommand, reply: Reply) -> Any:
+    def do(self, command: wire.AnyCommand | SwarmCommand, reply: Reply) -> Any:
         """The data to answer with, or LATER when ``reply`` will be called with it."""
         if isinstance(command, _NOTED):
             self._note(command)
-        return self._doers[type(command)](command, reply)
+        doer = self._doers.get(type(command))
+        return self._do_of_a_swarm(command, reply) if doer is None else doer(command, reply)
+
+    def _do_of_a_swarm(self, command: Any, reply: Reply) -> Any:
+        if self._swarm is None:
+            from zot.agent.modes.rpc.swarm import SwarmCommands  # few have one
+
+            self._swarm = SwarmCommands(self._conversation, self._writer, self._queue, self._tasks)
+            self._approvals.on_close.append(self._swarm.close)
+        self._swarm.do(command, reply)
+        return LATER
 
     def _note(self, command: wire.Command) -> None:
         """What changes something and is no prompt; ids and tokens are nobody's business."""
@@ -212,7 +225,7 @@ class Commands:
     def _get_changes(self, command: wire.GetChanges, reply: Reply) -> Any:
         """Beside what runs: it only reads."""
         self._queue.announce()
-        task = self._tasks.create_task(_answer(self._conversation.file_changes(command.prompt), reply))
+        task = self._tasks.create_task(answer(self._conversation.file_changes(command.prompt), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
         return LATER
 
@@ -222,7 +235,7 @@ class Commands:
 
         async def go_back() -> None:
             how = {"overwrite": command.overwrite, "dry_run": command.dry_run}
-            await _answer(self._conversation.rewind(command.prompt, command.what, **how), reply)
+            await answer(self._conversation.rewind(command.prompt, command.what, **how), reply)
 
         self._queue.submit(Work(lambda: None, errand=go_back))
         return LATER
@@ -275,15 +288,6 @@ class Commands:
     ) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')
-
-
-async def _answer(work: Awaitable[Any], reply: Reply) -> None:
-    try:
-        data = await work
-    except (ZotError, OSError) as error:
-        reply.fail(in_words(error))
-    else:
-        reply(data)
 
 
 def _extension_commands(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
 
 from zot.agent.modes.rpc.writer import Writer
-from zot.wire.rpc_frames import AnyCommand, Response
+from zot.errors import ZotError, in_words
+from zot.wire.rpc_frames import Command, Response
 
 
 class Reply:
@@ -15,7 +17,7 @@ class Reply:
 
     __slots__ = ("_command", "_id", "_writer")
 
-    def __init__(self, writer: Writer, command: AnyCommand) -> None:
+    def __init__(self, writer: Writer, command: Command) -> None:
         self._writer = writer
         self._id = command.id
         self._command = str(command.__struct_config__.tag)
@@ -25,3 +27,13 @@ class Reply:
 
     def fail(self, error: str) -> None:
         self._writer.respond(Response(id=self._id, command=self._command, success=False, error=error))
+
+
+async def answer(work: Awaitable[Any], reply: Reply) -> None:
+    """With what the work comes to, later."""
+    try:
+        data = await work
+    except (ZotError, OSError) as error:
+        reply.fail(in_words(error))
+    else:
+        reply(msgspec.UNSET if data is None else data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import TYPE_CHECKING
 
 from zot.agent.console import say
 from zot.agent.modes.rpc.approvals import Approvals
@@ -21,6 +22,9 @@ from zot.errors import ZotError
 from zot.wire import rpc_frames as wire
 from zot.wire.lines import Lines
 from zot.wire.rpc_codec import BadCommand, decode_command
+
+if TYPE_CHECKING:
+    from zot.wire.swarm_frames import SwarmCommand
 
 _READ = 64 * 1024
 _TOO_LONG = f"a line longer than {wire.MAX_LINE // 1024**2} MiB"
@@ -164,7 +168,7 @@ class Server:
             self._surface.open()
             self._queue.open()
 
-    def _do(self, command: wire.AnyCommand) -> None:
+    def _do(self, command: wire.AnyCommand | SwarmCommand) -> None:
         reply = Reply(self._writer, command)
         try:
             data = self._commands.do(command, reply)
@@ -185,7 +189,7 @@ class Server:
 
     # --- authentication
 
-    def _authenticated(self, command: wire.AnyCommand) -> bool:
+    def _authenticated(self, command: wire.Command) -> bool:
         """Whether the first line shows the token; afterwards it is forgotten, and nothing is checked any more."""
         # Imported here: only a server with a token needs it.
         from hmac import compare_digest

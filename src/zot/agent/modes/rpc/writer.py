@@ -13,12 +13,16 @@ import os
 import select
 import stat
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.core import events as ev
 from zot.wire import rpc_frames as wire
 from zot.wire.events import encode
+
+if TYPE_CHECKING:
+    from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
 
 MERGE_ABOVE = 1024 * 1024
 ROOM_BELOW = 256 * 1024
@@ -103,7 +107,7 @@ class Writer:
         self._unread_responses += len(line)
         self._send(line)
 
-    def tell(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked) -> None:
+    def tell(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent) -> None:
         """An event of an extension or of ours; these cannot wait, so a client that never reads is given up."""
         if len(self._buffer) > GIVE_UP_ABOVE:
             self._lost(f"the client has left more than {GIVE_UP_ABOVE >> 20} MiB unread")
