@@ -54,7 +54,7 @@ class Shape(Generic[T]):
     def read(self, answer: str) -> T:
         """The value in an answer; ValueError says what is wrong with it."""
         trouble = ValueError("it holds no JSON")
-        for text in _candidates(answer):
+        for text in candidates(answer):
             try:
                 json.loads(text)
             except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ class Shape(Generic[T]):
         return AnswerMismatch(text, answer)
 
 
-def _candidates(answer: str) -> Iterator[str]:
+def candidates(answer: str) -> Iterator[str]:
     """Where a model may have put the JSON: all of it, the last fenced block, from the first bracket to the last."""
     yield answer.strip()
     yield from (block.partition("\n")[2] for block in reversed(answer.split("```")[1::2]))

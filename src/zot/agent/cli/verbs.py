@@ -86,6 +86,23 @@ _PROVIDER = "PROVIDER is a name of `zot --list-models`, or of your models.json."
 _WORKER = "WORKER is its id, the beginning of one, or its name."
 _NAME = "NAME is the manifest's name or the directory's."
 
+_HOW = (  # switches of `swarm start` that go for every worker of several
+    Switch("--worktree", "each in a tree of its own, on a new branch; the default in a repository"),
+    Switch("--shared", "in this directory, where they only read; the default elsewhere"),
+    Switch("--write", "with --shared: they may change files, one at a time"),
+    Switch("--include-dirty", "with --worktree: take along what is not committed yet"),
+    Switch("--cwd", "work in this directory", "DIR", DIR),
+    Switch("--provider", "provider to use", "ID", PROVIDER),
+    Switch("--model", "which model", "ID", MODEL),
+    Switch("--reasoning", "how hard to think", "LEVEL"),
+    Switch("--api-key", "key for these workers; it is kept in memory only", "KEY"),
+    Switch("--tools", "only these tools", "LIST", TOOLS),
+    Switch("--no-ext", "do not load installed extensions"),
+    Switch("--max-steps", "stop one after so many model calls", "N"),
+    Switch("--timeout", "stop one after so much work: 90s, 15m, 2h (default: 60m)", "TIME"),
+    Switch("--on", "where they run: local, ray or ray://HOST:PORT", "ENGINE"),
+)
+
 VERBS: tuple[Verb, ...] = (
     Verb(
         "rpc",
@@ -439,6 +456,46 @@ VERBS: tuple[Verb, ...] = (
             Switch("--older", "only those that ended so long ago: 30m, 2h, 7d", "TIME"),
             Switch("--force", "also those with changes that are not merged"),
         ),
+    ),
+    Verb(
+        "swarm map",
+        "FILE [TASK]",
+        "one worker for each line of a list; their answers become lines of JSON",
+        (
+            Switch("--max-agents", "so many at once (default: the setting `swarm_agents`)", "N"),
+            Switch("--max-cost", "stop before all of them together spend more than this", "USD"),
+            Switch("--max-cost-each", "stop one before it spends more than this", "USD"),
+            Switch(
+                "--schema",
+                "a JSON Schema that every answer has to fit; one that does not is asked once more",
+                "FILE",
+                FILE,
+            ),
+            Switch("--output", "the results (default: NAME.results.jsonl for a list NAME.txt)", "FILE", FILE),
+            Switch("--retries", "try an item that failed so often again (default: 1)", "N"),
+            Switch("--resume", "go on: without what is done, with what failed and what is at work"),
+            *_HOW,
+        ),
+        (FILE, TEXT),
+        "FILE has an item on each line, or is - for standard input. {item} in TASK stands for one. A result is on disk "
+        "as soon as its item is finished; ctrl+c, a spent budget and a restart of the machine lose nothing that "
+        "--resume would not find.\nThe exit status is 0 when every item is done, else 1.",
+    ),
+    Verb(
+        "swarm race",
+        "N TASK",
+        "N tries at one task; those whose check passes, the cheapest first",
+        (
+            Switch("--check", "a command that has to succeed in a copy of the files of a try", "COMMAND"),
+            Switch("--check-timeout", "give the command so long: 90s, 15m, 2h (default: 30m)", "TIME"),
+            Switch("--max-cost", "stop before all of them together spend more than this", "USD"),
+            Switch("--max-cost-each", "stop one before it spends more than this", "USD"),
+            Switch("--name", "what to call them: NAME-1 and so on", "NAME"),
+            Switch("--json", "print what a program needs"),
+            *(switch for switch in _HOW if switch.names[0] not in ("--worktree", "--shared", "--write")),
+        ),
+        (TEXT, TEXT),
+        "Nothing is merged and nothing removed.\nThe exit status is 0 when one passed, else 1.",
     ),
     Verb(
         "hooks",

@@ -66,13 +66,18 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
     chosen: list[Worker] = []
     told: list[str] = []
     for worker in Places(home).all():
-        if worker.tree is None or worker.tree.repository != top:
+        tree = worker.tree
+        if tree is None or tree.repository != top or not os.path.isdir(tree.path):
             continue
         worker = await _as_it_is(home, worker)
         if worker.status in AT_WORK:
             told.append(f"{worker.name} is {worker.status} and left out")
-        elif worker.tree is not None and await has_unmerged(worker.tree):
-            chosen.append(worker)
+            continue
+        try:
+            if await has_unmerged(tree):
+                chosen.append(worker)
+        except GitFailed as error:
+            told.append(f"{worker.name} is left out: {error}")
     return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), told
 
 
