@@ -5,9 +5,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try eval test check bench peers pictures attack race torture soak fuzz fixtures generate clean
+.PHONY: help try eval test check bench peers pictures attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
 help:           ## this list
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(STAMP)-venv:
 	@echo "==> making .venv with $$($(PYTHON) --version)"
@@ -49,6 +49,11 @@ $(STAMP)-wheels: $(STAMP)-dev tests/pythons.py
 
 $(STAMP)-mcp: $(STAMP)-system tests/setup/mcp.sh
 	@PYTHON=$(BIN)/python bash tests/setup/mcp.sh
+	@touch $@
+
+$(STAMP)-ray: $(STAMP)-dev requirements/ray.txt
+	@echo "==> installing Ray"
+	@$(PIP) install --progress-bar on -r requirements/ray.txt | grep -v '^Requirement already' || true
 	@touch $@
 
 fixtures: $(STAMP)-fixtures ## download recordings and the test model
@@ -93,6 +98,12 @@ race: $(STAMP)-dev ## 100,000 files swapped for links while the tools of a jaile
 
 torture: $(STAMP)-system $(STAMP)-dev ## 1,000 kills and 500 injected faults
 	@ZOT_TORTURE=1000 $(BIN)/python -m pytest -m torture --timeout 1800 -s
+
+swarm-sim: $(STAMP)-core ## 1,000 scripted workers on a clock that jumps (WORKERS=N for others, CURVE=1 for 1 to 10,000 and the page)
+	@$(BIN)/python -m simulation $(if $(WORKERS),--workers $(WORKERS)) $(if $(CURVE),--curve --write)
+
+swarm-ray: $(STAMP)-ray ## 64 workers on a Ray cluster of three nodes made on this machine, some of which are killed
+	@ZOT_SWARM_WORKERS=$(or $(WORKERS),64) $(BIN)/python -m pytest -m ray --timeout 1800 -s tests/cluster
 
 soak: $(STAMP)-dev ## ten minutes of prompts, tools and extensions, watching what leaks
 	@$(BIN)/python -m tests.soak

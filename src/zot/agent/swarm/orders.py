@@ -18,6 +18,10 @@ def check_order(order: Order) -> None:
     """UsageError for what cannot be."""
     if not order.task.strip():
         raise UsageError("the task is empty")
+    if order.engine != "local":
+        from zot.agent.swarm.ray_engine import check_engine  # few have a cluster
+
+        check_engine(order)
     if order.mode == "shared" and not order.write and order.tools is not None:
         others = [name for name in order.tools if name not in READ_ONLY]
         if others:

@@ -32,7 +32,7 @@ from zot.agent.swarm.purse import Budget, Purse
 from zot.agent.swarm.records import LIVE, Order, Worker
 from zot.agent.swarm.running import Charge
 from zot.agent.swarm.scheduler import Scheduler
-from zot.errors import EngineFault, UsageError, ZotError
+from zot.errors import UsageError, ZotError
 from zot.wire import rpc_frames, swarm_frames
 
 UPDATE_S = 0.1  # between two updates of a worker whose status has not changed
@@ -407,10 +407,9 @@ def _discard(place: WorkerPlace) -> None:
 def _engine(name: str) -> Engine:
     if name == "local":
         return LocalEngine()
-    if name == "ray" or name.startswith("ray://"):
-        ray: Any = import_module("zot.agent.swarm.ray_engine")  # few have a cluster
-        return ray.RayEngine(name.removeprefix("ray").removeprefix("://"))
-    raise EngineFault(f'there is no engine "{name}": local, ray or ray://HOST:PORT')
+    from zot.agent.swarm.ray_engine import RayEngine, address_of  # few have a cluster
+
+    return RayEngine(address_of(name))
 
 
 def _wrapped(id: str, line: bytes) -> bytes:

@@ -334,6 +334,20 @@ def _settle(repository: Repository, tree: Tree, index: Path) -> None:
         copy_with_time(index, admin / "index")
 
 
+async def put(work: Desk, tree: Tree, head: str, whole: str) -> None:
+    """The tree holds what ``whole`` does and stands on ``head``: work that was done elsewhere. A tree that is gone
+    stays so, and its branch has all of it."""
+    there = os.path.isdir(tree.path) and not os.path.islink(tree.path)
+    reference = f"refs/heads/{tree.branch}"
+    if there:
+        index = (await look(work, tree)).index
+        await work.git("read-tree", "--reset", "-u", "--no-recurse-submodules", whole, index=index, top=tree.path)
+        await work.git("read-tree", "-m", head, index=index, top=tree.path)
+        _settle(work.repository, tree, index)
+    if not await work.move(reference, head if there else whole, await work.tip(reference), "zot swarm: work elsewhere"):
+        raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
+
+
 async def remove(tree: Tree) -> tuple[str, ...]:
     """Tree and branch are gone; what could not go is told. Harmless the second time."""
     remove_tree(tree.path)

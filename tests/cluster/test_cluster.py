@@ -1,0 +1,222 @@
+"""Workers on a real Ray cluster of three nodes, some of which are killed: every task ends once, and nothing stays.
+
+``make swarm-ray`` runs it; ``ZOT_SWARM_WORKERS`` says with how many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import stat
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.nodes import FakeNodes, parent_of, processes_with, seen
+from tests.fakes.model_server import CallTools, FakeModelServer, Say
+from tests.unit.agent.swarm.repositories import git, repository
+from zot.agent.swarm.connecting import Swarm, connected
+from zot.agent.swarm.engine import Credential
+from zot.agent.swarm.places import Places
+from zot.agent.swarm.room import Room
+from zot.errors import ZotError
+from zot.wire.swarm_frames import SwarmBudget, SwarmStart, WorkerInfo
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(1500)]
+
+COUNT = int(os.environ.get("ZOT_SWARM_WORKERS", "6"))
+KEY = "sk-never-to-be-seen-anywhere"
+_TURNS = 3
+_TOKENS_USD = 10 * 2e-06 + 5 * 8e-06
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeNodes]:
+    pytest.importorskip("ray")
+    made = FakeNodes(tmp_path_factory.mktemp("c"))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def scripted(request: Any) -> Any:
+    """Three commands that each add a line to a file of the task's own, then the end; a message more is answered."""
+    messages = json.loads(request.body)["messages"]
+    said = [_text(message) for message in messages if message["role"] == "user"]
+    task = re.search(r"task (\d+)", said[0])
+    assert task is not None
+    done = sum(message["role"] == "tool" for message in messages)
+    if done < _TURNS:
+        command = f"echo {done + 1} >> task-{task[1]}.txt; sleep 0.3"
+        return CallTools([("bash", {"command": command})])
+    return Say(f"finished {task[1]}: " + " | ".join(said[1:]))
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+@pytest.fixture
+def home(tmp_path: Path, nodes: FakeNodes, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, value in nodes.variables.items():
+        monkeypatch.setenv(name, value)
+    place = tmp_path / "home"
+    place.mkdir(mode=0o700)
+    (place / "config.json").write_text(json.dumps({"swarm_agents": 64}))
+    monkeypatch.setenv("ZOT_HOME", str(place))
+    return place
+
+
+def use_server(home: Path, server: FakeModelServer) -> None:
+    model = {"id": "scripted", "cost": {"input": 2, "output": 8}, "contextWindow": 100_000, "maxTokens": 1_000}
+    provider = {"baseUrl": f"{server.url}/v1", "api": "openai", "auth": "key", "models": [model]}
+    (home / "models.json").write_text(json.dumps({"providers": {"here": provider}}))
+
+
+def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> SwarmStart:
+    same: dict[str, Any] = {"provider": "here", "model": "scripted", "restarts": 8, "once": True}
+    engine = f"ray://{nodes.address}"
+    return SwarmStart(task=f"task {number}: write the file", cwd=str(repo), engine=engine, **(same | more))
+
+
+async def ends(swarm: Swarm, ids: set[str], seconds: float = 900.0) -> dict[str, list[WorkerInfo]]:
+    """Every end that is told of these workers."""
+    found: dict[str, list[WorkerInfo]] = {}
+    for info in await swarm.list(all=True):
+        if info.id in ids and info.status in ("done", "failed", "stopped", "lost"):
+            found.setdefault(info.id, []).append(info)
+    async with asyncio.timeout(seconds):
+        async for event in swarm.events():
+            ended = event.worker if hasattr(event, "worker") else None  # type: ignore[union-attr]
+            if ended is not None and ended.id in ids and ended.status in ("done", "failed", "stopped", "lost"):
+                found.setdefault(ended.id, []).append(ended)
+            if len(found) == len(ids):
+                return found
+    return found
+
+
+async def test_every_task_ends_once_whatever_is_killed(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
+    """10 % of the workers and one node are killed while they work."""
+    repo = repository(tmp_path / "repo")
+    began = time.monotonic()
+    with FakeModelServer([scripted], repeat=True) as server:
+        use_server(home, server)
+        async with connected(home) as swarm:
+            await swarm.subscribe()
+            await swarm.request(SwarmBudget(swarm="all", max_cost=1.0, max_agents=COUNT))
+            credential = Credential(provider="here", value=KEY)
+            infos = [await swarm.start(order(repo, nodes, n, swarm="all"), credential) for n in range(COUNT)]
+            numbers = {info.id: number for number, info in enumerate(infos)}
+            told = await _send_to_all(swarm, numbers)
+            killing = asyncio.create_task(_kill_some(home, nodes, max(1, COUNT // 10)))
+            found = await ends(swarm, set(numbers))
+            killed = await killing
+            everyone = {info.id: info for info in await swarm.list(all=True)}
+        took = time.monotonic() - began
+        requests = len(server.requests)
+    assert {id: [info.status for info in infos] for id, infos in found.items()} == {id: ["done"] for id in numbers}, [
+        (info.status, info.reason) for infos in found.values() for info in infos if info.status != "done"
+    ]
+    for id, number in numbers.items():
+        _check_worker(home, id, number, told)
+    attempts = Counter(info.attempt for info in everyone.values())
+    assert requests * _TOKENS_USD <= 1.0
+    _check_nothing_is_left(home, nodes)
+    print(
+        f"\n{COUNT} workers on 3 nodes: {took:.0f} s, {killed} processes and a node killed, {requests} model calls, "
+        f"attempts {dict(attempts)}, {len(told)} further messages acknowledged"
+    )
+
+
+async def _send_to_all(swarm: Swarm, numbers: dict[str, int]) -> set[int]:
+    told: set[int] = set()
+    for id, number in numbers.items():
+        with suppress(ZotError):  # it has ended already: nothing was acknowledged
+            await swarm.send(id, f"also {number}")
+            told.add(number)
+    return told
+
+
+async def _kill_some(home: Path, nodes: FakeNodes, count: int) -> int:
+    """First some workers' processes and hosts, one after another, then a node."""
+    killed, chosen = 0, random.Random(7)
+    places = Places(home)
+    for _ in range(600):
+        running = [worker for worker in places.all() if worker.status == "running" and worker.pid]
+        if running and killed < count:
+            worker = chosen.choice(running)
+            with suppress(OSError, IndexError):
+                os.kill(worker.pid if killed % 2 else parent_of(worker.pid), signal.SIGKILL)
+                killed += 1
+        if killed == count:
+            break
+        await asyncio.sleep(0.5)
+    await asyncio.to_thread(nodes.kill_node)
+    return killed
+
+
+def _check_worker(home: Path, id: str, number: int, told: set[int]) -> None:
+    place = Places(home).of(id)
+    session = place.session.read_text()
+    said = [json.loads(line) for line in session.splitlines()]
+    texts = ["".join(block.get("text", "") for block in row["message"]["content"]) for row in said if "message" in row]
+    assert sum(f"task {number}:" in text for text in texts) == 1, "the task is said once"
+    if number in told:
+        assert sum(text == f"also {number}" for text in texts) == 1, "an acknowledged message is said once"
+    assert place.load().status == "done"
+    file = place.tree / f"task-{number}.txt"
+    lines = file.read_text().split()
+    assert set(lines) == {"1", "2", "3"} and sorted(lines) == lines, lines
+    assert git(place.tree, "status", "--porcelain") == f"?? task-{number}.txt"
+    for path in place.directory.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            assert KEY.encode() not in path.read_bytes(), path
+
+
+def _check_nothing_is_left(home: Path, nodes: FakeNodes) -> None:
+    ids = Places(home).ids()
+    assert seen(lambda: not any(processes_with(f"ZOT_SWARM_AGENT_ID={id}") for id in ids))
+    assert seen(lambda: not list(nodes.temporary.glob("zot-swarm-*"))), list(nodes.temporary.rglob("*"))
+    assert stat.S_IMODE(nodes.token.stat().st_mode) == 0o600
+    latest = Path("/tmp/ray/session_latest/logs")
+    for path in latest.rglob("*") if latest.is_dir() else ():
+        if path.is_file():
+            assert KEY.encode() not in path.read_bytes(), path
+
+
+async def test_workers_go_on_while_the_supervisor_is_away(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    with FakeModelServer([scripted], repeat=True) as server:
+        use_server(home, server)
+        credential = Credential(provider="here", value=KEY)
+        async with connected(home) as swarm:
+            ids = {(await swarm.start(order(repo, nodes, n, restarts=0), credential)).id for n in range(2)}
+            await _all_at_work(home, ids)
+        supervisor = Room(home).running()
+        assert supervisor is not None
+        os.kill(supervisor.pid, signal.SIGKILL)
+        before = len(server.requests)
+        assert seen(lambda: not Room(home).is_alive())
+        assert await asyncio.to_thread(seen, lambda: len(server.requests) > before, 90.0), "nobody permitted a call"
+        async with connected(home) as swarm:
+            await swarm.subscribe()
+            found = await ends(swarm, ids, 120)
+    assert {info.status for infos in found.values() for info in infos} == {"done"}
+    assert {Places(home).of(id).load().attempt for id in ids} == {1}
+    _check_nothing_is_left(home, nodes)
+
+
+async def _all_at_work(home: Path, ids: set[str]) -> None:
+    sessions = [Places(home).of(id).session for id in ids]
+    assert await asyncio.to_thread(seen, lambda: all(session.exists() for session in sessions), 120.0)

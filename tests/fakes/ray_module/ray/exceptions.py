@@ -1,0 +1,29 @@
+"""Ray's errors, as far as zot knows them."""
+
+from __future__ import annotations
+
+
+class RayError(Exception):
+    pass
+
+
+class RayActorError(RayError):
+    pass
+
+
+class ActorDiedError(RayActorError):
+    pass
+
+
+class ActorUnavailableError(RayActorError):
+    pass
+
+
+class WorkerCrashedError(RayError):
+    pass
+
+
+class RayTaskError(RayError):
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"Traceback\n{type(cause).__name__}: {cause}")
+        self.cause = cause
