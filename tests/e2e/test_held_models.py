@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import Say
+from tests.fakes.model_server import Refuse, Say
+from tests.fakes.rpc_client import FakeRpcClient
 
 ANSWER = Say('{"tool": "final", "answer": "Done."}')
 FREE = ("--permission-mode", "everything")
@@ -18,10 +19,10 @@ def entry(**changes: Any) -> dict[str, Any]:
     return {"baseUrl": "http://127.0.0.1:9/v1", "auth": "none", "models": [{"id": "tiny"}], **changes}
 
 
-def run(zot: Zot, *args: str, **changes: Any) -> Any:
+def run(zot: Zot, *args: str, model: str = "tiny", **changes: Any) -> Any:
     (zot.home / "zot").mkdir(exist_ok=True)
     (zot.home / "zot" / "models.json").write_text(json.dumps({"providers": {"mine": entry(**changes)}}))
-    return zot(*args, "--provider", "mine", "--model", "tiny")
+    return zot(*args, "--provider", "mine", "--model", model)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,108 @@ def test_a_mistake_in_models_json_is_told(zot: Zot, serve) -> None:
     serve([ANSWER], repeat=True)
     ran = run(zot, "-p", "hello", *FREE, models=[{"id": "tiny", "tool_calls": "magic"}])
     assert "providers.mine.models[0]: toolCalls: invalid enum value 'magic'" in ran.err
+
+
+# --- another model in mid-session
+
+
+LOOK = Say('{"tool": "bash", "command": "echo looked > looked"}')
+
+
+def rpc(zot: Zot, server: Any, model: str, *args: str) -> FakeRpcClient:
+    both = {"baseUrl": f"{server.url}/v1", "models": [{"id": "large"}, {"id": "tiny", "tool_calls": "grammar"}]}
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "models.json").write_text(json.dumps({"providers": {"mine": entry(**both)}}))
+    argv = zot.argv(["rpc", "--provider", "mine", "--model", model, *args])
+    client = FakeRpcClient(argv, zot.env(), zot.project)
+    client.ask("hello", capabilities=["approvals"])
+    return client
+
+
+def calls_of(server: Any) -> list[Any]:
+    """Without the questions for its list of models."""
+    return [request for request in server.requests if request.method == "POST"]
+
+
+def tools_of(request: Any) -> set[str]:
+    """What a request offers: by its ``tools``, or by the actions its prompt tells of."""
+    if "tools" in request.json:
+        return {tool["function"]["name"] for tool in request.json["tools"]}
+    system = request.json["messages"][0]["content"].partition("Example:")[0]
+    return {word.partition('"')[0] for word in system.split('{"tool": "')[1:]} - {"final"}
+
+
+def mode(client: FakeRpcClient) -> str:
+    return client.ask("get_state")["data"]["permission_mode"]
+
+
+def test_a_small_model_takes_over_in_mid_session_and_gives_back(zot: Zot, serve, tmp_path) -> None:
+    server = serve([Say("one"), LOOK, ANSWER, Say("three")])
+    client = rpc(zot, server, "large", "--record", str(tmp_path / "run.zotrec"))
+    client.prompt("first")
+    assert mode(client) == "everything"
+    client.ask("set_model", model="tiny")
+    assert mode(client) == "accept-edits"
+    client.send("prompt", message="second")
+    asked = client.until("approval_request")
+    assert asked["name"] == "bash" and not (zot.project / "looked").exists()
+    assert client.ask("approve", request_id=asked["request_id"], decision="once")["success"]
+    client.until("done")
+    client.ask("set_model", model="large")
+    assert mode(client) == "everything"
+    client.prompt("third")
+    assert client.close() == 0
+    requests = calls_of(server)
+    large, tiny, _, again = map(tools_of, requests)
+    assert {"read", "write", "edit", "bash"} <= large == again and not {"glob", "grep"} & large
+    assert tiny == {"read", "write", "edit", "bash", "glob", "grep"}
+    assert "grammar" in requests[1].json and "grammar" not in requests[3].json
+    assert requests[3].json["messages"][0] == requests[0].json["messages"][0]
+    assert zot("replay", "--verify", str(tmp_path / "run.zotrec"), model=False).code == 0
+
+
+def test_a_mode_that_somebody_chose_stays_when_the_small_model_goes(zot: Zot, serve) -> None:
+    client = rpc(zot, serve([]), "large")
+    client.ask("set_model", model="tiny")
+    client.ask("set_permission_mode", permission_mode="plan")
+    client.ask("set_model", model="large")
+    assert mode(client) == "plan"
+    client.ask("set_permission_mode", permission_mode="everything")
+    client.ask("set_model", model="tiny")
+    assert mode(client) == "accept-edits"
+    client.ask("set_permission_mode", permission_mode="everything")
+    client.ask("set_model", model="large")
+    client.ask("set_model", model="tiny")
+    assert mode(client) == "everything"  # it was opened for this model by hand
+    assert client.close() == 0
+
+
+def test_what_a_run_began_with_for_a_small_model_stays(zot: Zot, serve) -> None:
+    server = serve([ANSWER, Say("two")])
+    client = rpc(zot, server, "tiny")
+    client.prompt("first")
+    client.ask("set_model", model="large")
+    client.prompt("second")
+    assert mode(client) == "accept-edits"
+    assert client.close() == 0
+    first, second = map(tools_of, calls_of(server))
+    assert {"glob", "grep"} <= first and not {"glob", "grep"} & second
+
+
+def test_named_tools_stay_the_ones_that_were_named(zot: Zot, serve) -> None:
+    server = serve([Say("one"), ANSWER])
+    client = rpc(zot, server, "large", "--tools", "read,write")
+    client.prompt("first")
+    client.ask("set_model", model="tiny")
+    client.prompt("second")
+    assert client.close() == 0
+    assert [tools_of(request) for request in calls_of(server)] == [{"read", "write"}] * 2
+
+
+def test_a_second_model_that_takes_over_where_nobody_can_be_asked_is_jailed(zot: Zot, serve) -> None:
+    server = serve([Refuse(529, "overloaded")] * 3 + [Say('{"tool": "bash", "command": "touch ../out in"}'), ANSWER])
+    models = [{"id": "large"}, {"id": "tiny", "tool_calls": "grammar"}]
+    ran = run(zot, "-p", "go", "--fallback-model", "tiny", model="large", baseUrl=f"{server.url}/v1", models=models)
+    assert ran.out == "Done.\n", ran.err
+    assert {"glob", "grep"} <= tools_of(calls_of(server)[-1])
+    assert (zot.project / "in").exists() and not (zot.project.parent / "out").exists()

@@ -537,6 +537,30 @@ def test_calls_and_commands_of_an_extension(
     assert same(verified(path))
 
 
+def test_a_call_that_an_extension_gives_up_is_no_abort_of_the_run(
+    zot: Zot, serve: Any, tmp_path: Path, caller: Path, verified: Callable[..., Ran]
+) -> None:
+    begun = zot.project / "begun"
+    gives_up = (
+        f"import os, time\n        send(type='call_tool', id='c1', name='bash', parent_id=frame['id'],"
+        f" args={{'command': 'touch {begun}; sleep 60'}})\n"
+        f"        while not os.path.exists('{begun}'): time.sleep(0.01)\n"
+        "        send(type='call_tool_cancel', id='c1')\n"
+        "        send(type='tool_result', id=frame['id'], content=[{'type': 'text', 'text': 'gave up'}])\n"
+    )
+    start, end = (
+        CALLER.index('        parent = frame["id"]'),
+        CALLER.index('    elif frame["type"] == "command_invoked"'),
+    )
+    (caller / "main.py").write_text(f"{CALLER[:start]}        {gives_up}{CALLER[end:]}")
+    serve([CallTools([("look", {})]), Say("went on")])
+    path = tmp_path / "run.zotrec"
+    assert zot("-p", "--ext", str(caller), "--record", str(path), "look").out == "went on\n"
+    assert [line for line in lines_of(path) if line["type"] == "result" and line.get("cancelled")]
+    assert not [line for line in lines_of(path) if line.get("what") == "abort"]
+    assert same(verified(path))
+
+
 def test_a_small_model_that_is_held_by_a_grammar(
     zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]
 ) -> None:

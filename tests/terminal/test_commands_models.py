@@ -10,6 +10,7 @@ from tests.fakes.model_server import Say, Silent
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import config, configure, rows, said, two_providers
+from tests.terminal.test_dialogs_confirm import listening
 
 
 def selected(terminal: FakeTerminal, text: str) -> bool:
@@ -195,3 +196,32 @@ def test_what_nobody_lists_is_used_and_not_kept(open_zot: OpenZot, zot: Zot) -> 
     terminal.submit("/model some-vendor/new-model")
     terminal.wait_for("model: some-vendor/new-model (openrouter); nobody lists it, so it is not kept for the next run")
     assert "model" not in config(zot)
+
+
+def test_a_small_model_is_asked_about_and_gives_back_what_was(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
+    """`/model` to one that is held by a grammar, and back: its tools, its mode, and a line about each."""
+    look = Say('{"tool": "bash", "command": "echo looked"}')
+    server = serve([look, Say('{"tool": "final", "answer": "Done."}'), Say("three")])
+    home = zot.home / "zot"
+    home.mkdir(parents=True, exist_ok=True)
+    models = [{"id": "large"}, {"id": "tiny", "tool_calls": "grammar"}]
+    mine = {"baseUrl": f"{server.url}/v1", "auth": "none", "models": models}
+    (home / "models.json").write_text(json.dumps({"providers": {"mine": mine}}))
+    terminal = open_zot("--provider", "mine", "--model", "large", model=False)
+    terminal.submit("/model tiny")
+    terminal.wait_for("tiny is a small model: commands are asked about from now on")
+    terminal.wait_for("accepts edits")
+    terminal.submit("look")
+    terminal.wait_for("echo looked")
+    terminal.wait_for("yes, this once")
+    listening(terminal)
+    terminal.press("1")
+    terminal.wait_for("Done.")
+    terminal.submit("/model large")
+    terminal.wait_for("commands are no longer asked about: that was for the small model")
+    terminal.wait_gone("accepts edits")
+    terminal.submit("again")
+    terminal.wait_for("three")
+    calls = [request for request in server.requests if request.method == "POST"]
+    assert "glob" in calls[0].json["messages"][0]["content"] and "grammar" in calls[0].json
+    assert not {"glob", "grep"} & {tool["function"]["name"] for tool in calls[2].json["tools"]}

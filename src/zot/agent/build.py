@@ -190,9 +190,8 @@ def _converse(
         from zot.agent.held_model import guard  # few models are held by a grammar
 
         problems += guard(resources)
-    built_in = _builtin(config, resources.settings, resources, resolved.model)
-    _check_names(built_in, front_end.tools)
-    resources.own_tools = [*built_in, *front_end.tools]
+    _check_names(_builtin(resources, resolved.model), front_end.tools)
+    resources.own_tools = own_tools(resources, resolved.model)
     make: Callable[..., Agent] = Agent
     if config.record:
         from zot.agent.recording.taps import recorded_agent  # few runs are recorded
@@ -272,9 +271,15 @@ def _check_names(built_in: Sequence[Tool], yours: Sequence[Tool]) -> None:
         taken[tool.name] = "another of your tools"
 
 
-def _builtin(config: RunConfig, settings: Settings, resources: Resources, model: Model) -> list[Tool]:
+def own_tools(resources: Resources, model: Model) -> list[Tool]:
+    """What this model gets of the built-in tools, and those of the front end."""
+    return [*_builtin(resources, model), *resources.front_end.tools]
+
+
+def _builtin(resources: Resources, model: Model) -> list[Tool]:
     """The built-in tools of this run: those that were named, else the default set and the settings' extras; a model
     that is held by a grammar needs those that search, and has no use for skills."""
+    config, settings = resources.config, resources.settings
     if config.tools == ():
         return []
     usual = ALL_TOOLS if model.tool_calls else (*DEFAULT_TOOLS, *settings.values.tools)

@@ -564,16 +564,16 @@ class Conversation:
     def adopt(self, resolved: Resolved) -> Client:
         """Let this model answer, from the next model call on; returns the previous client, for the caller to close.
         Whoever calls it knows that no model call is being made."""
-        before = self._agent.client
+        before, was = self._agent.client, self._agent.model
         self._agent.replace_model(self.resources.client_for(resolved), resolved.model)
         self.resolved = resolved
         self.emit(ModelChanged(resolved.provider.id, resolved.model.id))
         for text in resolved.notices:
             self.emit(Diagnostic(text))
-        if resolved.model.tool_calls:
-            from zot.agent.held_model import guard_from_now_on  # few models are held by a grammar
+        if resolved.model.tool_calls != was.tool_calls:
+            from zot.agent.held_model import adapt  # few models are held by a grammar
 
-            for text in guard_from_now_on(self):
+            for text in adapt(self):
                 self.emit(Diagnostic(text))
         return before
 

@@ -42,19 +42,39 @@ def guard(resources: Resources) -> list[str]:
     return []
 
 
-def guard_from_now_on(conversation: Conversation) -> list[str]:
-    """The same when such a model takes over in mid-session."""
-    resources, gate = conversation.resources, conversation.gate
-    if gate is not None and gate.open and not resources.held_mode:
-        said = guard(resources)
-        if resources.held_mode:
-            gate.mode = ASKS
-            said = [*said, f"{conversation.model.id} is a small model: commands are asked about from now on"]
-        return said
-    if gate is not None or resources.held_mode or resources.withheld:
-        return []
-    said = guard(resources)
-    if resources.withheld:
-        resources.own_tools = [tool for tool in resources.own_tools if tool.name not in resources.withheld]
+def adapt(conversation: Conversation) -> list[str]:
+    """Another model answers from now on, and either it or the one before it is held by a grammar, but not both: tools
+    and commands become what the new one needs. Returns what there is to say about it."""
+    resources, held = conversation.resources, conversation.model.tool_calls != ""
+    said = _guard_from_now_on(conversation) if held else _as_before(conversation)
+    if not conversation.is_child:  # a child has the tools it was made with
+        from zot.agent.build import own_tools  # it is loaded: it made this conversation
+
+        resources.own_tools = own_tools(resources, conversation.model)
         conversation.refresh_tools()
     return said
+
+
+def _guard_from_now_on(conversation: Conversation) -> list[str]:
+    resources, gate = conversation.resources, conversation.gate
+    if (gate is not None and not gate.open) or resources.held_mode or resources.withheld:
+        return []
+    said = guard(resources)
+    if gate is not None and resources.held_mode:
+        resources.narrowed, gate.mode = True, ASKS
+        return [*said, f"{conversation.model.id} is a small model: commands are asked about from now on"]
+    return said
+
+
+def _as_before(conversation: Conversation) -> list[str]:
+    """What was narrowed for a model that took over in mid-session is undone; what the run began with stands, and so
+    do a jail and a mode that somebody has chosen since."""
+    resources, gate = conversation.resources, conversation.gate
+    narrowed, resources.narrowed = resources.narrowed, False
+    resources.withheld = frozenset()
+    if gate is None or not gate.open:  # else somebody opened it for the small model, who may have it so again
+        resources.held_mode = ""
+    if gate is None or not narrowed or gate.mode != ASKS:
+        return []
+    gate.mode = "everything"
+    return ["commands are no longer asked about: that was for the small model"]

@@ -92,6 +92,7 @@ class Resources:
         self.outside: Outside | None = None  # there with ``approve``, and where that may be switched on
         self.withheld: frozenset[str] = frozenset()  # tools a model held by a grammar does not get here
         self.held_mode = ""  # the permission mode for such a model, where nobody said one
+        self.narrowed = False  # the gate was open until such a model took over in mid-session
 
     @property
     def asks_outside(self) -> bool:

@@ -98,9 +98,9 @@ class SystemPrompt:
         return self._text
 
     @property
-    def jailed(self) -> str:
-        """What it says of the jail at this moment."""
-        return self._jail()
+    def told(self) -> tuple[str, str]:
+        """What it says of the jail at this moment, and what it says in brief; both are empty for most."""
+        return self._jail(), self._in_brief() if self._brief() else ""
 
     def parts(self) -> dict[str, Any]:
         """What it was made from, for one like it elsewhere."""

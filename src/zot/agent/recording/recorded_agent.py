@@ -49,7 +49,7 @@ _TOLD = (
 )
 _OWN = ("model", "reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on")
 _own = attrgetter(*_OWN)
-CHANGEABLE = (*_OWN, "mode", "asks", "jail")
+CHANGEABLE = (*_OWN, "mode", "asks", "jail", "brief")
 
 
 class RecordedAgent(Agent):
@@ -93,8 +93,8 @@ class RecordedAgent(Agent):
 
     def _present(self) -> tuple[Any, ...]:
         gate, system = self.gate, self.system
-        jail = system.jailed if isinstance(system, SystemPrompt) else ""
-        return (*_own(self), "", False, jail) if gate is None else (*_own(self), gate.mode, self.asks, jail)
+        told = system.told if isinstance(system, SystemPrompt) else ("", "")
+        return (*_own(self), "", False, *told) if gate is None else (*_own(self), gate.mode, self.asks, *told)
 
     # --- events
 
@@ -252,7 +252,8 @@ class RecordedAgent(Agent):
             result = await super().perform(tool, args, msgspec.structs.replace(context, progress=progress))
         except asyncio.CancelledError:
             over = True
-            self._cancelled()
+            if not context.origin:  # a call of an extension's own may end alone, and this run goes on
+                self._cancelled()
             self.recorder.failed(self, id, None)
             raise
         except Exception as error:

@@ -213,6 +213,8 @@ def apply_state(agent: RecordedAgent, state: dict[str, Any], people: RecordedPeo
             cast("ConfirmGate", agent.gate).confirmer = people.confirm if value else None
         elif name == "jail" and isinstance(agent.system, _ReplayedPrompt):
             agent.system.told_of_jail = str(value)
+        elif name == "brief" and isinstance(agent.system, _ReplayedPrompt):
+            agent.system.told_in_brief = str(value)
         elif name in ("reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on"):
             setattr(agent, name, value)
 
@@ -221,6 +223,11 @@ class _ReplayedPrompt(SystemPrompt):
     """``told_in_brief`` names files of the recorded directory, which nobody reads here."""
 
     told_of_jail = told_in_brief = ""
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """As it was told, a moment before the model changes for which it is brief."""
+        return self.told_of_jail, self.told_in_brief
 
     def _in_brief(self) -> str:
         return self.told_in_brief
