@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,13 @@ def answer(request: SeenRequest) -> Turn:
         return CallTools([("bash", BASH)])
     if text.startswith("dear"):
         return CallTools([("read", {"path": "x"})], usage=(100_000, 10_000))  # $0.45
+    if text.startswith("try to get out") and request.json["messages"][-1]["role"] == "user":
+        escape = (
+            "echo inside > new.txt; echo out > ../../../../../../project/b.txt; echo history: $(git log --format=%s)"
+        )
+        return CallTools([("bash", {"command": escape})])
+    if request.json["messages"][-1]["role"] == "tool":
+        return Say(str(request.json["messages"][-1]["content"]))
     return Say(f"heard: {text}", usage=(1000, 100))
 
 
@@ -203,6 +211,20 @@ def test_the_key_is_in_nobodys_argv_environment_or_file(swarm: SwarmHome, model:
         assert KEY not in line and KEY.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
     for path in (swarm.home / "swarm").rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def test_in_a_repository_a_worker_has_a_tree_and_is_jailed_to_it(swarm: SwarmHome, zot: Zot) -> None:
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first", "--allow-empty"]):
+        (zot.project / "a.txt").write_text("as it was\n")
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=zot.project, check=True)
+    ran = swarm("start", "--wait", "try to get out")
+    assert ran.code == 0, ran.err
+    (row,) = json.loads(swarm("list", "--all", "--json").out)["workers"]
+    assert (row["mode"], row["branch"]) == ("worktree", f"zot/try-to-get-out-{row['id']}")
+    assert (swarm.place(row["id"]) / "tree" / "new.txt").read_text() == "inside\n"
+    assert sorted(path.name for path in zot.project.iterdir()) == [".git", "a.txt"]
+    assert (zot.project / "a.txt").read_text() == "as it was\n" and "history: first" in ran.out
+    assert "1 files, +1 -0" in swarm("show", row["id"]).out
 
 
 def test_a_worker_that_hangs_is_found_out(swarm: SwarmHome, zot: Zot) -> None:

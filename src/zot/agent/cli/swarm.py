@@ -306,9 +306,10 @@ async def looked_at(home: Path, typed: str) -> SwarmWorker:
     worker = connecting.named(home, typed)
     async with connecting.connected_if_alive(home) as swarm:
         found = recorded(home, worker.id) if swarm is None else await swarm.get(worker.id)
-    if worker.tree is None or find_spec("zot.agent.swarm.worktrees") is None:
+    if worker.tree is None:
         return found
-    worktrees: Any = import_module("zot.agent.swarm.worktrees")
+    from zot.agent.swarm import worktrees  # those who only read have no tree
+
     try:
         stat = await worktrees.diffstat(worker.tree)
     except ZotError as error:

@@ -94,6 +94,8 @@ def said(event: dict[str, Any]) -> list[str]:
             return [f"… {event.get('reason')}, next try in {event.get('wait_s')} s"]
         case "error":
             return [f"✗ {event.get('message')}"]
+        case "agent_note":
+            return [f"— {event.get('text')}"]
         case "agent_ready":
             return [f"— attempt {event.get('attempt')}"]
         case "agent_stopped":

@@ -266,7 +266,8 @@ async def _start(home: Path, room: Room, lock: int) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
-    task = Task(home=str(home), most=Settings(home).values.swarm_agents, **given)
+    most = Settings(home).values.swarm_agents
+    task = Task(home=str(home), lent=_keys_of_the_living(home), most=most, **given)
     child = _spawned(room, {**environment, "ZOT_HOME": str(home)}, lock)
     own_process.helpers.add(child.pid)
     assert child.stdin is not None and child.stdout is not None
@@ -280,6 +281,21 @@ async def _start(home: Path, room: Room, lock: int) -> None:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
         raise ZotError(f"the swarm's supervisor did not start: {_complaint(room)} (all it said: {room.log})")
+
+
+def _keys_of_the_living(home: Path) -> dict[str, str]:
+    """For workers the last supervisor left in the middle: it held their keys in memory, and whoever is here may have
+    the same ones."""
+    found: dict[str, str] = {}
+    for worker in Places(home).all():
+        name = worker.order.provider
+        if worker.status in LIVE and name and name not in found:
+            from zot.agent.swarm.credentials import lent  # most find nobody left
+
+            with suppress(ZotError):
+                credential = lent(home, name, worker.order.model, "").credential
+                found[name] = credential.value if credential is not None else ""
+    return {name: value for name, value in found.items() if value}
 
 
 def _spawned(room: Room, environment: dict[str, str], lock: int) -> subprocess.Popen[bytes]:

@@ -14,9 +14,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     asked whether it is there; ``idle_s``: so long one without work keeps its process."""
 
     home: str
+    lent: dict[str, str] = {}  # keys by provider, for workers of the last supervisor that go on
     most: int = MOST_AT_ONCE
     patience_s: float = 120.0
     idle_s: float = 600.0
+
+    def __repr__(self) -> str:
+        return f"Task({self.home!r})"
 
 
 class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):

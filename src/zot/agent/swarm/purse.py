@@ -120,6 +120,9 @@ class Purse:
         if account.since is None:
             account.since = now
 
+    def budgets(self) -> list[Budget]:
+        return [account.limits for account in self._accounts.values() if account.limits.swarm]
+
     def spent(self, swarm: str) -> tuple[float, int]:
         """Dollars, granted ones included, and model calls."""
         account = self._account(swarm)

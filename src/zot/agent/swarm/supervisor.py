@@ -15,12 +15,13 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Protocol
 
 import msgspec
 
 from zot.agent.swarm.engine import Credential, Engine
-from zot.agent.swarm.event_log import last_answer, recorded
+from zot.agent.swarm.event_log import EventLog, last_answer, recorded
 from zot.agent.swarm.frames import AnyCommand, Lend, Note, Task
 from zot.agent.swarm.inbox import Inbox
 from zot.agent.swarm.info import info_of
@@ -29,7 +30,7 @@ from zot.agent.swarm.local_engine import LocalEngine
 from zot.agent.swarm.orders import check_order, order_of
 from zot.agent.swarm.places import Places, WorkerPlace, check_name, free_name, meant
 from zot.agent.swarm.purse import Budget, Purse
-from zot.agent.swarm.records import LIVE, Order, Worker
+from zot.agent.swarm.records import LIVE, Order, Tree, Worker
 from zot.agent.swarm.running import Charge
 from zot.agent.swarm.scheduler import Scheduler
 from zot.errors import UsageError, ZotError
@@ -56,6 +57,7 @@ class Client(Protocol):
 class Supervisor:
     def __init__(self, task: Task, group: asyncio.TaskGroup) -> None:
         self._group = group
+        self._lent = {name: Credential(provider=name, value=value) for name, value in task.lent.items()}
         self._loop = asyncio.get_running_loop()
         self._places = Places(Path(task.home))
         self._charges: dict[str, Charge] = {}
@@ -69,6 +71,8 @@ class Supervisor:
         self._starts = 0
         self.patience_s, self.idle_s = task.patience_s, task.idle_s
         self.purse = Purse(self._places.root / "budgets.jsonl", self._loop.time())
+        for budget in self.purse.budgets():
+            self._scheduler.most_of[budget.swarm] = budget.max_agents
         self.unneeded = asyncio.Event()
         self._doers: dict[type, Callable[[Client, Any], Any]] = {
             Lend: self._lend,
@@ -105,14 +109,16 @@ class Supervisor:
         except ZotError as error:
             inbox, changes["reason"] = None, str(error)
         if worker.order.engine != "local" and worker.pid and inbox is not None:
-            charge = self._take(worker, place)
+            charge = self._take(worker, place, self._lent.get(worker.order.provider))
             self._scheduler.readmit(charge.wish)
             charge.go_on()
             return
         never_ran = worker.status == "queued" and inbox is not None
         may_go_on = inbox is not None and 0 < worker.attempt <= worker.order.restarts
         if never_ran or (may_go_on and worker.status != "idle"):
-            charge = self._take(msgspec.structs.replace(worker, status="queued", activity="queued", **changes), place)
+            queued = msgspec.structs.replace(worker, status="queued", activity="queued", **changes)
+            charge = self._take(queued, place, self._lent.get(worker.order.provider))
+            self.changed(charge, at_once=True)
             self.asks_to_run(charge)
             return
         idle = worker.status == "idle" and inbox is not None and inbox.next is None
@@ -318,15 +324,15 @@ class Supervisor:
         if order.name:
             check_name(order.name, taken)
         name = order.name or free_name(order.task, taken)
-        place = self._places.make(order.name or order.task)
+        place, tree = self._places.make(order.name or order.task), None
         try:
-            worker = Worker(id=place.id, name=name, order=order, created=time.time(), activity="queued")
             if order.mode == "worktree":
-                worker = msgspec.structs.replace(worker, tree=await _tree(order, place, name))
+                tree = await _tree(order, place, name)
+            worker = Worker(id=place.id, name=name, order=order, tree=tree, created=time.time(), activity="queued")
             Inbox(place.inbox).accept(order.task)
             place.save(worker)  # from here on it is a worker, whatever happens
         except BaseException:
-            _discard(place)
+            await _discard(place, tree)
             raise
         charge = self._take(worker, place, client.lent.get(order.provider))
         self.changed(charge, at_once=True)
@@ -390,17 +396,25 @@ class Supervisor:
         client.subscribed.add(worker.id)
 
 
-async def _tree(order: Order, place: WorkerPlace, name: str) -> Any:
-    """A worktree of its own; ZotError with one line when there can be none."""
-    worktrees: Any = import_module("zot.agent.swarm.worktrees")  # those who only read need none
+async def _tree(order: Order, place: WorkerPlace, name: str) -> Tree:
+    """A worktree of its own; ZotError with one line when there can be none. What is missing in it goes into the log."""
+    from zot.agent.swarm import worktrees  # those who only read need none
+
     made = await worktrees.create(Path(order.cwd), place.directory, name, place.id, include_dirty=order.include_dirty)
+    log = EventLog(place.events)
+    for note in made.notes:
+        log.append(_encode({"type": "agent_note", "text": note}))
+    log.close()
     return made.tree
 
 
-def _discard(place: WorkerPlace) -> None:
+async def _discard(place: WorkerPlace, tree: Tree | None) -> None:
     """Nothing was promised to anybody yet."""
-    from shutil import rmtree
+    if tree is not None:
+        from zot.agent.swarm import worktrees
 
+        with suppress(ZotError, OSError):
+            await worktrees.remove(tree)
     rmtree(place.directory, ignore_errors=True)
 
 

@@ -1,0 +1,149 @@
+"""The purse: a budget holds before a call is made, and one rate limit slows everybody. On a clock of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zot.agent.swarm.purse import Budget, Call, Purse
+from zot.agent.swarm.records import Limits
+
+
+class Asker:
+    """Asks for calls and remembers the answers: "" is yes."""
+
+    def __init__(self, journal: Path) -> None:
+        self.purse = Purse(journal, 0.0)
+        self.answers: dict[str, str] = {}
+
+    def ask(self, id: str, usd: float = 0.1, now: float = 0.0, **fields: object) -> None:
+        values = {
+            "worker": id.partition("/")[0],
+            "swarm": "s",
+            "provider": "p",
+            "own": Limits(),
+            "spent": 0.0,
+            "steps": 0,
+        }
+        call = Call(id=id, usd=usd, answer=lambda text: self.answers.update({id: text}), **(values | fields))  # type: ignore[arg-type]
+        self.purse.ask(call, now)
+
+
+@pytest.fixture
+def asker(tmp_path: Path) -> Asker:
+    return Asker(tmp_path / "budgets.jsonl")
+
+
+def test_what_is_granted_counts_before_it_is_spent(asker: Asker) -> None:
+    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+    asker.ask("a/1", 0.6)
+    asker.ask("b/1", 0.3)
+    asker.ask("c/1", 0.3)
+    assert asker.answers == {"a/1": "", "b/1": ""}  # the third waits: the others may turn out cheaper
+    asker.purse.settle("a/1", 0.0, "failed", 0, 1)
+    assert asker.answers["c/1"] == ""
+    asker.purse.settle("b/1", 0.7, "ok", 0, 2)
+    asker.purse.settle("c/1", 0.4, "ok", 0, 2)
+    asker.ask("d/1", 0.01)
+    assert "cost limit of the swarm s of $1 is reached ($1.1000 spent)" in asker.answers["d/1"]
+
+
+def test_a_call_that_alone_would_go_beyond_is_refused(asker: Asker) -> None:
+    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+    asker.ask("a/1", 1.2)
+    assert "would cost at least $1.2000" in asker.answers["a/1"]
+
+
+def test_the_limits_of_a_worker_are_its_own(asker: Asker) -> None:
+    asker.ask("a/1", 0.2, own=Limits(max_cost=1.0), spent=0.9)
+    asker.ask("b/1", 0.2, own=Limits(max_steps=3), steps=3)
+    asker.ask("c/1", 0.2, own=Limits(max_cost=1.0), spent=0.7)
+    assert "this worker's cost limit" in asker.answers["a/1"] and "3 model calls" in asker.answers["b/1"]
+    assert asker.answers["c/1"] == ""
+
+
+def test_calls_and_time_of_a_swarm_are_limited(asker: Asker) -> None:
+    asker.purse.open(Budget(swarm="s", max_steps=1, timeout_s=10), 0)
+    asker.ask("a/1")
+    asker.ask("b/1")
+    assert asker.answers["a/1"] == "" and "limit of 1 model calls" in asker.answers["b/1"]
+    asker.purse.open(Budget(swarm="s", timeout_s=10), 5)
+    asker.ask("c/1", now=9)
+    asker.ask("d/1", now=11)
+    assert asker.answers["c/1"] == "" and "has had its 10 s" in asker.answers["d/1"]
+
+
+def test_one_rate_limit_slows_all(asker: Asker) -> None:
+    for id in ("a/1", "b/1", "c/1", "d/1"):
+        asker.ask(id)
+    asker.purse.settle("a/1", 0, "rate_limited", 20, 100)
+    asker.ask("a/2", now=100, patient_s=20)  # it waits by itself
+    asker.ask("e/1", now=101)
+    asker.ask("f/1", now=101, provider="q")
+    assert "e/1" not in asker.answers and asker.answers["f/1"] == ""
+    assert asker.purse.next_look(101) == 19
+    for id in ("b/1", "c/1", "d/1"):
+        asker.purse.settle(id, 0, "failed", 0, 102)
+    asker.purse.look(120)
+    assert asker.answers["a/2"] == "" and asker.answers["e/1"] == ""  # half of four at the same time
+    asker.ask("g/1", now=121)
+    assert "g/1" not in asker.answers
+    asker.purse.settle("a/2", 0, "ok", 0, 122)
+    assert asker.answers["g/1"] == ""
+
+
+def test_a_worker_that_is_gone_has_spent_what_it_was_granted(asker: Asker) -> None:
+    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+    asker.ask("a/1", 0.9)
+    asker.ask("b/1", 0.3)
+    asker.purse.withdraw("a", 1)
+    assert asker.purse.spent("s") == (0.9, 1)
+    assert "cost limit" in asker.answers["b/1"]
+
+
+def test_the_journal_outlives_the_purse(asker: Asker, tmp_path: Path) -> None:
+    asker.purse.open(Budget(swarm="s", max_cost=1.0, max_agents=7), 0)
+    asker.ask("a/1", 0.2)
+    asker.ask("b/1", 0.3)
+    asker.purse.settle("a/1", 0.25, "ok", 0, 1)
+    path = tmp_path / "budgets.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"type":"settled","call":"b/1"')  # killed in the middle of a line
+    after = Purse(path, 1000.0)
+    assert after.spent("s") == (0.55, 2) and after.budgets()[0].max_agents == 7 and "damaged" in after.problem
+
+
+def test_a_budget_that_cannot_be_kept_permits_nothing(asker: Asker, tmp_path: Path) -> None:
+    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+    (tmp_path / "budgets.jsonl").unlink()
+    (tmp_path / "budgets.jsonl").mkdir()
+    asker.ask("a/1")
+    assert "cannot be kept" in asker.answers["a/1"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.floats(0.01, 0.5), st.floats(0.0, 0.9)), min_size=1, max_size=40),
+)
+def test_a_swarm_overspends_by_no_more_than_one_call_of_each_worker(calls: list[tuple[int, float, float]]) -> None:
+    with TemporaryDirectory() as directory:
+        asker = Asker(Path(directory) / "budgets.jsonl")
+        asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+        under_way: dict[int, tuple[str, float]] = {}  # of each worker, one call
+
+        def settle(worker: int) -> None:
+            id, cost = under_way.pop(worker, ("", 0.0))
+            if asker.answers.get(id) == "":
+                asker.purse.settle(id, cost, "ok", 0, 1)
+            else:
+                asker.purse.withdraw(str(worker), 1)
+
+        for number, (worker, least, more) in enumerate(calls):
+            settle(worker)
+            under_way[worker] = (f"{worker}/{number}", least + more)
+            asker.ask(f"{worker}/{number}", least)
+        for worker in list(under_way):
+            settle(worker)
+        assert asker.purse.spent("s")[0] <= 1.0 + 4 * max(more for _, _, more in calls) + 1e-9
