@@ -83,6 +83,11 @@ def test_the_answer_is_printed_and_kept(swarm: SwarmHome) -> None:
     assert row["status"] == "done" and row["cost"] > 0
     assert "heard: hello" in swarm("show", "hello-you").out
     assert "> hello" in swarm("logs", row["id"]).out
+    assert swarm("resume", "hello-you").code == 0  # it has done all it was told, and may be told more
+    swarm.until(row["id"], "idle")
+    assert swarm("send", "hello-you", "again").code == 0
+    assert swarm("wait", "hello-you").out == "heard: again\n"
+    swarm("stop", row["id"])
     assert swarm("show", "nobody").code == 2 and "no worker" in swarm("show", "nobody").err
     swarm.until_nothing_runs()  # the supervisor ends with the last worker
 

@@ -72,6 +72,7 @@ class Charge:
         self.inbox = Inbox(place.inbox)
         self.credential = credential
         self.answer = ""
+        self.stays = False  # somebody wants to tell it more, whatever its order says
         self.over = asyncio.Event()  # it has ended
         self._office = office
         self._wall = wall
@@ -131,6 +132,7 @@ class Charge:
         self.inbox.accept(text, images)
         if not self._busy:
             self._set_timer(None)
+            self._set(status="queued", activity="queued")
             self._office.asks_to_run(self)
 
     def go(self) -> None:
@@ -293,7 +295,7 @@ class Charge:
             self._given = message
             self._work(wire.Prompt(id=f"message-{message.number}", message=message.text, images=message.images))
         else:
-            self._become_idle()
+            self._have_nothing_to_do()
 
     def _work(self, prompt: wire.Prompt) -> None:
         self._at_work()
@@ -316,7 +318,10 @@ class Charge:
         self._set_timer(None)
         self._quiet.set()
 
-    def _become_idle(self) -> None:
+    def _have_nothing_to_do(self) -> None:
+        if self.worker.order.once and not self.stays:
+            self._end_attempt("done", "")
+            return
         self._set_timer(self._loop.call_later(self._office.idle_s, self._end_attempt, "done", ""))
         self._set(status="idle", activity="idle")
         self._office.runs_no_more(self)
@@ -392,12 +397,7 @@ class Charge:
             self._end_attempt("stopped" if limited else "failed", self._refused or error.message)
             return
         self.inbox.finish()
-        if self.inbox.next is not None:
-            self._give_next()
-        elif self.worker.order.once:
-            self._end_attempt("done", "")
-        else:
-            self._become_idle()
+        self._give_next()
 
     # --- permits
 

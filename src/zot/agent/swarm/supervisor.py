@@ -16,7 +16,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -98,36 +98,33 @@ class Supervisor:
         workers = [worker for worker in self._places.all() if worker.status in LIVE]
         await end_leftovers([worker for worker in workers if worker.order.engine == "local"])
         for worker in workers:
-            await self._recover(worker)
+            self._recover(worker)
         self._note_need()
 
-    async def _recover(self, worker: Worker) -> None:
+    def _recover(self, worker: Worker) -> None:
         place = self._places.of(worker.id)
-        changes: dict[str, Any] = {"pid": 0, "born": 0}
         try:
             inbox = Inbox(place.inbox)
         except ZotError as error:
-            inbox, changes["reason"] = None, str(error)
-        if worker.order.engine != "local" and worker.pid and inbox is not None:
-            charge = self._take(worker, place, self._lent.get(worker.order.provider))
+            _close_record(place, worker, "lost", str(error))
+            return
+        credential = self._lent.get(worker.order.provider)
+        if worker.order.engine != "local" and worker.pid:
+            charge = self._take(worker, place, credential)
             self._scheduler.readmit(charge.wish)
             charge.go_on()
             return
-        never_ran = worker.status == "queued" and inbox is not None
-        may_go_on = inbox is not None and 0 < worker.attempt <= worker.order.restarts
-        if never_ran or (may_go_on and worker.status != "idle"):
-            queued = msgspec.structs.replace(worker, status="queued", activity="queued", **changes)
-            charge = self._take(queued, place, self._lent.get(worker.order.provider))
+        over = inbox.next is None and not inbox.interrupted
+        may_go_on = worker.status == "queued" or 0 < worker.attempt <= worker.order.restarts
+        if over:
+            _close_record(place, worker, "done", "")
+        elif may_go_on:
+            queued = msgspec.structs.replace(worker, status="queued", activity="queued", pid=0, born=0)
+            charge = self._take(queued, place, credential)
             self.changed(charge, at_once=True)
             self.asks_to_run(charge)
-            return
-        idle = worker.status == "idle" and inbox is not None and inbox.next is None
-        changes |= {"status": "done", "reason": ""} if idle else {"status": "lost"}
-        if not idle and not changes.get("reason"):
-            changes["reason"] = "the supervisor was killed, and its workers with it"
-        changes |= {"activity": str(changes["status"]), "ended": worker.ended or time.time()}
-        with suppress(OSError):
-            place.save(msgspec.structs.replace(worker, **changes))
+        else:
+            _close_record(place, worker, "lost", "the supervisor was killed, and its workers with it")
 
     def _take(self, worker: Worker, place: WorkerPlace, credential: Credential | None = None) -> Charge:
         charge = self._charges[worker.id] = Charge(worker, place, self, credential)
@@ -348,6 +345,7 @@ class Supervisor:
         changes |= {"status": "queued", "activity": "queued", "reason": "", "ended": 0.0}
         credential = client.lent.get(worker.order.provider)
         charge = self._take(msgspec.structs.replace(worker, **changes), self._places.of(worker.id), credential)
+        charge.stays = charge.inbox.next is None and not charge.inbox.interrupted
         self.changed(charge, at_once=True)
         self.asks_to_run(charge)
         return swarm_frames.SwarmStarted(worker=info_of(charge.worker))
@@ -394,6 +392,17 @@ class Supervisor:
             for line in recorded(self._places.of(worker.id).events):
                 client.send(_wrapped(worker.id, line))
         client.subscribed.add(worker.id)
+
+
+def _close_record(place: WorkerPlace, worker: Worker, status: Literal["done", "lost"], reason: str) -> None:
+    """Of a worker nobody looked after when it ended."""
+    ended = {"type": "agent_stopped", "status": status, "reason": reason, "attempt": worker.attempt}
+    log = EventLog(place.events)
+    with suppress(OSError):
+        log.append(_encode(ended))
+        changes = {"status": status, "reason": reason, "activity": status, "pid": 0, "born": 0}
+        place.save(msgspec.structs.replace(worker, **changes, ended=worker.ended or time.time()))
+    log.close()
 
 
 async def _tree(order: Order, place: WorkerPlace, name: str) -> Tree:
