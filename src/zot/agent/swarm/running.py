@@ -38,7 +38,7 @@ _ANSWER_KEPT = 8 * 1024  # of the record; the log has all of it
 _ENDED_WORDS = {"done": "done", "stopped": "stopped", "lost": "lost"}
 
 
-class Office(Protocol):
+class Keeper(Protocol):
     """What the supervisor does for a worker. ``patience_s``: so long a worker at work may be silent before it is asked
     whether it is there; ``idle_s``: so long one without work keeps its process."""
 
@@ -63,7 +63,7 @@ class Charge:
         self,
         worker: Worker,
         place: WorkerPlace,
-        office: Office,
+        keeper: Keeper,
         credential: Credential | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -74,7 +74,7 @@ class Charge:
         self.answer = ""
         self.stays = False  # somebody wants to tell it more, whatever its order says
         self.over = asyncio.Event()  # it has ended
-        self._office = office
+        self._keeper = keeper
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._log = EventLog(place.events)
@@ -133,20 +133,20 @@ class Charge:
         if not self._busy:
             self._set_timer(None)
             self._set(status="queued", activity="queued")
-            self._office.asks_to_run(self)
+            self._keeper.asks_to_run(self)
 
     def go(self) -> None:
         """It may run now."""
         if self._attempt is None and self._begun.is_set():
             self._begun.clear()
-            self._office.begin(self._live())
+            self._keeper.begin(self._live())
         else:
             self._give_next()
 
     def go_on(self) -> None:
         """Its process may be running still, somewhere else: find it again."""
         self._begun.clear()
-        self._office.begin(self._live(rejoined=True))
+        self._keeper.begin(self._live(rejoined=True))
 
     def approve(self, command: wire.Approve) -> None:
         if self.worker.status != "waiting":
@@ -162,7 +162,7 @@ class Charge:
                 self._end(status, reason)
                 return
             self._set(activity="stopping")
-            self._office.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
+            self._keeper.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
         await self.over.wait()
 
     def look(self) -> None:
@@ -170,9 +170,9 @@ class Charge:
         if self._attempt is None or not self._busy or self._ending is not None:
             return
         silent = self._loop.time() - self._heard_at
-        if silent > 2 * self._office.patience_s and self._pinged:
+        if silent > 2 * self._keeper.patience_s and self._pinged:
             self._end_attempt("failed", f"it hangs: it has said nothing for {silent:.0f} s and answers no ping")
-        elif silent > self._office.patience_s and not self._pinged:
+        elif silent > self._keeper.patience_s and not self._pinged:
             self._pinged = True
             self._send(wire.Ping(id="ping"))
 
@@ -222,11 +222,11 @@ class Charge:
             reason="",
             activity="starting",
         )
-        return await self._office.engine(order.engine).start(self._job())
+        return await self._keeper.engine(order.engine).start(self._job())
 
     async def _find(self) -> Attempt | None:
         """The attempt of the last supervisor; None when it is gone, or its engine cannot tell."""
-        rejoin: Callable[[Job], Any] | None = getattr(self._office.engine(self.worker.order.engine), "rejoin", None)
+        rejoin: Callable[[Job], Any] | None = getattr(self._keeper.engine(self.worker.order.engine), "rejoin", None)
         attempt: Attempt | None = await rejoin(self._job()) if rejoin is not None else None
         if attempt is not None and self.worker.status != "idle":
             self._given = self.inbox.next if not self.inbox.interrupted else None
@@ -255,8 +255,8 @@ class Charge:
             await attempt.collect()
         self._attempt = None
         self._rest()
-        self._office.purse.withdraw(self.id, self._loop.time())
-        self._office.look_after_purse()
+        self._keeper.purse.withdraw(self.id, self._loop.time())
+        self._keeper.look_after_purse()
         self._set(pid=0, born=0)
         if self._ending is not None:
             self._end(*self._ending)
@@ -271,8 +271,8 @@ class Charge:
         """Killed in the middle of something: begun again if it may be, else left to whoever resumes it."""
         if self.worker.attempt <= self.worker.order.restarts:
             self._set(status="queued", activity=f"begins again: {reason}")
-            self._office.runs_no_more(self)
-            self._office.asks_to_run(self)
+            self._keeper.runs_no_more(self)
+            self._keeper.asks_to_run(self)
         else:
             self._end("lost", reason)
 
@@ -322,9 +322,9 @@ class Charge:
         if self.worker.order.once and not self.stays:
             self._end_attempt("done", "")
             return
-        self._set_timer(self._loop.call_later(self._office.idle_s, self._end_attempt, "done", ""))
+        self._set_timer(self._loop.call_later(self._keeper.idle_s, self._end_attempt, "done", ""))
         self._set(status="idle", activity="idle")
-        self._office.runs_no_more(self)
+        self._keeper.runs_no_more(self)
 
     def _set_timer(self, timer: asyncio.TimerHandle | None) -> None:
         if self._timer is not None:
@@ -333,7 +333,7 @@ class Charge:
 
     def _send(self, command: wire.Command) -> None:
         if self._attempt is not None:
-            self._office.begin(self._deliver(self._attempt, msgspec.json.encode(command)))
+            self._keeper.begin(self._deliver(self._attempt, msgspec.json.encode(command)))
 
     async def _deliver(self, attempt: Attempt, line: bytes) -> None:
         async with self._sending:  # in their order
@@ -349,7 +349,7 @@ class Charge:
             self._understand(kind, line)
         self._log.append(line, kind)
         if kind not in (b"response", b"permit_request", b"permit_settled"):
-            self._office.heard(self, line)
+            self._keeper.heard(self, line)
 
     def _understand(self, kind: bytes, line: bytes) -> None:
         understand = self._hearers.get(kind)
@@ -364,8 +364,8 @@ class Charge:
     def _hear_permit_settled(self, event: wire.PermitSettled) -> None:
         self._wait_s = event.pause_s if event.outcome == "rate_limited" else 0.0
         id = self._call_id(event.request_id)
-        self._office.purse.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time())
-        self._office.look_after_purse()
+        self._keeper.purse.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time())
+        self._keeper.look_after_purse()
 
     def _hear_user_message(self, event: wire.UserMessage) -> None:
         """It is in the session now."""
@@ -423,8 +423,8 @@ class Charge:
             answer=answer,
             patient_s=self._wait_s,
         )
-        self._office.purse.ask(call, self._loop.time())
-        self._office.look_after_purse()
+        self._keeper.purse.ask(call, self._loop.time())
+        self._keeper.look_after_purse()
 
     def _call_id(self, request_id: str) -> str:
         return f"{self.id}/{self.worker.attempt}/{request_id}"
@@ -435,7 +435,7 @@ class Charge:
         """Decide how it ends; the attempt is stopped, and then it has ended."""
         if self._ending is None:
             self._ending = (status, reason)
-            self._office.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
+            self._keeper.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
 
     async def _stop_attempt(self, abort_s: float) -> None:
         await self._begun.wait()
@@ -463,14 +463,14 @@ class Charge:
         words = _ENDED_WORDS.get(status) or f"error: {reason}"
         self.over.set()
         self._set(status=status, reason=reason, activity=words[:200], ended=self._wall(), pid=0, born=0)
-        self._office.heard(self, line)
-        self._office.ended(self)
+        self._keeper.heard(self, line)
+        self._keeper.ended(self)
 
     def _set(self, **changes: Any) -> None:
         before, self.worker = self.worker, msgspec.structs.replace(self.worker, **changes)
         if self.worker != before:
             moved = self.worker.status != before.status or "pid" in changes
-            self._office.changed(self, at_once=moved)
+            self._keeper.changed(self, at_once=moved)
 
 
 def _drop_if_empty(session: Path) -> bool:

@@ -131,7 +131,7 @@ class Supervisor:
         self._keep_looking()
         return charge
 
-    # --- what workers ask (Office)
+    # --- what workers ask (Keeper)
 
     def engine(self, name: str) -> Engine:
         if name not in self._engines:
