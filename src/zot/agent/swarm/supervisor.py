@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Literal, Protocol
