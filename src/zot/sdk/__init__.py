@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from zot.sdk.options import Options
     from zot.sdk.runtime import Runtime
     from zot.sdk.stream import EventStream
+    from zot.sdk.swarm import Swarm, SwarmAgent, SwarmResult, WorkerOptions
     from zot.sdk.sync import SyncRuntime, SyncStream
     from zot.sdk.tools import tool
     from zot.wire.events import text_of
@@ -108,6 +109,9 @@ __all__ = [
     "RuntimeClosed",
     "SessionFault",
     "State",
+    "Swarm",
+    "SwarmAgent",
+    "SwarmResult",
     "SyncRuntime",
     "SyncStream",
     "TextDelta",
@@ -130,6 +134,7 @@ __all__ = [
     "UsageTotals",
     "UserMessage",
     "Wish",
+    "WorkerOptions",
     "ZotError",
     "before_message",
     "before_tool",
@@ -151,6 +156,7 @@ _ROOMS = (
     ("zot.sdk.options", ("Options",)),
     ("zot.sdk.runtime", ("Runtime",)),
     ("zot.sdk.stream", ("EventStream",)),
+    ("zot.sdk.swarm", ("Swarm", "SwarmAgent", "SwarmResult", "WorkerOptions")),
     ("zot.sdk.sync", ("SyncRuntime", "SyncStream")),
     ("zot.sdk.tools", ("tool",)),
 )

@@ -121,7 +121,14 @@ class Swarm:
     async def events(self) -> AsyncIterator[Event]:
         """Until the supervisor ends."""
         while (event := await self._events.get()) is not None:
-            yield event
+            try:
+                yield event
+            finally:
+                self._events.task_done()
+
+    async def caught_up(self) -> None:
+        """Until the reader of ``events`` has had all that came so far."""
+        await self._events.join()
 
     async def wait(self, worker: str) -> WorkerInfo:
         """Until a worker has done what it was told, or has ended."""

@@ -120,7 +120,8 @@ class Office:
         await (await self._joined()).request(command)
 
     async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
-        """``heard`` is told all that this worker says, or without one what changes about any of them."""
+        """``heard`` is told all that this worker says, or without one what changes about any of them; with ``past``,
+        all it said before it was told when this returns."""
         id = self.named(worker).id if worker else ""
         if not id:
             self._all = not off
@@ -131,6 +132,7 @@ class Office:
         swarm = self._swarm if off else await self._joined_if_alive()
         if swarm is not None:
             await swarm.subscribe(id, past=past, off=off)
+            await swarm.caught_up()
 
     # --- looking
 
