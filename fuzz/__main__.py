@@ -21,6 +21,9 @@ _MOST_KEPT = 20  # of one reader in one run: what is broken once is broken a tho
 def main() -> int:
     options = _options()
     names = [name for name in READERS if options.reader in ("", name)]
+    if not names:
+        print(f"there is no reader {options.reader!r}; there are: {', '.join(READERS)}", file=sys.stderr)
+        return 2
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     print(f"{options.cases:,} cases, {len(names)} readers, seed {seed}, {options.jobs} processes", flush=True)
     began = time.monotonic()

@@ -22,6 +22,7 @@ from zot.agent.export.markdown_html import rendered
 from zot.agent.export.redaction import Redaction
 from zot.agent.extensions.loading.manifest import read_manifest
 from zot.agent.hooks.answers import answer_of
+from zot.agent.hooks.conditions import command_fits
 from zot.agent.hooks.config import Hook
 from zot.agent.hooks.host import exported
 from zot.agent.hooks.running import Ran
@@ -1014,6 +1015,18 @@ rows(
     half=lambda n: '{"reason": "' + "a" * n,
     deep=lambda n: '{"a":' * (n // 5),
     words="a b\n",
+)
+rows(
+    "a command and the condition of a hook",
+    lambda text: command_fits("git push *", text),
+    words="a b ",
+    commands="a; b | c && ",
+    assignments="A=1 ",
+    wrappers="nohup nice ",
+    substitutions="$(a) `b` ",
+    quotes="'a' \"b $c\" ",
+    redirections="a >b 2>&1 ",
+    half='echo "',
 )
 rows("what a hook exported", exported, lines="export A=1\n", quotes="export A='", words="export A=1 B=2 ")
 

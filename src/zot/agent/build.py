@@ -35,7 +35,7 @@ from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
-from zot.errors import ExtensionError, NotThere, UsageError
+from zot.errors import ConfigError, ExtensionError, NotThere, UsageError
 from zot.provider.auth.store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
@@ -417,11 +417,19 @@ def hook_host(resources: Resources, tell: Callable[[str], None], problems: list[
     own = (home / "hooks.json", cwd / ".zot" / "hooks.json", home / "plugins.json")
     settings = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
     shared = (*settings, user_home() / ".claude" / "settings.json")
-    if all(map(is_missing, own)) and not any(b'ooks"' in (read_bytes(path) or b"") for path in shared):
+    if all(map(is_missing, own)) and not any(map(_may_have_hooks, shared)):
         return None
     from zot.agent.hooks.joining import hook_host_of
 
     return hook_host_of(resources, tell, problems)
+
+
+def _may_have_hooks(path: Path) -> bool:
+    """Also where that cannot be seen: whoever looks closer tells what is wrong with the file."""
+    try:
+        return b'ooks"' in (read_bytes(path) or b"")
+    except ConfigError:
+        return True
 
 
 def _extension_path(typed: str) -> Path:

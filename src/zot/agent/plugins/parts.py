@@ -89,7 +89,7 @@ class _Paths:
         self._problems = problems
 
     def of(self, field: str, usual: str) -> list[Path]:
-        found = [self._manifest.root / usual]
+        found = [path for path in [self._inside(field, usual)] if path is not None]
         named: Any = self._manifest.fields.get(field) if self._manifest.kind == "claude" else None
         for item in cast("list[Any]", named) if isinstance(named, list) else [named]:
             if isinstance(item, str) and (path := self._inside(field, item)) is not None and path not in found:

@@ -1,0 +1,166 @@
+"""Readers of what guests bring: settings with hooks, what hooks answer, conditions, plugins, prompt templates."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from fuzz.reader import holds, reader, text_of
+from zot.agent.hooks.answers import LONGEST, answer_of
+from zot.agent.hooks.conditions import fits
+from zot.agent.hooks.config import EVENTS, Hook, Source, hooks_of
+from zot.agent.hooks.host import argv_of, exported
+from zot.agent.hooks.running import Ran
+from zot.agent.hooks.translating import CannotSay, claude_input, zot_args
+from zot.agent.mcp.config import decode
+from zot.agent.plugins.manifest import read_manifest
+from zot.agent.plugins.parts import parts_of
+from zot.agent.skills.discover import parse, split
+from zot.agent.templates.filling import filled
+from zot.agent.templates.finding import Template, name_and_arguments
+from zot.errors import ConfigError, ZotError
+
+SETTINGS = (
+    '{"hooks":{"PreToolUse":[{"matcher":"Write|Edit","hooks":[{"type":"command","command":"sh a.sh","timeout":5}]}]}}',
+    '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"node","args":["${CLAUDE_PROJECT_DIR}/x"],"async":true}]}],'
+    '"PreCompact":[{"matcher":"auto","hooks":[{"command":"x","if":"Bash(git *)","onFailure":"block"}]}]},"model":"m"}',
+    '{"disableAllHooks":true,"hooks":{"Notification":[{"hooks":[{"type":"prompt","prompt":"?"}]}]}}',
+)
+
+
+@reader(
+    "settings with hooks",
+    SETTINGS,
+    '{ } [ ] , : " "hooks": "matcher": "command": "args": "if": "type":"command" "Stop": "PreToolUse": ( | * null 1e99',
+)
+def _settings(data: bytes, rng: random.Random) -> None:
+    try:
+        value = decode(Path("f"), data)
+    except ConfigError:
+        return
+    problems: list[str] = []
+    found = hooks_of(value, "f", problems)
+    source = Source(name="f", file="f", origin="project", root=Path("/nowhere"), project=Path("/nowhere"), hooks=found)
+    msgspec.json.decode(source.content())
+    for hook in found:
+        holds(hook.event in EVENTS and bool(hook.command.strip()) and hook.timeout_s > 0, "something to run", hook)
+        holds("\0" in hook.line() or bool(argv_of(hook, {})), "a command", hook)
+        hook.matches("Bash", "bash")
+        hook.shown()
+
+
+ANSWERS = (
+    '{"continue":false,"stopReason":"enough","systemMessage":"m"}',
+    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r",'
+    '"updatedInput":{"command":"x"},"additionalContext":"c"}}',
+    '{"hookSpecificOutput":{"decision":{"behavior":"allow","updatedInput":{"file_path":"/a"}}},"decision":"block"}',
+    "export A='b c' D=e\nF=g # h\n",
+)
+
+
+@reader(
+    "answers of hooks",
+    ANSWERS,
+    '{ } [ ] , : " "decision": "block" "continue": false null "hookSpecificOutput": "updatedInput": export = \'',
+)
+def _answer(data: bytes, rng: random.Random) -> None:
+    text = text_of(data)
+    ran = Ran(rng.choice((0, 0, 0, 1, 2)), text, text_of(data[::-1]), "", rng.random() < 0.1)
+    answer = answer_of(Hook(event=rng.choice(EVENTS), command="x"), ran)
+    holds(answer.decision in ("deny", "defer", "ask", "allow", ""), "a decision there is", answer)
+    longest = max(map(len, (answer.reason, answer.context, answer.message)))
+    holds(longest <= LONGEST, "no more than anybody reads", longest)
+    if answer.updated is not None:
+        args = {"path": "a", "edits": [{"oldText": "a", "newText": "b"}], "command": "x"}
+        for tool in ("edit", "bash", "write", "other"):
+            with suppress(CannotSay):
+                msgspec.json.encode(claude_input(tool, zot_args(tool, answer.updated, args, str), str))
+    for name in exported(text):
+        holds(name.isidentifier(), "a variable's name", name)
+
+
+CONDITIONS = (
+    "Bash(git push *)\nFOO=bar git push origin main && echo $(date) | tee `x`",
+    "Edit(/src/**/*.ts)\n/p/src/a/b.ts",
+    "mcp__files__*\nx",
+    "Read(~/.ssh/)\n(cd a; if true; then cat <(b) >c 2>&1; fi)",
+)
+
+
+@reader(
+    "conditions of hooks",
+    CONDITIONS,
+    "Bash( Edit( ) * ** / // ~/ ./ :* git rm && || ; | & $( ` \" ' \\ < > ( { if then FOO=a timeout \n [ ] !",
+)
+def _condition(data: bytes, rng: random.Random) -> None:
+    rule, _, said = text_of(data).partition("\n")
+    for names in (("Bash", "bash"), ("Write", "write"), ("mcp__files__read",), ("Skill", "skill")):
+        given = {"command": said, "file_path": said.replace("\0", ""), "skill": said}
+        holds(isinstance(fits(rule, names, given, Path("/p"), Path("/p")), bool), "yes or no", rule, said)
+
+
+MANIFESTS = (
+    '{"name":"tidy","version":"1","commands":["./more"],"hooks":{"Stop":[{"hooks":[{"command":"x"}]}]},'
+    '"mcpServers":{"a":{"command":"${CLAUDE_PLUGIN_ROOT}/x"}}}',
+    '{"$schema":"s","name":"a.b-c","keywords":["k"],"author":{"name":"n"},"repository":"r","extensions":{}}',
+    '{"name":"../x","skills":"../..","hooks":"/etc/passwd","mcpServers":"a/../../b"}',
+)
+
+
+@cache
+def _root() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="zot-fuzz-"))
+    (root / ".claude-plugin").mkdir()
+    return root
+
+
+@reader(
+    "manifests of plugins",
+    MANIFESTS,
+    '{ } [ ] , : " "name": "hooks": "mcpServers": "commands": "skills": ../ ./ / a null \\u0000',
+)
+def _manifest(data: bytes, rng: random.Random) -> None:
+    root = _root()
+    plain, claude = root / "plugin.json", root / ".claude-plugin" / "plugin.json"
+    for path in (plain, claude):
+        path.unlink(missing_ok=True)
+    rng.choice((plain, claude)).write_bytes(data)
+    try:
+        manifest = read_manifest(root)
+    except ZotError:
+        return
+    holds("/" not in manifest.name and not manifest.name.startswith("."), "a name for a directory", manifest.name)
+    parts = parts_of(manifest, root / "data")
+    for place in parts.commands:
+        holds(place.root.resolve().is_relative_to(root.resolve()), "inside the plugin", place)
+    parts.lines()
+    parts.digest()
+
+
+TEMPLATES = (
+    "---\ndescription: tidies\nargument-hint: [file]\nmodel: fast\nallowed-tools: Read, Bash(git *)\n---\n"
+    "Tidy $1 and $ARGUMENTS.\n",
+    "# Plain\n\n!`git status` @file $2 $10 $ARGUMENTSX\n",
+    "/git:tidy 'a b' c",
+)
+
+
+@reader(
+    "prompt templates",
+    TEMPLATES,
+    "--- \n description: allowed-tools: model: argument-hint: [ ] , ' \" $1 $9 $10 $ARGUMENTS !` ` / : - # > |",
+)
+def _template(data: bytes, rng: random.Random) -> None:
+    text = text_of(data)
+    head, body = split(text)
+    read = parse(head)
+    template = Template("t", Path("t"), "l", read.description, read.argument_hint, read.model, read.allowed_tools, body)
+    said = filled(template, "one 'two three' four")
+    holds("$ARGUMENTS " not in said.replace(text, "") or "$ARGUMENTS " in body, "places are filled once", said)
+    if (named := name_and_arguments(text)) is not None:
+        holds(".." not in named[0].split(":") and "/" not in named[0], "a name that leads nowhere else", named)
