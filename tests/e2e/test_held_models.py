@@ -45,13 +45,26 @@ def test_models_json_says_which_models_are_held_by_a_grammar(zot: Zot, serve, ch
 def test_an_action_is_a_tool_call_and_its_result_comes_back_as_text(zot: Zot, serve) -> None:
     action = '{"tool": "write", "path": "a.py"}\n```python\nx = 1\n```'
     server = serve([Say(action), ANSWER])
-    ran = run(zot, "--json", "Write a.py.", *FREE, tool_calls="grammar")
+    ran = run(zot, "--json", "Go on with a.py.", *FREE, tool_calls="grammar")
     assert (zot.project / "a.py").read_text() == "x = 1\n"
     calls = [event for event in ran.events if event["type"] == "tool_call"]
     assert [(call["name"], call["args"]) for call in calls] == [("write", {"path": "a.py", "content": "x = 1\n"})]
     first, second = server.requests[0].json["messages"], server.requests[1].json["messages"]
     assert second[: len(first)] == first  # the server's cache holds
     assert second[len(first)] == {"role": "assistant", "content": action}
+
+
+def test_a_file_is_asked_for_in_a_prompt_of_its_own_and_written_by_an_ordinary_call(zot: Zot, serve) -> None:
+    (zot.project / "a.py").write_text("x = 1\n")
+    read = Say('{"tool": "read", "path": "a.py"}')
+    server = serve([read, Say("```python\nx = 2\n```"), Say("I changed x.")])
+    ran = run(zot, "--json", "Set x in a.py to 2.", *FREE, tool_calls="grammar")
+    assert (zot.project / "a.py").read_text() == "x = 2\n"
+    calls = [(event["name"], event["args"]) for event in ran.events if event["type"] == "tool_call"]
+    assert calls == [("read", {"path": "a.py"}), ("write", {"path": "a.py", "content": "x = 2\n"})]
+    _, asked = server.requests[1].json["messages"]
+    assert asked["content"].startswith("a.py:\n```\nx = 1\n```\n\nSet x in a.py to 2.")
+    assert ran.events[-1]["type"] == "done" and ran.events[-1]["reason"] == "end_turn"
 
 
 def test_such_a_model_gets_a_brief_prompt_the_tools_that_search_and_the_names_of_files(zot: Zot, serve) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from zot.agent.context_files import ContextFile
-from zot.provider.dialects.grammar.known_files import LISTED
+from zot.provider.dialects.grammar.known_files import LISTED, OPENING, RULES
 
 CONTEXT_CHARACTERS = 1200
 _MOST_NAMES = 30
@@ -19,9 +19,8 @@ _NAMES_CHARACTERS = 500
 _LOOKED_AT = 400  # entries of directories
 _UNWANTED = frozenset({"__pycache__", "node_modules", "venv", "target", "dist", "build"})
 
-_BRIEF = "You are a coding agent named zot. You work step by step in the directory {cwd}."
-_RULES = """\
-Look at files before you change them. After a change, check it. Use final only when the task is really done."""
+_BRIEF = OPENING + " You work step by step in the directory {cwd}."
+_RULES = RULES + " After a change, check it. Use final only when the task is really done."
 
 
 def brief_prompt(cwd: Path | None, custom: str | None, appends: Sequence[str], context: Sequence[ContextFile]) -> str:

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from zot.provider.dialects.grammar.asking import Ask, for_step
 from zot.provider.dialects.grammar.gbnf import json_text
-from zot.provider.dialects.grammar.known_files import Step, is_test, known_files, listed_files, steps_of
+from zot.provider.dialects.grammar.history import history_of
+from zot.provider.dialects.grammar.known_files import Step, is_test, listed_files
+from zot.provider.dialects.grammar.leading import BUILT_IN, lead
 from zot.provider.dialects.grammar.task_words import Task, read_task
-from zot.provider.messages import Message
 from zot.provider.model_call import Request
 
 MOST_STEPS = 20  # of one prompt
@@ -50,27 +52,30 @@ class Advice(msgspec.Struct, frozen=True):
     fixed: frozenset[str] = frozenset()
     single: bool = False
     notes: tuple[str, ...] = ()
+    ask: Ask | None = None
+    earlier: tuple[str, str] = ("", "")
 
 
 def advise(request: Request) -> Advice:
-    start = _last_prompt(request.messages)
-    task = read_task(request.messages[start].text() if start < len(request.messages) else "")
-    steps = steps_of(request.messages[start:])
-    watch = _Watch(task, listed_files(request.system), {tool.name for tool in request.tools})
-    notes = tuple([watch.note(step) for step in steps])
-    return watch.advice(known_files(steps_of(request.messages)), notes)
-
-
-def _last_prompt(messages: Sequence[Message]) -> int:
-    """Where the user spoke last."""
-    places = [number for number, message in enumerate(messages) if message.role == "user"]
-    return places[-1] if places else 0
+    history = history_of(request.messages)
+    task = read_task(history.prompt)
+    listed = listed_files(request.system)
+    tools = frozenset(tool.name for tool in request.tools)
+    move = lead(task, history, listed, tools)
+    if isinstance(move, Ask):
+        return Advice(ask=move, earlier=history.earlier, temperature=move.temperature)
+    watch = _Watch(task, listed, tools)
+    notes = tuple([watch.note(step) for step in history.steps])
+    if move is not None:
+        ask = for_step(task.text, move.tool, [value for values in move.choices.values() for value in values])
+        return Advice(only=(move.tool,), choices={move.tool: move.choices}, final=False, notes=notes, ask=ask)
+    return watch.advice(history.files, notes)
 
 
 class _Watch:
     """Follows the steps of one prompt: ``note`` takes them in order, ``advice`` is for the turn behind the last."""
 
-    def __init__(self, task: Task, listed: Sequence[str], tools: set[str]) -> None:
+    def __init__(self, task: Task, listed: Sequence[str], tools: frozenset[str]) -> None:
         self._task = task
         self._listed = listed
         self._tools = tools
@@ -256,7 +261,8 @@ class _Watch:
             return (("read",), {"read": {"path": unread}}) if unread else (("edit",), {})
         if self._changes and self._task.several:
             return ("edit",), {}
-        looked = _LOOKING if self._task.only_asks and not self._count else (*_LOOKING, "bash")
+        others = tuple(sorted(self._tools - BUILT_IN))  # one of them may be what the question is for
+        looked = (*_LOOKING, *others, *(("bash",) if self._count else ()))
         return (looked if self._task.only_asks else None), self._unread_paths()
 
     def _unread_paths(self) -> Choices:

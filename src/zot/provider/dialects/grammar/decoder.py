@@ -14,6 +14,7 @@ import msgspec
 from zot.provider.dialects.answer import BAD_JSON, ToolPart
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Shape, shape_of
+from zot.provider.dialects.grammar.coaching import Advice, advise
 from zot.provider.dialects.openai_chat import OpenAIChatDecoder
 from zot.provider.model_call import Request, StreamEvent, ToolArgs, ToolStarted
 
@@ -38,12 +39,18 @@ class GrammarDecoder(OpenAIChatDecoder):
         self._action: ToolPart | None = None
         self._shape = Shape("", {}, ())
         self._quoted = False  # the answer is a string of JSON
+        advice = advise(request) if request.tools else Advice()
+        self._ask = advice.ask if advice.only is None else None
+        if self._ask is not None and self._ask.tool:
+            self._state = "call"
 
     @property
     def progress(self) -> int:
         return super().progress + len(self._buffer) + len(self._written)
 
     def _say(self, text: str, out: list[StreamEvent]) -> None:
+        if self._state == "call" and self._action is None and self._ask is not None and text:
+            self._begin(self._ask.tool, out)
         if self._state in ("call", "over"):
             self._written.append(text)
             return
@@ -72,6 +79,9 @@ class GrammarDecoder(OpenAIChatDecoder):
         self._written.append(self._buffer)
         self._buffer = ""
         self._shape = self._shapes.get(name) or Shape(name, {}, ())
+        self._begin(name, out)
+
+    def _begin(self, name: str, out: list[StreamEvent]) -> None:
         self._action = ToolPart(f"call_{self._turn}_0", name)
         self._text = None
         self.parts.append(self._action)
@@ -109,7 +119,11 @@ class GrammarDecoder(OpenAIChatDecoder):
         super()._settle(out)
 
     def _complete(self, action: ToolPart, out: list[StreamEvent]) -> None:
-        arguments = {} if self._finish == "length" else read_action("".join(self._written), self._shape)
+        arguments: dict[str, Any] = {}
+        if self._finish != "length":
+            text = "".join(self._written)
+            asked = self._ask if self._ask and self._ask.tool else None
+            arguments = dict(asked.call_args(text)) if asked else read_action(text, self._shape)
         self._finish = "stop"
         spelled = msgspec.json.encode(arguments).decode()
         action.pieces.append(spelled)

@@ -47,18 +47,21 @@ def body(request: Request) -> dict[str, Any]:
     advice = advise(request) if request.tools else Advice()
     window = request.model.context_window or DEFAULT_WINDOW
     limit = request.max_tokens or request.model.max_output or LONGEST_ANSWER
+    longest = min(advice.ask.longest if advice.ask else LONGEST_ANSWER, max(window // 4, 64))
     wire: dict[str, Any] = {
         "model": request.model.id,
-        "messages": wire_messages(request, advice),
+        "messages": advice.ask.messages(request.system, advice.earlier)
+        if advice.ask
+        else wire_messages(request, advice),
         "stream": True,
         "stream_options": {"include_usage": True},
         "temperature": max(request.temperature or 0.0, advice.temperature),
         "seed": len(request.messages),  # a run that is repeated goes the same way
-        "max_tokens": min(limit, LONGEST_ANSWER, max(window // 4, 64)) if request.tools else limit,
+        "max_tokens": min(limit, longest) if request.tools else limit,
         "cache_prompt": True,
     }
     if request.tools:
-        wire["grammar"] = turn_grammar(request, advice)
+        wire["grammar"] = advice.ask.grammar() if advice.ask and not advice.only else turn_grammar(request, advice)
     return wire
 
 

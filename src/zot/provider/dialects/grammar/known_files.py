@@ -12,6 +12,9 @@ import msgspec
 
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
 
+# The parts of the brief system prompt that are not the user's own.
+OPENING = "You are a coding agent named zot."
+RULES = "Look at files before you change them."
 LISTED = "Files: "  # how the line of a system prompt begins that names them, with commas between
 _CUT = "... ["  # how the read tool marks what it left out
 _EMPTY = "[the file is empty]\n"
@@ -85,11 +88,15 @@ def known_files(steps: Sequence[Step]) -> dict[str, str]:
     """The content of files by path as the model wrote it, the one it saw last at the end."""
     files: dict[str, str] = {}
     for step in steps:
-        before = files.pop(step.path, None)
-        now = _after(step, before)
-        if now is not None:
-            files[step.path] = now
+        known_after(step, files)
     return files
+
+
+def known_after(step: Step, files: dict[str, str]) -> None:
+    before = files.pop(step.path, None)
+    now = _after(step, before)
+    if now is not None:
+        files[step.path] = now
 
 
 def _after(step: Step, before: str | None) -> str | None:

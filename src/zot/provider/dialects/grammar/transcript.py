@@ -12,6 +12,7 @@ from typing import Any
 
 from zot.provider.dialects.grammar.action_grammar import final_said
 from zot.provider.dialects.grammar.actions import Shape, in_order, shape_of
+from zot.provider.dialects.grammar.asking import cut
 from zot.provider.dialects.grammar.coaching import Advice
 from zot.provider.dialects.request_parts import joined
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
@@ -110,17 +111,6 @@ def _result(result: ToolResultBlock, limit: int, note: str) -> str:
     if result.is_error and not text.startswith("Error"):
         text = f"Error: {text}"
     return f"{text}\n\n{note}" if note else text
-
-
-def cut(text: str, limit: int) -> str:
-    """Head and tail of what is too long, in whole lines where there are some."""
-    if len(text) <= limit:
-        return text
-    head, tail = text[: limit * 2 // 3], text[-(limit // 3) :]
-    head = head[: head.rfind("\n") + 1] or head
-    tail = tail[tail.find("\n") + 1 :] or tail
-    left_out = len(text) - len(head) - len(tail)
-    return f"{head.rstrip()}\n[… {left_out} characters left out …]\n{tail}"
 
 
 def _fitted(said: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:

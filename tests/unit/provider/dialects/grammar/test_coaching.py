@@ -59,26 +59,26 @@ def test_a_failed_command_must_be_mended_before_the_model_may_end_for_some_turns
 
 
 def test_a_failed_command_leads_through_reading_and_a_change_to_the_same_command() -> None:
+    task = "Look after make test."
     listed = "Files: a.py, test_a.py"
-    assert advice(RUN, system=listed).choices == {"read": {"path": ("a.py",)}}
-    assert advice(RUN, READ, system=listed).only == ("edit", "write")
-    changed = advice(RUN, READ, EDIT, system=listed)
+    assert advice(RUN, task=task, system=listed).choices == {"read": {"path": ("a.py",)}}
+    assert advice(RUN, READ, task=task, system=listed).only == ("edit", "write")
+    changed = advice(RUN, READ, EDIT, task=task, system=listed)
     assert changed.only == ("bash",) and changed.choices == {"bash": {"command": ("make test",)}}
-    mended = advice(RUN, READ, EDIT, step("bash", PASSES, command="make test"), system=listed)
+    mended = advice(RUN, READ, EDIT, step("bash", PASSES, command="make test"), task=task, system=listed)
     assert mended.must_end and mended.opening
 
 
 def test_tests_are_not_what_is_mended_unless_the_task_names_them() -> None:
     test = step("read", "assert x == 3\n", path="test_a.py")
     assert list(advice(RUN, READ, test).files) == ["a.py"]
-    assert list(advice(RUN, READ, test, task="Make test_a.py pass.").files) == ["a.py", "test_a.py"]
+    assert list(advice(RUN, READ, test, task="Look after test_a.py.").files) == ["a.py", "test_a.py"]
 
 
 def test_a_file_the_task_names_is_read_first() -> None:
     listed = "Be good.\n\nFiles: a.py, data.py, b/c.ini"
     assert advice(task="Change a.py.", system=listed).choices == {"read": {"path": ("a.py",)}}
     assert advice(task="Set x in c.ini to 3.", system=listed).choices == {"read": {"path": ("b/c.ini",)}}
-    assert advice(task="Run a.py and tell what it prints.", system=listed).only is None
     assert advice(task="Change nothing.", system=listed).only is None
 
 
@@ -145,14 +145,6 @@ def test_what_was_changed_as_asked_is_not_changed_again() -> None:
     several = advice(READ, EDIT, task="Set x to 3 everywhere.")
     assert several.only == ("edit",) and several.final and several.fixed == {"x = 3"}
     assert '"x = 3\\n"' not in body(request(READ, EDIT, task="Set x to 3 everywhere."))["grammar"]
-
-
-def test_a_question_about_a_file_is_answered_once_it_was_read() -> None:
-    listed = "Files: a.py, b.py"
-    assert not advice(task="What is x?", system=listed).final
-    assert advice(READ, task="What is x in a.py?", system=listed).must_end
-    more = advice(READ, task="What is x?", system=listed)
-    assert more.final and more.choices == {"read": {"path": ("b.py",)}} and "What is x?" in more.notes[-1]
 
 
 def test_a_command_that_ran_no_tests_has_not_passed() -> None:
