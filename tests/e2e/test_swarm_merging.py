@@ -14,8 +14,18 @@ from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Silent, Turn
 from tests.fakes.swarm_home import SwarmHome
 from tests.unit.agent.swarm.repositories import everything, git, put, repository
+from zot.system.files import find_program
+from zot.system.jail.jail import look
 
 LINES = "".join(f"line {number}\n" for number in range(1, 11))
+
+
+BREAK = """
+echo mine > b.txt; git add b.txt; git commit -qm mine; git log --format=%s
+for name in index HEAD info/exclude objects/info/alternates refs/heads/main hooks/pre-commit config; do
+  echo broken > REPO/.git/$name; done; rm -rf REPO/.git/objects/* REPO/.git/refs; git -C REPO update-ref -d HEAD
+echo over
+"""
 
 
 def answer(request: SeenRequest) -> Turn:
@@ -27,6 +37,8 @@ def answer(request: SeenRequest) -> Turn:
     text = text if isinstance(text, str) else "".join(part.get("text", "") for part in text)
     if text.startswith("hang"):
         return Silent(Say("never"), 0)
+    if text.startswith("break "):
+        return CallTools([("bash", {"command": BREAK.replace("REPO", text.removeprefix("break "))})])
     if text.startswith("Your changes conflict"):
         return CallTools([("write", {"path": "a.txt", "content": "both\n"})])
     name, _, content = text.partition(": ")
@@ -69,9 +81,22 @@ def test_a_worker_s_changes_are_looked_at_merged_and_cleared_up(swarm: SwarmHome
     assert swarm.record(id)["merged"] == "main" and "merged" in swarm("list", "--all").out
     assert swarm("rm", "adder").code == 0
     assert not swarm.place(id).exists() and git(repo, "branch", "--list", "zot/*") == ""
-    assert git(repo, "worktree", "list").count("\n") == 0
     for verb in ("diff", "merge", "rm"):
         assert swarm(verb, "adder").code == 2, verb
+
+
+@pytest.mark.skipif(look(find_program).level == "none", reason="needs a jail")
+def test_a_worker_commits_in_its_own_repository_and_cannot_break_yours(swarm: SwarmHome, zot: Zot) -> None:
+    repo = zot.project
+    before = everything(repo)
+    head = git(repo, "rev-parse", "main")
+    id = worker(swarm, f"break {repo}")
+    (told,) = [event for event in swarm.events(id) if event["type"] == "tool_result"]
+    assert "mine\nfirst\n" in json.dumps(told).replace("\\n", "\n") and "over" in json.dumps(told)
+    assert everything(repo) == before and git(repo, "rev-parse", "main") == head
+    assert git(repo, "fsck", "--no-dangling") == ""
+    assert swarm("merge", id, "--no-ff").code == 0
+    assert "mine" in git(repo, "log", "--format=%s").splitlines()
 
 
 def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: Zot) -> None:
@@ -95,6 +120,8 @@ def test_a_conflict_exits_with_3_and_its_worker_mends_it(swarm: SwarmHome, zot: 
     ran = swarm("merge", id)
     assert ran.code == 0, ran.err + ran.out
     assert (repo / "a.txt").read_text() == "both\n"
+    swarm("stop", id)
+    assert swarm.record(id)["merged"] == "main"
 
 
 def test_uncommitted_changes_in_the_way_are_named(swarm: SwarmHome, zot: Zot) -> None:

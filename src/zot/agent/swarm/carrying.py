@@ -13,14 +13,12 @@ import msgspec
 
 from zot.agent.swarm.records import Tree
 from zot.agent.swarm.safe_git import Desk, Repository, copy_with_time, desk, find_repository, write_new
-from zot.agent.swarm.worktrees import look, put, snapshot
+from zot.agent.swarm.worktrees import head_of, look, put, snapshot
 from zot.errors import GitFailed
 from zot.system.files import make_private_dir, write_atomic
-from zot.system.opening import read_whole
 
 _REFS = "refs/zot/carried"
 _UNCOMMITTED = "What was not committed"
-_SMALL = 1 << 20
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +129,7 @@ class NodeTree:
 
     async def look(self) -> Carried | None:
         """What changed since the last look, as a bundle on top of what it began from; None when nothing did."""
-        head = _head_of(self.path / ".git") or self._base[0]
+        head = head_of(self.path / ".git") or self._base[0]
         content = (await snapshot(self._work, self._index, os.fspath(self.path))).tree
         if (head, content) == self._last:
             return None
@@ -165,33 +163,6 @@ def _laid(own: Path, carried: Carried) -> Repository:
     return Repository(
         top=os.fspath(own.parent), own=place, common=place, format="sha256" if wide else "sha1", settings={}
     )
-
-
-def _head_of(directory: Path) -> str:
-    """The commit a checkout stands on, read from its files: asking git would mean to trust its configuration."""
-    try:
-        said = _text(directory / "HEAD", directory)
-        for _ in range(5):
-            if not said.startswith("ref: "):
-                break
-            said = _ref(directory, said[5:].strip())
-    except OSError:
-        return ""
-    return said if len(said) in (40, 64) and all(c in "0123456789abcdef" for c in said) else ""
-
-
-def _ref(directory: Path, name: str) -> str:
-    if not name.startswith("refs/") or ".." in name:
-        return ""
-    try:
-        return _text(directory / name, directory)
-    except OSError:
-        packed = _text(directory / "packed-refs", directory).splitlines()
-        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
-
-
-def _text(path: Path, within: Path) -> str:
-    return read_whole(path, _SMALL, within).decode("utf-8", "replace").strip()
 
 
 # --- both

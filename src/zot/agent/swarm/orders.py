@@ -7,7 +7,6 @@ from pathlib import Path
 
 from zot.agent.swarm.records import TIMEOUT_S, Limits, Order, Worker
 from zot.errors import UsageError
-from zot.system.opening import read_beginning
 from zot.wire.swarm_frames import SwarmStart
 
 READ_ONLY = ("read", "glob", "grep")
@@ -61,15 +60,8 @@ def working_directory(worker: Worker) -> str:
 
 
 def git_directory(worker: Worker) -> str:
-    """What its tree shares with the repository it was made from: it may look at the history, and change none of it."""
-    if worker.tree is None:
-        return ""
-    try:
-        pointer = read_beginning(Path(worker.tree.path) / ".git", 4096).decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""
-    own = pointer.removeprefix("gitdir:").strip()
-    return os.path.dirname(os.path.dirname(own)) if os.path.isabs(own) else ""
+    """What its tree borrows from the repository it was made from: it may look at the history, and change none of it."""
+    return worker.tree.objects if worker.tree is not None else ""
 
 
 def order_of(command: SwarmStart) -> Order:

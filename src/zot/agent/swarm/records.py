@@ -59,14 +59,16 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A worktree of a repository: where it is, its branch, and the commit it began from. ``first`` is the commit that
-    holds what was uncommitted in the origin then, when that was taken along."""
+    """A tree of a repository: where it is, its branch, and the commit it began from. ``first`` is the commit that
+    holds what was uncommitted in the origin then, when that was taken along; ``objects`` is where the repository keeps
+    its objects, from which the tree borrows."""
 
     repository: str
     path: str
     branch: str
     base: str
     first: str = ""
+    objects: str = ""
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,15 +5,13 @@ From then on its work is counted from there, so that what it makes of the confli
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from zot.agent.swarm.merging import Source, alone
 from zot.agent.swarm.safe_git import Desk, copy_with_time, desk, find_repository
 from zot.agent.swarm.target import Target, find_target
 from zot.agent.swarm.three_way import changes_merged, still_there
-from zot.agent.swarm.worktrees import INDEX, ONTO, Onto, admin_directory, begun, commit_leftovers, look
+from zot.agent.swarm.worktrees import INDEX, ONTO, Onto, begun, commit_leftovers, look, renew_git
 from zot.errors import GitFailed
 from zot.system.files import write_atomic
 
@@ -32,7 +30,7 @@ async def give_back(source: Source, into: str = "") -> tuple[str, ...]:
         words = ("read-tree", "-m", "-u", "--no-recurse-submodules", now.tree, merged)
         await work.git(*words, index=now.index, top=source.tree.path)
         files = tuple(conflict.path for conflict in conflicts)
-        await _count_from(work, source, onto, files)
+        await _count_from(work, source, tip, onto, files)
         return files
 
 
@@ -47,17 +45,14 @@ async def _beginning(work: Desk, target: Target, source: Source) -> tuple[str, s
     return await work.commit(ours, (target.commit,), f"With uncommitted changes in {len(taken)} files"), ours
 
 
-async def _count_from(work: Desk, source: Source, onto: str, files: tuple[str, ...]) -> None:
+async def _count_from(work: Desk, source: Source, tip: str, onto: str, files: tuple[str, ...]) -> None:
     index = work.place / "index-of-onto"
     await work.git("read-tree", onto, index=index)
     words = ("update-index", "-q", "--ignore-submodules", "--refresh")
     await work.git(*words, index=index, top=source.tree.path, codes=(0, 1))
-    admin = admin_directory(work.repository, source.tree)
-    for place in (source.directory / INDEX, *((admin / "index",) if admin.is_dir() else ())):
-        place.unlink(missing_ok=True)
-        copy_with_time(index, place)
-    if admin.is_dir():
-        write_atomic(Path(admin, "MERGE_HEAD"), f"{onto}\n".encode(), 0o644)
+    (source.directory / INDEX).unlink(missing_ok=True)
+    copy_with_time(index, source.directory / INDEX)
+    renew_git(work, source.tree, tip, index)
     write_atomic(source.directory / ONTO, msgspec.json.encode(Onto(onto, files)))
 
 

@@ -154,6 +154,9 @@ class Charge:
         self._send(command)
         self._set(status="running", activity="thinking")
 
+    def note_merged(self, into: str) -> None:
+        self._set(merged=into)
+
     async def stop(self, reason: str, status: Status = "stopped") -> None:
         """End it and all it started: its turn is aborted first. Returns when nothing of it is left."""
         if self._ending is None:
@@ -469,7 +472,7 @@ class Charge:
     def _set(self, **changes: Any) -> None:
         before, self.worker = self.worker, msgspec.structs.replace(self.worker, **changes)
         if self.worker != before:
-            moved = self.worker.status != before.status or "pid" in changes
+            moved = self.worker.status != before.status or bool({"pid", "merged"} & changes.keys())
             self._keeper.changed(self, at_once=moved)
 
 

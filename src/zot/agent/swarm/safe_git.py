@@ -190,6 +190,17 @@ class Desk:
         out = await self.git("commit-tree", tree, *words, given=message.encode(errors="replace"), author=by)
         return out.decode().strip()
 
+    async def take_over(self, objects: str, commit: str, known: str) -> bool:
+        """Copy a commit, and all it needs beyond ``known``, from another directory of objects; False when it is not
+        there or not sound."""
+        elsewhere = {**self._environment, "GIT_OBJECT_DIRECTORY": objects}
+        elsewhere["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(self.repository.objects)
+        argv = [self._git, "--no-pager", "pack-objects", "--revs", "--stdout", "-q"]
+        packed = await _run(argv, elsewhere, self.place, f"{commit}\n^{known}\n".encode())
+        if packed.code:
+            return False
+        return (await self.tried("unpack-objects", "-q", "--strict", given=packed.out)).code == 0
+
     # References, in the repository itself.
 
     async def tip(self, reference: str) -> str:
@@ -268,6 +279,23 @@ def _lay(place: Path, repository: Repository) -> None:
         write_new(place / "shallow", read_whole(os.path.join(repository.common, "shallow")))
 
 
+def own_config(repository: Repository) -> bytes:
+    """Of a repository that a worker gets: how files lie there as in the user's, the user's name, and nothing else."""
+    sha1 = repository.format == "sha1"
+    core = {"repositoryformatversion": "0" if sha1 else "1", "bare": "false", "logAllRefUpdates": "true"}
+    core |= {name: value for name in _TAKEN_OVER if (value := repository.settings.get(f"core.{name}", ""))}
+    name, address = repository.author
+    sections = {"core": core, "user": {"name": name, "email": address}, "gc": {"auto": "0"}}
+    if not sha1:
+        sections["extensions"] = {"objectformat": repository.format}
+    lines = [
+        line
+        for section, values in sections.items()
+        for line in (f"[{section}]", *(f'\t{key} = "{_quoted(value)}"' for key, value in values.items()))
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
 def _quoted(value: str) -> str:
     return re.sub(r'["\\\n]', "", value)
 
@@ -298,9 +326,13 @@ def _clean_environment(repository: Repository, place: Path, *, looks: bool) -> d
     }
     if looks:
         environment["GIT_OBJECT_DIRECTORY"] = os.fspath(place / "objects")
-        quoted = re.sub(r'(["\\])', r"\\\1", repository.objects)
-        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{quoted}"'
+        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(repository.objects)
     return environment
+
+
+def _quoted_path(path: str) -> str:
+    escaped = re.sub(r'(["\\])', r"\\\1", path)
+    return f'"{escaped}"'
 
 
 def _signed(author: tuple[str, str]) -> dict[str, str]:

@@ -374,9 +374,12 @@ class Supervisor:
 
     def _note(self, client: Client, command: Note) -> None:
         worker = meant(command.worker, self._everyone())
-        if worker.id in self._charges and (command.forget or self._charges[worker.id].worker.pid):
+        charge = self._charges.get(worker.id)
+        if charge is not None and (command.forget or worker.status != "idle"):
             raise UsageError(f"{worker.name} is {worker.status}: stop it first")
-        if command.merged:
+        if command.merged and charge is not None:
+            charge.note_merged(command.merged)
+        elif command.merged:
             self._places.of(worker.id).save(msgspec.structs.replace(worker, merged=command.merged))
 
     def _subscribe(self, client: Client, command: swarm_frames.SwarmSubscribe) -> None:

@@ -1,8 +1,8 @@
 """A worker's tree: files of a commit in a directory of its own, on a branch of its own, in the user's repository.
 
-Nothing of the user's is touched: not the index, not a file, no branch but the new one. What the worker did is read off
-its files, whatever became of its ``.git``; the directory of git behind the tree has a name we gave it, so nobody is
-asked where it is.
+Nothing of the user's is touched: not the index, not a file, no branch but the new one. The tree is a repository of its
+own that borrows the objects of the user's, so that a worker can commit, and break, only what is its own. What it did is
+read off its files, whatever became of its ``.git``; its commits are taken over when they are sound.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -25,10 +24,11 @@ from zot.agent.swarm.safe_git import (
     copy_with_time,
     desk,
     find_repository,
+    own_config,
     write_new,
 )
 from zot.errors import GitFailed, in_words
-from zot.system.files import make_private_dir, write_atomic
+from zot.system.files import make_private_dir
 from zot.system.opening import read_whole
 from zot.system.temporary import remove_tree
 
@@ -37,7 +37,7 @@ _FULL = 64 << 10
 _MOST_NAMES = 1_000
 _NAMED = 8  # of a list that is told
 _SUBMODULE, _LINK = "160000", "120000"
-_UNFINISHED = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE")
+_LARGEST_POINTER, _LARGEST_REFERENCES = 4096, 1 << 20
 _RULES = (".gitattributes", ".gitignore")
 _DIRTY = "What was uncommitted when the worker began"
 
@@ -87,9 +87,11 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
         if not branch:
             notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
         reference = await _new_branch(work, f"{_plain(name)}-{_plain(worker)}", begun)
-        tree = Tree(repository=repository.top, path=os.fspath(path), branch=reference, base=base, first=first)
+        place, objects = os.fspath(path), repository.objects
+        tree = Tree(repository=repository.top, path=place, branch=reference, base=base, first=first, objects=objects)
         try:
-            _link(repository, tree)
+            path.mkdir(mode=0o700)
+            lay_git(repository, tree, begun)
             await _fill(work, tree, begun)
         except (OSError, GitFailed) as error:
             why = "No space left on device" if _is_full(directory) else in_words(error)
@@ -131,23 +133,36 @@ async def _new_branch(work: Desk, wanted: str, begun: str) -> str:
     raise GitFailed(f"no branch {room}{wanted} could be made in {work.repository.common}")
 
 
-def admin_directory(repository: Repository, tree: Tree) -> Path:
-    """Where git keeps what belongs to this tree alone; another home's worker may be called the same."""
-    where = sha256(os.fsencode(tree.path)).hexdigest()[:8]
-    return Path(repository.common) / "worktrees" / f"zot-{Path(tree.path).parent.name}-{where}"
+def own_git(tree: Tree) -> Path:
+    """The worker's own directory of git. It may have put anything there."""
+    return Path(tree.path) / ".git"
 
 
-def _link(repository: Repository, tree: Tree) -> None:
-    """What ``git worktree add`` would write. By hand, because the name of the place has to be ours."""
-    admin, path = admin_directory(repository, tree), Path(tree.path)
-    remove_tree(admin)  # of an attempt that was killed
-    admin.parent.mkdir(exist_ok=True)
-    path.mkdir(mode=0o700)
-    admin.mkdir()
-    write_new(admin / "HEAD", f"ref: refs/heads/{tree.branch}\n".encode(), 0o644)
-    write_new(admin / "commondir", b"../..\n", 0o644)
-    write_new(admin / "gitdir", os.fsencode(path / ".git") + b"\n", 0o644)
-    write_new(path / ".git", b"gitdir: " + os.fsencode(admin) + b"\n", 0o644)
+def lay_git(repository: Repository, tree: Tree, commit: str) -> None:
+    """A directory of git with nothing in it but the branch: no hooks, no remotes, nobody's templates."""
+    own = own_git(tree)
+    own.mkdir()
+    for name in ("objects/info", "objects/pack", "info", f"refs/heads/{os.path.dirname(tree.branch)}"):
+        (own / name).mkdir(parents=True)
+    write_new(own / "config", own_config(repository), 0o644)
+    write_new(own / "HEAD", f"ref: refs/heads/{tree.branch}\n".encode(), 0o644)
+    write_new(own / "refs" / "heads" / tree.branch, f"{commit}\n".encode(), 0o644)
+    write_new(own / "objects" / "info" / "alternates", _borrows(repository), 0o644)
+    for name in ("shallow", "info/exclude"):
+        with suppress(OSError):
+            write_new(own / name, read_whole(Path(repository.common) / name), 0o644)
+
+
+def _borrows(repository: Repository) -> bytes:
+    return os.fsencode(repository.objects) + b"\n"
+
+
+def renew_git(work: Desk, tree: Tree, commit: str, index: Path) -> None:
+    """A new one in the place of what is there: it stands on ``commit`` and knows ``index``."""
+    if os.path.lexists(own_git(tree)):
+        os.rename(own_git(tree), work.place / f"git-{os.urandom(4).hex()}")
+    lay_git(work.repository, tree, commit)
+    copy_with_time(index, own_git(tree) / "index")
 
 
 async def _fill(work: Desk, tree: Tree, commit: str) -> None:
@@ -157,7 +172,7 @@ async def _fill(work: Desk, tree: Tree, commit: str) -> None:
     own = Path(tree.path).parent / INDEX
     own.unlink(missing_ok=True)
     copy_with_time(index, own)
-    copy_with_time(index, admin_directory(work.repository, tree) / "index")
+    copy_with_time(index, own_git(tree) / "index")
 
 
 async def _taken_along(work: Desk, base: str) -> str:
@@ -292,46 +307,84 @@ def _counted(numbers: bytes) -> Diffstat:
 
 
 async def commit_leftovers(work: Desk, tree: Tree, message: str) -> str:
-    """The commit that holds all of a worker's work, on its branch; what was not committed is, in the swarm's name."""
+    """The commit that holds all of a worker's work, on its branch in the user's repository: its own commits, as far as
+    they are sound, and what was not committed in the swarm's name."""
     now = await look(work, tree)
-    tip = await _own_tip(work, tree)
-    parents = [tip]
-    onto = begun(tree)
-    if onto not in (tree.first or tree.base, tip) and not await _is_ancestor(work, onto, tip):
-        parents.append(onto)
-    if now.tree == await work.line("rev-parse", f"{tip}^{{tree}}") and len(parents) == 1:
-        return tip
-    made = await work.commit(now.tree, parents, message or "Work of a worker")
+    start = tree.first or tree.base
     reference = f"refs/heads/{tree.branch}"
     was = await work.tip(reference)
-    if not was:  # it is gone, or stands for another one
-        await work.forget(reference)
-    if not await work.move(reference, made, was, "zot swarm: what was left"):
-        raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
-    _settle(work.repository, tree, now.index)
+    tip = was if was and await _is_ancestor(work, start, was) else start
+    parents = await _with_own_commits(work, tree, tip)
+    onto = begun(tree)
+    if onto not in (start, *parents) and not await _is_ancestor(work, onto, parents[0]):
+        parents.append(onto)
+    made = parents[0]
+    if len(parents) > 1 or now.tree != await work.line("rev-parse", f"{made}^{{tree}}"):
+        made = await work.commit(now.tree, parents, message or "Work of a worker")
+    if made != was:
+        if not was:  # it is gone, or stands for another one
+            await work.forget(reference)
+        if not await work.move(reference, made, was, "zot swarm: what was done"):
+            raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
     return made
 
 
-async def _own_tip(work: Desk, tree: Tree) -> str:
-    """The worker's last commit, if it goes back to where it began; else it is as if there were none."""
-    start = tree.first or tree.base
-    tip = await work.tip(f"refs/heads/{tree.branch}")
-    return tip if tip and await _is_ancestor(work, start, tip) else start
+async def _with_own_commits(work: Desk, tree: Tree, tip: str) -> list[str]:
+    """What its work stands on: ``tip``, and the commit its own HEAD is at when that goes beyond."""
+    own = head_of(own_git(tree))
+    if not own or own == tip or not await _take_over(work, tree, own):
+        return [tip]
+    if not await _is_ancestor(work, tree.first or tree.base, own) or await _is_ancestor(work, own, tip):
+        return [tip]
+    return [own] if await _is_ancestor(work, tip, own) else [tip, own]
+
+
+async def _take_over(work: Desk, tree: Tree, commit: str) -> bool:
+    """Bring a commit of the worker's repository into the user's; False when it cannot be had, or is not sound."""
+    if (await work.tried("cat-file", "-e", f"{commit}^{{commit}}")).code == 0:
+        return True
+    objects = own_git(tree) / "objects"
+    real = [path for path in (own_git(tree), objects, objects / "info") if path.is_dir() and not path.is_symlink()]
+    try:
+        borrows = read_whole(objects / "info" / "alternates", _LARGEST_POINTER)
+    except OSError:
+        return False
+    if len(real) != 3 or borrows != _borrows(work.repository):
+        return False  # it leads elsewhere
+    return await work.take_over(os.fspath(objects), commit, tree.first or tree.base)
 
 
 async def _is_ancestor(work: Desk, old: str, new: str) -> bool:
     return (await work.tried("merge-base", "--is-ancestor", old, new)).code == 0
 
 
-def _settle(repository: Repository, tree: Tree, index: Path) -> None:
-    """In the tree git finds nothing left to do: HEAD is the branch, the index what was committed."""
-    admin = admin_directory(repository, tree)
-    if admin.is_dir() and not admin.is_symlink():
-        for name in _UNFINISHED:
-            (admin / name).unlink(missing_ok=True)
-        write_atomic(admin / "HEAD", f"ref: refs/heads/{tree.branch}\n".encode(), 0o644)
-        (admin / "index").unlink(missing_ok=True)
-        copy_with_time(index, admin / "index")
+def head_of(directory: Path) -> str:
+    """The commit a checkout stands on, read from its files: asking git would mean to trust its configuration."""
+    if directory.is_symlink():
+        return ""
+    try:
+        said = _text(directory / "HEAD", directory)
+        for _ in range(5):
+            if not said.startswith("ref: "):
+                break
+            said = _reference(directory, said[5:].strip())
+    except OSError:
+        return ""
+    return said if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", said) else ""
+
+
+def _reference(directory: Path, name: str) -> str:
+    if not name.startswith("refs/") or ".." in name:
+        return ""
+    try:
+        return _text(directory / name, directory)
+    except OSError:
+        packed = _text(directory / "packed-refs", directory).splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+
+
+def _text(path: Path, within: Path) -> str:
+    return read_whole(path, _LARGEST_REFERENCES, within).decode("utf-8", "replace").strip()
 
 
 async def put(work: Desk, tree: Tree, head: str, whole: str) -> None:
@@ -343,7 +396,7 @@ async def put(work: Desk, tree: Tree, head: str, whole: str) -> None:
         index = (await look(work, tree)).index
         await work.git("read-tree", "--reset", "-u", "--no-recurse-submodules", whole, index=index, top=tree.path)
         await work.git("read-tree", "-m", head, index=index, top=tree.path)
-        _settle(work.repository, tree, index)
+        renew_git(work, tree, head, index)
     if not await work.move(reference, head if there else whole, await work.tip(reference), "zot swarm: work elsewhere"):
         raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
 
@@ -361,11 +414,9 @@ async def remove(tree: Tree) -> tuple[str, ...]:
 
 async def _clear(work: Desk, tree: Tree) -> tuple[str, ...]:
     remove_tree(tree.path)
-    remove_tree(admin_directory(work.repository, tree))
     (Path(tree.path).parent / INDEX).unlink(missing_ok=True)
     branches = await work.branches()
     if where := branches.get(f"refs/heads/{tree.branch}", ""):
         return (f"the branch {tree.branch} stays: it is checked out in {where}",)
     await work.forget(f"refs/heads/{tree.branch}")
-    left = (tree.path, os.fspath(admin_directory(work.repository, tree)))
-    return tuple(f"{path} could not be removed" for path in left if os.path.lexists(path))
+    return (f"{tree.path} could not be removed",) if os.path.lexists(tree.path) else ()

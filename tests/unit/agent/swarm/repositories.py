@@ -54,11 +54,11 @@ async def made(repo: Path, home: Path, name: str = "w", *, include_dirty: bool =
 
 def everything(top: Path) -> dict[str, tuple[int, bytes]]:
     """Mode and content of all files of a repository, git's own included, but for what may grow: its objects, and the
-    branches and trees of workers."""
+    branches of workers."""
     found: dict[str, tuple[int, bytes]] = {}
     for path in sorted(top.rglob("*")):
         name = path.relative_to(top).as_posix()
-        if name.startswith((".git/objects", ".git/worktrees", ".git/refs/heads/zot", ".git/logs")) or path.is_dir():
+        if name.startswith((".git/objects", ".git/refs/heads/zot", ".git/logs")) or path.is_dir():
             continue
         info = path.lstat()
         data = os.readlink(path).encode() if stat.S_ISLNK(info.st_mode) else path.read_bytes()

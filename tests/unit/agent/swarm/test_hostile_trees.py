@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,10 +30,6 @@ class Trap:
 @pytest.fixture
 def trap(tmp_path: Path) -> Trap:
     return Trap(tmp_path)
-
-
-def _admin(tree: Tree) -> Path:
-    return Path(git(Path(tree.path), "rev-parse", "--absolute-git-dir"))
 
 
 def hooks_of_the_repository(repo: Path, tree: Tree, trap: Trap) -> None:
@@ -65,7 +62,7 @@ def a_file_that_is_included(repo: Path, tree: Tree, trap: Trap) -> None:
 
 
 def another_repository_in_place_of_git(repo: Path, tree: Tree, trap: Trap) -> None:
-    os.unlink(Path(tree.path, ".git"))
+    shutil.rmtree(Path(tree.path, ".git"))
     git(Path(tree.path), "init", "-q")
     git(Path(tree.path), "config", "core.fsmonitor", str(trap.program))
     git(Path(tree.path), "config", "core.hooksPath", str(trap.program.parent))
@@ -74,14 +71,47 @@ def another_repository_in_place_of_git(repo: Path, tree: Tree, trap: Trap) -> No
 def a_pointer_elsewhere(repo: Path, tree: Tree, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     git(other, "config", "core.fsmonitor", str(trap.program))
+    shutil.rmtree(Path(tree.path, ".git"))
     Path(tree.path, ".git").write_text(f"gitdir: {other}/.git\n")
 
 
 def a_common_directory_elsewhere(repo: Path, tree: Tree, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     git(other, "config", "core.fsmonitor", str(trap.program))
-    (_admin(tree) / "config.worktree").write_text(f"[core]\n\tfsmonitor = {trap.program}\n")
-    (_admin(tree) / "commondir").write_text(f"{other}/.git\n")
+    Path(tree.path, ".git/config.worktree").write_text(f"[core]\n\tfsmonitor = {trap.program}\n")
+    Path(tree.path, ".git/commondir").write_text(f"{other}/.git\n")
+
+
+def its_own_settings_and_hooks(repo: Path, tree: Tree, trap: Trap) -> None:
+    for name in ("core.fsmonitor", "diff.external", "filter.x.clean", "core.pager", "uploadpack.packObjectsHook"):
+        git(Path(tree.path), "config", name, str(trap.program))
+    put(Path(tree.path, ".gitattributes"), "* filter=x\n")
+    for name in ("post-index-change", "reference-transaction", "pre-commit"):
+        put(Path(tree.path, ".git/hooks", name), trap.program.read_text())
+        Path(tree.path, ".git/hooks", name).chmod(0o755)
+
+
+def a_link_in_place_of_git(repo: Path, tree: Tree, trap: Trap) -> None:
+    other = repository(trap.program.parent / "other")
+    shutil.rmtree(Path(tree.path, ".git"))
+    os.symlink(other / ".git", Path(tree.path, ".git"))
+
+
+def objects_elsewhere(repo: Path, tree: Tree, trap: Trap) -> None:
+    other = repository(trap.program.parent / "other")
+    put(other / "a.txt", "private\n")
+    git(other, "commit", "-qam", "private")
+    with Path(tree.path, ".git/objects/info/alternates").open("a") as file:
+        file.write(f"{other}/.git/objects\n")
+    Path(tree.path, ".git/refs/heads", tree.branch).write_text(git(other, "rev-parse", "HEAD") + "\n")
+
+
+def a_commit_that_is_not_sound(repo: Path, tree: Tree, trap: Trap) -> None:
+    made = git(Path(tree.path), "commit-tree", "-p", tree.base, "-m", "x", f"{tree.base}^{{tree}}")
+    Path(tree.path, ".git/refs/heads", tree.branch).write_text(made + "\n")
+    loose = Path(tree.path, ".git/objects", made[:2], made[2:])
+    loose.chmod(0o600)
+    loose.write_bytes(b"x" + loose.read_bytes()[1:])
 
 
 def a_repository_inside(repo: Path, tree: Tree, trap: Trap) -> None:
@@ -114,6 +144,10 @@ TRICKS: list[Callable[[Path, Tree, Trap], None]] = [
     a_repository_inside,
     a_repository_in_place_of_a_submodule,
     its_own_index,
+    its_own_settings_and_hooks,
+    a_link_in_place_of_git,
+    objects_elsewhere,
+    a_commit_that_is_not_sound,
 ]
 
 
@@ -143,6 +177,8 @@ async def test_nothing_of_it_is_run(tmp_path: Path, trap: Trap, trick: Callable[
     assert await remove(second.tree) == () == await remove(tree)
     assert not trap.mark.exists(), f"{trick.__name__} was run"
     assert git(repo, "-c", "alias.diff-tree=", "cat-file", "blob", f"{done}:src/b.txt") == "changed"
+    assert git(repo, "merge-base", "--is-ancestor", tree.base, done) == ""
+    assert "private" not in git(repo, "log", "--format=%s", done)
     assert "160000" not in git(repo, "diff-tree", "--no-ext-diff", "-r", tree.base, done)
 
 
@@ -152,7 +188,7 @@ async def test_a_branch_that_stands_for_the_users_does_not_move_it(tmp_path: Pat
     put(repo / "a.txt", "later\n")
     git(repo, "commit", "-qam", "later")
     head = git(repo, "rev-parse", "main")
-    git(Path(tree.path), "symbolic-ref", f"refs/heads/{tree.branch}", "refs/heads/main")
+    git(repo, "symbolic-ref", f"refs/heads/{tree.branch}", "refs/heads/main")
     put(Path(tree.path, "src/b.txt"), "mine\n")
     async with desk(await find_repository(repo), Path(tree.path).parent) as work:
         made = await commit_leftovers(work, tree, "x")
