@@ -33,6 +33,7 @@ from benchmarks import (  # noqa: E402
     rpc,
     sessions,
     size,
+    swarm,
     terminal,
 )
 from benchmarks.measure import python_pass, shell_true  # noqa: E402
@@ -52,6 +53,7 @@ GROUPS: dict[str, Callable[[float, float], Iterator[Row]]] = {
     "extensions": lambda p, s: extensions.rows(),
     "hooks": lambda p, s: hooks.rows(),
     "mcp": lambda p, s: mcp.rows(),
+    "swarm": lambda p, s: swarm.rows(),
     "terminal": lambda p, s: terminal.rows(p),
     "embedding": lambda p, s: embedding.rows(),
     "local-model": lambda p, s: local_model.rows(),

@@ -404,3 +404,29 @@ def test_input_that_ends_in_the_middle_of_a_line_is_answered_like_any_bad_line(z
     ran = zot("rpc", stdin='{"type":"get_state"}\n{"type":"prompt","mess')
     assert (ran.code, [event["success"] for event in ran.events]) == (0, [True, False])
     assert ran.events[1]["error"].startswith("malformed json:")
+
+
+def test_the_key_comes_through_a_pipe_and_the_session_stays_in_a_file(zot, serve, tmp_path) -> None:
+    """``--api-key-fd`` and ``--session-file``: the file is begun, then continued."""
+    server = serve([Say("one"), Say("two")])
+    own = tmp_path / "own.jsonl"
+    for prompt in ("first", "second"):
+        read_end, write_end = os.pipe()
+        os.write(write_end, b"key-from-a-pipe\n")
+        os.close(write_end)
+        flags = ("--base-url", server.url, "--api-key-fd", str(read_end), "--session-file", str(own))
+        child = subprocess.Popen(
+            zot.argv(["rpc", *flags]),
+            env=zot.env(),
+            cwd=zot.project,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(read_end,),
+        )
+        os.close(read_end)
+        out, _ = child.communicate(json.dumps({"type": "prompt", "message": prompt}).encode() + b"\n", timeout=60)
+        assert child.returncode == 0 and b'"type":"done"' in out
+    assert [request.headers["x-api-key"] for request in server.requests] == ["key-from-a-pipe"] * 2
+    assert len(server.requests[1].json["messages"]) == 3 and not zot.sessions
+    refused = zot("-p", "--api-key-fd", "99", "hi")
+    assert refused.code == 1 and "--api-key-fd 99: cannot be read" in refused.err

@@ -224,6 +224,8 @@ class Charge:
             ended=0.0,
             reason="",
             activity="starting",
+            # Here its pid follows in a moment; elsewhere an attempt is fenced off by the number that is on disk.
+            at_once=order.engine != "local",
         )
         return await self._keeper.engine(order.engine).start(self._job())
 
@@ -469,11 +471,11 @@ class Charge:
         self._keeper.heard(self, line)
         self._keeper.ended(self)
 
-    def _set(self, **changes: Any) -> None:
+    def _set(self, *, at_once: bool | None = None, **changes: Any) -> None:
         before, self.worker = self.worker, msgspec.structs.replace(self.worker, **changes)
         if self.worker != before:
             moved = self.worker.status != before.status or bool({"pid", "merged"} & changes.keys())
-            self._keeper.changed(self, at_once=moved)
+            self._keeper.changed(self, at_once=moved if at_once is None else at_once)
 
 
 def _drop_if_empty(session: Path) -> bool:

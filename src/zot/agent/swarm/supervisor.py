@@ -331,7 +331,8 @@ class Supervisor:
             await _discard(place, tree)
             raise
         charge = self._take(worker, place, client.lent.get(order.provider))
-        self.changed(charge, at_once=True)
+        self._untold[charge.id] = charge
+        self._tell()
         self.asks_to_run(charge)
         return charge
 

@@ -1,0 +1,109 @@
+"""A swarm on this machine: how soon a worker asks its model, and what all of them take while they wait.
+
+A worker is compared with ``zot -p`` of the same minute: from the command on the supervisor's socket, and from the start
+of the process, to the first byte of the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measure import run, scratch_home
+from benchmarks.row import Row
+from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, Turn
+from zot.agent.swarm.connecting import Swarm, connected
+from zot.agent.swarm.engine import Credential
+from zot.wire.swarm_frames import SwarmBudget, SwarmStart
+
+ZOT = [sys.executable, "-m", "zot"]
+WORKERS, TIMES, WATCHED_S = 16, 8, 5.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def answer(request: SeenRequest) -> Turn:
+    return Silent(Say("never"), 0) if b"wait for it" in request.body else Say("done")
+
+
+def rows() -> Iterator[Row]:
+    with scratch_home() as (env, cwd), FakeModelServer([answer], repeat=True) as server:
+        home = Path(env["ZOT_HOME"])
+        home.mkdir()
+        provider = {"anthropic": {"baseUrl": server.url}}
+        (home / "models.json").write_text(json.dumps({"providers": provider}))
+        begin = [*ZOT, "swarm", "start", "--shared", "the first, which keeps the supervisor alive"]
+        subprocess.run(begin, env=env, cwd=cwd, check=True, capture_output=True)
+        try:
+            yield from asyncio.run(measure(home, cwd, env, server))
+        finally:
+            subprocess.run([*ZOT, "swarm", "stop", "--all"], env=env, cwd=cwd, check=True, capture_output=True)
+
+
+async def measure(home: Path, cwd: Path, env: dict[str, str], server: FakeModelServer) -> list[Row]:
+    async with connected(home) as swarm:
+        alone, worker = [], []
+        for _ in range(TIMES):
+            before = len(server.timings)
+            ran = run([*ZOT, "-p", "hi"], env, cwd)
+            alone.append(server.timings[before].first_byte - ran.started)
+            before, started = len(server.timings), time.monotonic()
+            id = await start(swarm, cwd, "hi")
+            await asked(server, before + 1)
+            worker.append(server.timings[before].first_byte - started)
+            await swarm.wait(id)  # two at once would be measured together
+        later = (min(worker) - min(alone)) * 1000
+        note = f"{min(worker) * 1000:.0f} ms, zot -p {min(alone) * 1000:.0f} ms"
+        found = [Row("swarm: start → first byte of a worker's request, after zot -p", later, 20, "ms", note=note)]
+        return [*found, *await waiting(swarm, home, cwd, server)]
+
+
+async def waiting(swarm: Swarm, home: Path, cwd: Path, server: FakeModelServer) -> list[Row]:
+    await swarm.request(SwarmBudget(swarm="bench", max_agents=WORKERS))
+    before = len(server.timings)
+    ids = [await start(swarm, cwd, "wait for it", "bench") for _ in range(WORKERS)]
+    await asked(server, before + WORKERS)
+    supervisor = int(json.loads((home / "swarm" / "supervisor.json").read_text())["pid"])
+    await asyncio.sleep(1)  # what a start leaves to be done
+    used, since = cpu_s(supervisor), time.monotonic()
+    await asyncio.sleep(WATCHED_S)
+    share = (cpu_s(supervisor) - used) / (time.monotonic() - since) * 100
+    pids = [info.pid for info in await swarm.list() if info.id in ids]
+    sizes = sorted(rss_mb(pid) for pid in pids)
+    rows = [
+        Row(f"swarm: {WORKERS} workers that wait for a model, RSS of each", sum(sizes) / len(sizes), 45, "MB"),
+        Row(f"swarm: the supervisor of {WORKERS} workers, RSS", rss_mb(supervisor), 60, "MB"),
+        Row(f"swarm: the supervisor of {WORKERS} workers that wait, CPU", share, 3, "%"),
+    ]
+    started = time.monotonic()
+    await swarm.stop(all=True)
+    stopped = time.monotonic() - started
+    return [*rows, Row(f"swarm: stop --all, {WORKERS} workers in the middle of an answer", stopped, 10, "s")]
+
+
+async def start(swarm: Swarm, cwd: Path, task: str, name: str = "") -> str:
+    command = SwarmStart(
+        task=task, cwd=str(cwd), mode="shared", provider="anthropic", model="claude-sonnet-4-5", once=True, swarm=name
+    )
+    return (await swarm.start(command, Credential(provider="anthropic", value="bench"))).id
+
+
+async def asked(server: FakeModelServer, count: int) -> None:
+    async with asyncio.timeout(120):
+        while len(server.timings) < count:  # noqa: ASYNC110  the server is in a thread of its own
+            await asyncio.sleep(0.002)
+
+
+def rss_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
