@@ -61,6 +61,8 @@ VERBS: dict[str, Verb] = {
     "models": Verb("get_models", "models", "/model"),
     "mcp_servers": Verb("get_mcp_servers", "mcp_servers", "/mcp"),
     "hear_servers": inside(),
+    "make_swarm": inside(),
+    "swarm_news": inside(),
     "state": Verb("get_state", "state", SHOWN),
     "gate": Verb("approve", Not("`approve=` of Runtime is asked"), "/yolo"),
     "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),

@@ -23,6 +23,7 @@ from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom, told_o
 from zot.agent.tools.registry import (
     ALL_TOOLS,
     DEFAULT_TOOLS,
+    SWARM,
     Limits,
     builtin_tools,
     preparing,
@@ -216,6 +217,7 @@ def _converse(
     )
     agent.goes_on = not front_end.offers_to_go_on
     conversation = Conversation(resources, agent, resolved, session)
+    resources.make_swarm = conversation.make_swarm
     late.append(conversation)
     conversation.hold_limits()
     agent.readers.add(conversation.note_prompt, UserMessage)
@@ -273,7 +275,17 @@ def _check_names(built_in: Sequence[Tool], yours: Sequence[Tool]) -> None:
 
 def own_tools(resources: Resources, model: Model) -> list[Tool]:
     """What this model gets of the built-in tools, and those of the front end."""
-    return [*_builtin(resources, model), *resources.front_end.tools]
+    return [*_builtin(resources, model), *_of_the_swarm(resources, model), *resources.front_end.tools]
+
+
+def _of_the_swarm(resources: Resources, model: Model) -> list[Tool]:
+    """Off unless asked for, and nothing for a model that is held by a grammar."""
+    named = resources.config.tools if resources.config.tools is not None else resources.settings.values.tools
+    if model.tool_calls or not (SWARM in named or resources.settings.values.auto_swarm_enabled):
+        return []
+    from zot.agent.tools.swarm import is_wanted, swarm_tools
+
+    return swarm_tools(resources.models_swarm) if is_wanted(resources) else []
 
 
 def _builtin(resources: Resources, model: Model) -> list[Tool]:

@@ -20,6 +20,7 @@ from zot.agent.present import Present
 from zot.agent.resolve import Launch, Query, Resolved, require_credential
 from zot.agent.resources import Resources
 from zot.agent.system_prompt import SystemPrompt
+from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.agent import Agent, FirstCall, Outcome
 from zot.core.events import (
     RECORDED,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from zot.agent.hooks.host import HookHost
     from zot.agent.hooks.interceptor import HookInterceptor
     from zot.agent.mcp.host import McpHost
+    from zot.agent.swarm.model_swarm import ModelSwarm
     from zot.agent.templates.finding import Template
     from zot.agent.window_use import WindowUse
     from zot.core.confirm import ConfirmGate
@@ -496,6 +498,29 @@ class Conversation:
         if self.resolved.endpoint is not None and not self.resolved.script:
             self._agent.client = self.resources.client_for(self.resolved)  # on the same connections, with its tries
         self.hold_limits()
+        values = self.settings.values
+        wanted = values.auto_swarm_enabled or SWARM in values.tools
+        if self.resources.config.tools is None and wanted != any(
+            tool.name in SWARM_NAMES for tool in self.resources.own_tools
+        ):
+            from zot.agent.build import own_tools  # it is loaded: it made this conversation
+
+            self.resources.own_tools = own_tools(self.resources, self.model)
+            self.refresh_tools()
+
+    # --- agents the model starts
+
+    def make_swarm(self) -> ModelSwarm:
+        """Where somebody types, what its agents answered is said as if typed; elsewhere whoever runs this asks."""
+        from zot.agent.swarm.model_swarm import ModelSwarm  # few have one
+
+        surface = self.resources.front_end.surface
+        typed = surface is not None and surface.interactive
+        return ModelSwarm(self, (lambda text: surface.submit("swarm", text)) if surface and typed else None)
+
+    async def swarm_news(self) -> str:
+        """What agents of the model answered, waited for while some are at work; empty when there is nothing."""
+        return await self.resources.swarm.news() if self.resources.swarm is not None else ""
 
     # --- money
 

@@ -7,7 +7,7 @@ same for every agent of the run.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from zot.agent.endpoint import LoggedOut
 from zot.agent.resolve import Query, Resolved, resolve
 from zot.agent.settings import Settings
 from zot.agent.skills.discover import Skills
+from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.agent.tools.workspace import Workspace
 from zot.core.session.store import SessionStore
 from zot.core.tool import Tool
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from zot.agent.permission.kept_rules import KeptRules
     from zot.agent.permission.outside import Outside
     from zot.agent.spending.ledger import Ledger
+    from zot.agent.swarm.model_swarm import ModelSwarm
     from zot.provider.dialects.dialect import Endpoint
     from zot.provider.providers import Provider
 
@@ -51,7 +53,8 @@ class ToolChoice(msgspec.Struct, frozen=True):
     def keep(self, tools: list[Tool]) -> list[Tool]:
         if self.names is None:
             return tools
-        return [tool for tool in tools if tool.name in self.names or tool.name in self.always]
+        kept = {*self.names, *self.always, *(SWARM_NAMES if SWARM in self.names else ())}
+        return [tool for tool in tools if tool.name in kept]
 
 
 class Resources:
@@ -85,6 +88,8 @@ class Resources:
         self.extensions: ExtensionHost | None = None
         self.mcp: McpHost | None = None  # there when servers are configured
         self.hooks: HookHost | None = None  # there when hooks are configured
+        self.swarm: ModelSwarm | None = None  # there once the model has used it
+        self.make_swarm: Callable[[], ModelSwarm] | None = None  # by the conversation whose model it is
         self.stand_in: tuple[str, str] | None = None  # provider and model of a second one that waits to take over
         self.kept_rules: KeptRules | None = None  # there with a gate
         self._ledger: Ledger | None = None
@@ -177,9 +182,17 @@ class Resources:
             offered = [*offered, *self.mcp.tools({*taken, *(tool.name for tool in offered)})]
         return self.tool_choice.keep([*self.own_tools, *offered])
 
+    def models_swarm(self) -> ModelSwarm:
+        """The agents the model has started, or will."""
+        assert self.make_swarm is not None
+        self.swarm = self.swarm or self.make_swarm()
+        return self.swarm
+
     async def aclose(self) -> None:
         """Nothing that was started for this run is left."""
         await self.workspace.stop_jobs(CHILDREN_GRACE)
+        if self.swarm is not None:
+            await self.swarm.aclose()
         if self.mcp is not None:
             await self.mcp.stop()
         if self.extensions is not None:

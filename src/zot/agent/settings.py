@@ -63,6 +63,10 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[str, ...], Meta(description="Tools switched on besides the default set, such as `glob` and `grep`.")
     ] = ()
+    auto_swarm_enabled: Annotated[
+        bool,
+        Meta(description="The model may start agents that work in the background (the tools `swarm` stands for)."),
+    ] = False
     auto_compact_threshold: Annotated[
         Annotated[int, Meta(ge=0, le=100)] | Literal["off"],
         Meta(description="Percent of the context window at which the transcript is compacted; `off` or 0 for never."),

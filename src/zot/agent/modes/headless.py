@@ -125,6 +125,8 @@ class _Run:
                 prompt = join_prompt(argument, piped)
             started = time.monotonic()
             outcome = await conversation.say(prompt)
+            while outcome.error is None and not self._signals.exit_code and (news := await conversation.swarm_news()):
+                outcome = await conversation.say(news)
             elapsed_ms = int((time.monotonic() - started) * 1000)
             if self._stats and self._verdict(outcome)[1] == 0:
                 self._unwritten = not write_stats(self._stats, conversation, elapsed_ms)

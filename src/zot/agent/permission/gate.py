@@ -22,7 +22,6 @@ def permission_gate(
     """UsageError for a mode or a limit that does not exist."""
     config, front_end = resources.config, resources.front_end
     others = {tool.name for tool in front_end.tools}
-    own = frozenset(tool.name for tool in resources.own_tools) - others
     resources.kept_rules = KeptRules(resources.home, resources.workspace.cwd, told)
     return ConfirmGate(
         front_end.confirmer,
@@ -31,7 +30,7 @@ def permission_gate(
         nature=Natures(
             resources.workspace,
             resources.home,
-            own,
+            lambda: {tool.name for tool in resources.own_tools} - others,
             tool_of,
             lambda: resources.asks_outside and resources.workspace.jail is not None,
         ),

@@ -7,7 +7,7 @@ nothing is inside when the project is the home directory or holds it, and zot's 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ class Natures:
         self,
         workspace: Workspace,
         home: Path,
-        own: frozenset[str],
+        own: Callable[[], Collection[str]],
         tool_of: Callable[[str], Tool | None],
         jailed: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -46,7 +46,7 @@ class Natures:
 
     def __call__(self, call: ToolCallBlock) -> Nature:
         args = call.args
-        if call.name not in self._own or args is None:
+        if call.name not in self._own() or args is None:
             return self._of_others(call.name)
         nature = self._of_ours(call.name, args)
         if nature.kind == "look" or not self._jailed():
@@ -59,7 +59,7 @@ class Natures:
                 return self._looking(args.get("path") or ".")
             case "glob":
                 return self._globbing(args)
-            case "skill":
+            case "skill" | "agent_wait" | "agent_list":
                 return Nature("look")
             case "write" | "edit":
                 return Nature("edit" if self._is_ours(args.get("path")) else "act")
@@ -72,7 +72,7 @@ class Natures:
         """A tool of somebody else's is asked about whatever it says of itself; only planning believes that it looks."""
         tool = self._tool_of(name)
         extension = str(getattr(tool, "extension", "") or "")
-        looks = tool is not None and tool.read_only and name not in self._own
+        looks = tool is not None and tool.read_only and name not in self._own()
         return Nature("look elsewhere" if looks else "act", extension=extension)
 
     def _looking(self, path: object) -> Nature:

@@ -67,7 +67,8 @@ class Budget:
     # --- the limits
 
     def _check_session(self, limit: float, least: float) -> None:
-        spent = self._conversation.cost.cost_usd + self._claimed
+        agents = self._conversation.resources.swarm
+        spent = self._conversation.cost.cost_usd + self._claimed + (agents.spent if agents is not None else 0.0)
         if limit < 0:
             raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
         if limit and (spent >= limit or spent + least > limit):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TOOLS = ("read", "write", "edit", "bash")
 ALL_TOOLS = (*DEFAULT_TOOLS, "glob", "grep")
+SWARM = "swarm"  # stands for all of these in --tools and in the settings
+SWARM_NAMES = ("swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list")
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -101,13 +103,13 @@ def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
 
 def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[str]:
     """The names that are neither built in nor among ``others`` (``skill``, extension tools), for a warning."""
-    return [name for name in names if name not in ALL_TOOLS and name not in others]
+    return [name for name in names if name not in (*ALL_TOOLS, SWARM) and name not in others]
 
 
 def unknown_extras(settings: Settings) -> list[str]:
     """One line per name the setting ``tools`` switches on and nobody has."""
     names = unknown_tools(settings.values.tools, ("skill",))
-    extras = ", ".join(name for name in ALL_TOOLS if name not in DEFAULT_TOOLS)
+    extras = ", ".join((*(name for name in ALL_TOOLS if name not in DEFAULT_TOOLS), SWARM))
     return [f"{settings.path}: tools: there is no tool named {name}; those to switch on are {extras}" for name in names]
 
 

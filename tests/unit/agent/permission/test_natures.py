@@ -28,7 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def kind(root: Path, tool: str, project: str = "project", home: str = "home/zot", **args: Any) -> str:
     tools = {"weather": FakeTool("weather", read_only=True), "deploy": FakeTool("deploy")}
-    natures = Natures(Workspace(root / project), root / home, frozenset({*ALL_TOOLS, "skill"}), tools.get)
+    natures = Natures(Workspace(root / project), root / home, lambda: {*ALL_TOOLS, "skill"}, tools.get)
     return natures(ToolCallBlock("t1", tool).with_args(args)).kind
 
 

@@ -93,6 +93,7 @@ ROWS: tuple[Row, ...] = (
     Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
     Row("terminal_title", "name the terminal's window", (True, False)),
     Row("vi_mode", "vi keys in the editor", (False, True)),
+    Row("auto_swarm_enabled", "the model may start agents in the background", (False, True), _read_again),
     Row("mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience),
     Row("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
     Row("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
