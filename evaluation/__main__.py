@@ -19,16 +19,17 @@ from evaluation import results
 from evaluation.attempt import Attempt, Setting, attempt
 from evaluation.contenders import GRAMMAR, PLAIN, REFERENCE, Contender, local, named
 from evaluation.results import ROOT, Results
-from evaluation.task import Task, every_task, jail
+from evaluation.task import HELD_OUT, TASKS, Task, every_task, jail
 
 
 def main() -> int:
     options = _options()
-    tasks = [task for task in every_task() if re.search(options.only, task.id)]
+    every = every_task(HELD_OUT if options.held_out else TASKS)
+    tasks = [task for task in every if re.search(options.only, task.id)]
     if not tasks:
         sys.exit(f"evaluation: no task fits {options.only}; they are in evaluation/tasks")
-    with closing(contenders(options)) as every:
-        made = [run(one, tasks, options) for one in every]
+    with closing(contenders(options)) as those:
+        made = [run(one, tasks, options) for one in those]
     if options.write:
         for one in made:
             results.keep(one)
@@ -76,6 +77,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--grammar", action="store_true", help="local models: only with the grammar")
     parser.add_argument("--plain", action="store_true", help="local models: only without it")
     parser.add_argument("--only", default="", metavar="REGEX", help="only tasks whose group/name it fits")
+    parser.add_argument("--held-out", action="store_true", help="the tasks that nobody makes zot better with")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="try each task that often")
     parser.add_argument("--limit", type=float, default=300.0, metavar="S", help="seconds a task may take (300)")
     parser.add_argument("--reference", action="store_true", help="play the reference solutions, to test the tasks")
@@ -83,7 +85,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, default=ROOT / ".cache" / "evaluation", metavar="DIR", help="what is kept")
     parser.add_argument("--write", action="store_true", help="bring the table of the documentation up to date")
     options = parser.parse_args()
-    if options.write and (options.only or options.reference):
+    if options.held_out:
+        options.keep = options.keep / "held-out"
+    if options.write and (options.only or options.reference or options.held_out):
         parser.error("--write is for all tasks and a real model")
     return options
 

@@ -17,11 +17,12 @@ import pytest
 from evaluation import results
 from evaluation.attempt import Attempt
 from evaluation.results import Results, Share
-from evaluation.task import GROUPS, Task, every_task, write_files
+from evaluation.task import GROUPS, HELD_OUT, Task, every_task, write_files
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, Silent
 
 TASKS = every_task()
-EACH = pytest.mark.parametrize("task", TASKS, ids=[task.id for task in TASKS])
+EVERY = [*TASKS, *every_task(HELD_OUT)]
+EACH = pytest.mark.parametrize("task", EVERY, ids=[task.id for task in EVERY])
 
 
 @EACH
@@ -47,7 +48,7 @@ def test_there_are_enough_tasks_of_every_kind() -> None:
     assert len(TASKS) >= 40
     for group in GROUPS:
         assert 6 <= sum(task.group == group for task in TASKS) <= 10
-    assert len({task.prompt for task in TASKS}) == len(TASKS)
+    assert len({task.prompt for task in EVERY}) == len(EVERY)
 
 
 def test_who_changes_the_test_instead_of_the_code_does_not_pass(tmp_path: Path) -> None:
