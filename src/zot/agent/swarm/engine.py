@@ -38,6 +38,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     session: Path
     tree: Tree | None = None
     credential: Credential | None = None
+    swarm: str = ""  # whose budget it shares
+    steps_left: int = -1  # model calls it may still make; -1 is any number
 
 
 class AttemptStatus(msgspec.Struct, frozen=True, kw_only=True):

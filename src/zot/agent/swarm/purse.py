@@ -37,6 +37,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=
     timeout_s: float = 0.0
 
 
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a budget; below 0 where it has no limit."""
+
+    usd: float = -1.0
+    steps: int = -1
+    seconds: float = -1.0
+
+
 class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="granted"):
     call: str
     swarm: str
@@ -70,6 +78,8 @@ class Call(msgspec.Struct, kw_only=True, eq=False):
     steps: int
     answer: Callable[[str], None]
     patient_s: float = 0.0
+    number: int = 0  # in the order they came
+    is_gone: bool = False
 
 
 class _Account:
@@ -80,6 +90,7 @@ class _Account:
         self.spent = 0.0
         self.steps = 0
         self.reserved: dict[str, float] = {}
+        self.held_back = 0.0  # all of those
         self.age_before = 0.0  # in the lives of earlier supervisors
         self.since: float | None = None
 
@@ -88,7 +99,16 @@ class _Account:
 
     @property
     def held(self) -> float:
-        return self.spent + sum(self.reserved.values())
+        return self.spent + self.held_back
+
+    def reserve(self, id: str, usd: float) -> None:
+        self.reserved[id] = usd
+        self.held_back += usd
+
+    def release(self, id: str) -> None:
+        self.held_back -= self.reserved.pop(id, 0.0)
+        if not self.reserved:
+            self.held_back = 0.0  # without what rounding left
 
 
 class _Provider:
@@ -106,7 +126,10 @@ class Purse:
         self._accounts: dict[str, _Account] = {}
         self._providers: dict[str, _Provider] = {}
         self._calls: dict[str, Call] = {}  # granted
-        self._waiting: deque[Call] = deque()
+        self._waiting: dict[tuple[str, str, bool], deque[Call]] = {}  # in the order they came; see _queue
+        self._of: dict[str, dict[str, Call]] = {}  # of each worker, granted and waiting
+        self._unsettled: dict[str, float] = {}  # granted by an earlier supervisor, and counted as spent
+        self._count = 0
         self.problem = ""
         self._read(now)
 
@@ -130,39 +153,77 @@ class Purse:
 
     # --- calls
 
+    def left(self, now: float) -> dict[str, Left]:
+        """Of every swarm with a budget, what may still be granted."""
+        return {budget.swarm: self._left(self._account(budget.swarm), now) for budget in self.budgets()}
+
+    def _left(self, account: _Account, now: float) -> Left:
+        limits = account.limits
+        return Left(
+            usd=max(0.0, limits.max_cost - account.held) if limits.max_cost else -1.0,
+            steps=max(0, limits.max_steps - account.steps) if limits.max_steps else -1,
+            seconds=max(0.0, limits.timeout_s - account.age(now)) if limits.timeout_s else -1.0,
+        )
+
     def ask(self, call: Call, now: float) -> None:
         """Its answer comes at once or later, from ``look``."""
-        self._waiting.append(call)
+        if refusal := self._refusal(call, now):
+            call.answer(refusal)
+            return
+        self._count += 1
+        call.number = self._count
+        self._of.setdefault(call.worker, {})[call.id] = call
+        self._waiting.setdefault(_queue(call), deque()).append(call)
         self.look(now)
 
     def look(self, now: float) -> None:
-        """Answer everybody who can be answered now, in the order they came."""
-        waiting, self._waiting = self._waiting, deque()
-        for call in waiting:
-            verdict = self._verdict(call, now)
+        """Answer everybody who can be answered now, in the order they came. Of those who wait for the same, the first
+        one holds up the others: with thousands of them, nobody has to look at each."""
+        held_up: set[tuple[str, str, bool]] = set()
+        while heads := [(queue[0].number, key) for key, queue in self._waiting.items() if key not in held_up]:
+            key = min(heads)[1]
+            call = self._waiting[key][0]
+            verdict = "" if call.is_gone else self._verdict(call, now)
             if verdict == "wait":
-                self._waiting.append(call)
-            elif verdict:
+                held_up.add(key)
+                continue
+            self._waiting[key].popleft()
+            if not self._waiting[key]:
+                del self._waiting[key]
+            if call.is_gone:
+                continue
+            if verdict:
+                self._forget(call)
                 call.answer(verdict)
             else:
                 self._grant(call)
 
     def next_look(self, now: float) -> float | None:
         """Seconds until somebody who waits may go, when nothing else happens before; None when only that helps."""
-        pauses = [
-            self._provider(call.provider).until - call.patient_s - now
-            for call in self._waiting
-            if self._provider(call.provider).until - call.patient_s > now
-        ]
-        return min(pauses, default=None)
+        heads = [queue[0] for queue in self._waiting.values()]
+        pauses = [self._provider(call.provider).until - call.patient_s - now for call in heads]
+        return min((pause for pause in pauses if pause > 0), default=None)
 
     def settle(
-        self, id: str, usd: float, outcome: Literal["ok", "failed", "rate_limited"], pause_s: float, now: float
+        self,
+        id: str,
+        usd: float,
+        outcome: Literal["ok", "failed", "rate_limited"],
+        pause_s: float,
+        now: float,
+        swarm: str = "",
     ) -> None:
-        """What a granted call came to; one that is unknown counts for nothing."""
+        """What a granted call came to. One that was granted by somebody else, while there was no supervisor, is only
+        booked."""
         call = self._calls.pop(id, None)
         if call is None:
+            self._book(swarm, id, usd, now)
+            for calls in self._of.values():
+                if (waiting := calls.get(id)) is not None:
+                    waiting.is_gone = True
+            self.look(now)
             return
+        self._forget(call)
         provider = self._provider(call.provider)
         asking = len(provider.asking)
         provider.asking.discard(id)
@@ -176,11 +237,11 @@ class Purse:
 
     def withdraw(self, worker: str, now: float) -> None:
         """It is gone: what it waits for is forgotten, what it was granted is spent."""
-        self._waiting = deque(call for call in self._waiting if call.worker != worker)
-        for call in [call for call in self._calls.values() if call.worker == worker]:
-            del self._calls[call.id]
-            self._provider(call.provider).asking.discard(call.id)
-            self._book(call.swarm, call.id, call.usd, now)
+        for call in self._of.pop(worker, {}).values():
+            call.is_gone = True
+            if self._calls.pop(call.id, None) is not None:
+                self._provider(call.provider).asking.discard(call.id)
+                self._book(call.swarm, call.id, call.usd, now)
         self.look(now)
 
     # --- how
@@ -221,9 +282,10 @@ class Purse:
             try:
                 self._append(Granted(call=call.id, swarm=call.swarm, worker=call.worker, usd=call.usd))
             except OSError as error:
+                self._forget(call)
                 call.answer(f"the budget of the swarm {call.swarm} cannot be kept: {error.strerror}")
                 return
-            account.reserved[call.id] = call.usd
+            account.reserve(call.id, call.usd)
             account.steps += 1
         self._calls[call.id] = call
         self._provider(call.provider).asking.add(call.id)
@@ -233,10 +295,16 @@ class Purse:
         if not swarm:
             return
         account = self._account(swarm)
-        account.reserved.pop(id, None)
-        account.spent += usd
+        account.release(id)
+        account.spent += usd - self._unsettled.pop(id, 0.0)
         with suppress(OSError):  # granted and never settled counts as spent, too
             self._append(Settled(call=id, swarm=swarm, usd=usd, age=round(account.age(now), 1)))
+
+    def _forget(self, call: Call) -> None:
+        calls = self._of.get(call.worker, {})
+        calls.pop(call.id, None)
+        if not calls:
+            self._of.pop(call.worker, None)
 
     def _account(self, swarm: str) -> _Account:
         return self._accounts.setdefault(swarm, _Account())
@@ -283,8 +351,14 @@ class Purse:
                     account.age_before = max(account.age_before, entry.age)
                 case _:
                     pass
-        for entry in granted.values():  # whoever was granted it is gone with the supervisor
+        for entry in granted.values():  # whoever was granted it is gone with the supervisor, or says so
             self._account(entry.swarm).spent += entry.usd
+            self._unsettled[entry.call] = entry.usd
+
+
+def _queue(call: Call) -> tuple[str, str, bool]:
+    """Those who wait for the same: a provider, a budget, and whether they will wait by themselves as well."""
+    return call.provider, call.swarm, call.patient_s > 0
 
 
 def _too_dear(what: str, limit: float, spent: float, least: float) -> str:

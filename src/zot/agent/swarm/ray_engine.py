@@ -28,6 +28,7 @@ import zot
 from zot.agent.installation import with_extra
 from zot.agent.swarm.carrying import Carried, bundled, put_in_place, receive, seen_from
 from zot.agent.swarm.engine import AttemptStatus, Credential, Job
+from zot.agent.swarm.purse import Left
 from zot.agent.swarm.ray_bridge import Call, Said, Setup, framed, read_frame
 from zot.agent.swarm.ray_frames import Batch, Begin, Over, decode_batch, decode_begun, encode
 from zot.agent.swarm.records import Order, Tree
@@ -123,10 +124,11 @@ class RayEngine:
         attempt.begun(begun)
         return attempt
 
-    async def allow(self, left: dict[str, float]) -> None:
-        """What each swarm may still spend should this process be gone; those with no limit are left out."""
+    async def allow(self, left: dict[str, Left]) -> None:
+        """What each swarm may still spend should this process be gone."""
         if self._bridge is not None and self._bridge.alive:
-            await self._bridge.call("allow", left)
+            with suppress(EngineFault):  # a cluster that is gone spends nothing
+                await self._bridge.call("allow", msgspec.msgpack.encode(left))
 
     async def close(self) -> None:
         if self._bridge is not None:
@@ -404,6 +406,8 @@ def _begin(job: Job, tree: Tree, carried: Carried) -> Begin:
         session=session[: session.rfind(b"\n") + 1],
         session_name=job.session.name,
         home={name: data for name in _HOME_FILES if (data := _read(home / name, 16 << 20))},
+        swarm=job.swarm,
+        steps_left=job.steps_left,
         zot=zot.__version__,
     )
 

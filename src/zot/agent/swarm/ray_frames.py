@@ -28,6 +28,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     session_name: str = "session.json"
     home: dict[str, bytes] = {}
     swarm: str = ""
+    steps_left: int = -1
     zot: str = ""
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ and after a day of that it ends everything. Nothing here knows Ray: hosts are ma
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from zot.agent.swarm.purse import Left
 from zot.agent.swarm.ray_frames import (
     VERSION,
     Batch,
@@ -70,6 +72,7 @@ class Held:
     def __init__(self, begin: Begin, host: Host) -> None:
         self.worker, self.number, self.swarm = begin.worker, begin.attempt, begin.swarm
         self.host = host
+        self.steps_left = begin.steps_left
         self.begun = b""
         self.ready = asyncio.Event()
         self.taken = Taken(session=len(begin.session))
@@ -96,6 +99,26 @@ class Held:
         self.room.set()
 
 
+class Allowance:
+    """What is left for a swarm since the driver last said so; see ``Left``."""
+
+    def __init__(self, left: Left) -> None:
+        self._usd = left.usd if left.usd >= 0 else math.inf
+        self._steps = left.steps if left.steps >= 0 else math.inf
+        self._until = _now() + left.seconds if left.seconds >= 0 else math.inf
+
+    def covers(self, usd: float) -> bool:
+        return self._usd > 0 and self._usd >= usd and self._steps > 0 and _now() < self._until
+
+    def grant(self, usd: float) -> None:
+        self._usd -= usd
+        self._steps -= 1
+
+    def spend(self, more: float) -> None:
+        """A call came to more, or less, than it was granted for."""
+        self._usd -= more
+
+
 class Keeper:
     """``make`` makes a host for a worker; ``leave`` ends this keeper's process."""
 
@@ -103,7 +126,7 @@ class Keeper:
         self._make, self._leave = make, leave
         self._held: dict[str, Held] = {}
         self._bundles: dict[str, bytes] = {}
-        self._allowed: dict[str, float] = {}
+        self._allowed: dict[str, Allowance] = {}
         self._driver = ""
         self._heard = 0.0
         self._news = asyncio.Event()
@@ -137,10 +160,11 @@ class Keeper:
             self._check(driver)
         return fresh
 
-    async def allow(self, driver: str, left: dict[str, float]) -> None:
-        """What each swarm may still spend when the driver is gone; a swarm that is not named has no limit."""
+    async def allow(self, driver: str, data: bytes) -> None:
+        """What each swarm may still spend when the driver is gone; one that is not named has no limit."""
         self._check(driver)
-        self._allowed = dict(left)
+        left = msgspec.msgpack.decode(data, type=dict[str, Left])
+        self._allowed = {swarm: Allowance(one) for swarm, one in left.items()}
 
     async def keep(self, driver: str, key: str, bundle: bytes) -> None:
         """A bundle that attempts begin from; many have the same."""
@@ -207,6 +231,8 @@ class Keeper:
             if held.answered.get(permit.request_id, number) != number:
                 return True
             held.answered[permit.request_id] = number
+            if permit.decision == "go":
+                self._count(held, permit.request_id)
         return await self._sent(held, number, line)
 
     async def _sent(self, held: Held, number: int, line: bytes) -> bool:
@@ -301,9 +327,8 @@ class Keeper:
                 held.asked[request.request_id] = request
             case PermitSettled() as settled:
                 request = held.asked.pop(settled.request_id, None)
-                if self._is_away and held.swarm in self._allowed:
-                    least = request.usd if request is not None else 0.0
-                    self._allowed[held.swarm] -= max(0.0, settled.usd - least)
+                if request is not None and held.swarm in self._allowed:
+                    self._allowed[held.swarm].spend(settled.usd - request.usd)
             case None:
                 pass
 
@@ -312,14 +337,19 @@ class Keeper:
             if id in held.answered:
                 continue
             number = held.answered[id] = -len(held.answered) - 1
-            left = self._allowed.get(held.swarm)
-            if (left is not None and left - request.usd < 0) or left == 0:
-                answer = Permit(request_id=id, decision="refuse", reason="the budget of the swarm is spent")
+            allowed = self._allowed.get(held.swarm)
+            if held.steps_left == 0 or (allowed is not None and not allowed.covers(request.usd)):
+                answer = Permit(request_id=id, decision="refuse", reason="the limits of the worker or its swarm")
             else:
                 answer = Permit(request_id=id, decision="go")
-                if left is not None:
-                    self._allowed[held.swarm] = left - request.usd
+                self._count(held, id)
             self._later(self._sent(held, number, msgspec.json.encode(answer)))
+
+    def _count(self, held: Held, id: str) -> None:
+        """A call that is permitted, by whom ever."""
+        held.steps_left -= held.steps_left > 0
+        if (request := held.asked.get(id)) is not None and held.swarm in self._allowed:
+            self._allowed[held.swarm].grant(request.usd)
 
     # --- its own life
 

@@ -249,6 +249,8 @@ class Charge:
             session=self.place.session,
             tree=worker.tree,
             credential=self.credential,
+            swarm=worker.order.swarm,
+            steps_left=max(0, most - worker.steps) if (most := worker.order.limits.max_steps) else -1,
         )
 
     async def _clear_up(self, attempt: Attempt, fault: str) -> None:
@@ -369,7 +371,8 @@ class Charge:
     def _hear_permit_settled(self, event: wire.PermitSettled) -> None:
         self._wait_s = event.pause_s if event.outcome == "rate_limited" else 0.0
         id = self._call_id(event.request_id)
-        self._keeper.purse.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time())
+        swarm = self.worker.order.swarm
+        self._keeper.purse.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time(), swarm)
         self._keeper.look_after_purse()
 
     def _hear_user_message(self, event: wire.UserMessage) -> None:

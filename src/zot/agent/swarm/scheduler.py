@@ -6,6 +6,7 @@ swarm with a number of its own are counted by that number, all others together b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -25,6 +26,9 @@ class Scheduler:
         self.most_of: dict[str, int] = {}  # swarms with a number of their own; 0 is none
         self._waiting: dict[str, Wish] = {}
         self._running: dict[str, Wish] = {}
+        self._asking: Counter[str] = Counter()  # of each swarm, how many wait
+        self._at_work: Counter[str] = Counter()  # and run
+        self._written: Counter[str] = Counter()  # in each directory, how many write: one
 
     @property
     def running(self) -> Mapping[str, Wish]:
@@ -36,32 +40,48 @@ class Scheduler:
 
     def ask(self, wish: Wish) -> None:
         """It wants to run; one that runs or waits already keeps its place."""
-        if wish.worker not in self._running:
-            self._waiting.setdefault(wish.worker, wish)
+        if wish.worker not in self._running and wish.worker not in self._waiting:
+            self._waiting[wish.worker] = wish
+            self._asking[wish.swarm] += 1
 
     def readmit(self, wish: Wish) -> None:
         """It runs already."""
-        self._waiting.pop(wish.worker, None)
-        self._running[wish.worker] = wish
+        self.leave(wish.worker)
+        self._let_in(wish)
 
     def leave(self, worker: str) -> None:
         """It runs no more, and does not want to."""
-        self._waiting.pop(worker, None)
-        self._running.pop(worker, None)
+        if (wish := self._waiting.pop(worker, None)) is not None:
+            _less(self._asking, wish.swarm)
+        if (wish := self._running.pop(worker, None)) is not None:
+            _less(self._at_work, wish.swarm)
+            _less(self._written, wish.writes)
 
     def admit(self) -> list[str]:
         """Those that may run from now on. One that has to wait holds up nobody behind it but those who would write in
         the same directory."""
-        admitted: list[str] = []
-        written = {wish.writes for wish in self._running.values() if wish.writes}
-        for wish in list(self._waiting.values()):
-            if self._has_room(wish.swarm) and wish.writes not in written:
-                del self._waiting[wish.worker]
-                self._running[wish.worker] = wish
-                admitted.append(wish.worker)
+        admitted: list[Wish] = []
+        written = set(self._written)
+        has_room = {swarm for swarm in self._asking if self._has_room(swarm)}
+        for wish in self._waiting.values():
+            if not has_room:
+                break
+            if wish.swarm in has_room and wish.writes not in written:
+                admitted.append(wish)
+                self._let_in(wish)
+                _less(self._asking, wish.swarm)
+                has_room = {swarm for swarm in has_room if swarm in self._asking and self._has_room(swarm)}
             if wish.writes:  # it waits, or writes: the next one comes after it
                 written.add(wish.writes)
-        return admitted
+        for wish in admitted:
+            del self._waiting[wish.worker]
+        return [wish.worker for wish in admitted]
+
+    def _let_in(self, wish: Wish) -> None:
+        self._running[wish.worker] = wish
+        self._at_work[wish.swarm] += 1
+        if wish.writes:
+            self._written[wish.writes] += 1
 
     def why_waiting(self, worker: str) -> str:
         wish = self._waiting.get(worker)
@@ -73,6 +93,11 @@ class Scheduler:
 
     def _has_room(self, swarm: str) -> bool:
         if own := self.most_of.get(swarm, 0):
-            return sum(wish.swarm == swarm for wish in self._running.values()) < own
-        shared = sum(not self.most_of.get(wish.swarm, 0) for wish in self._running.values())
-        return shared < self.most
+            return self._at_work[swarm] < own
+        return sum(count for other, count in self._at_work.items() if not self.most_of.get(other, 0)) < self.most
+
+
+def _less(counts: Counter[str], key: str) -> None:
+    counts[key] -= 1
+    if counts[key] <= 0:
+        del counts[key]

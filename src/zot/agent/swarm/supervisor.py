@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -28,7 +28,7 @@ from zot.agent.swarm.leftovers import end_leftovers
 from zot.agent.swarm.local_engine import LocalEngine
 from zot.agent.swarm.orders import check_order, order_of
 from zot.agent.swarm.places import Places, WorkerPlace, check_name, free_name, meant
-from zot.agent.swarm.purse import Budget, Purse
+from zot.agent.swarm.purse import Budget, Left, Purse
 from zot.agent.swarm.records import LIVE, Order, Tree, Worker
 from zot.agent.swarm.running import Charge
 from zot.agent.swarm.scheduler import Scheduler
@@ -37,6 +37,7 @@ from zot.wire import rpc_frames, swarm_frames
 
 UPDATE_S = 0.1  # between two updates of a worker whose status has not changed
 SAVE_S = 2.0
+ALLOW_S = 0.5
 LINGER_S = 1.0  # after the last worker has ended and the last client has left
 
 _encode = msgspec.json.Encoder().encode
@@ -53,6 +54,13 @@ class Client(Protocol):
     def send_event(self, wrapped: bytes, line: bytes) -> None: ...
 
 
+@runtime_checkable
+class AllowingEngine(Protocol):
+    """One whose workers may outlive this process."""
+
+    async def allow(self, left: dict[str, Left]) -> None: ...
+
+
 class Supervisor:
     def __init__(self, task: Task, group: asyncio.TaskGroup) -> None:
         self._group = group
@@ -65,7 +73,7 @@ class Supervisor:
         self._engines: dict[str, Engine] = {}
         self._unsaved: dict[str, Charge] = {}
         self._untold: dict[str, Charge] = {}
-        self._saving = self._telling = self._looking = self._admitting = False
+        self._saving = self._telling = self._looking = self._admitting = self._allowing = False
         self._purse_timer: asyncio.TimerHandle | None = None
         self._starts = 0
         self.patience_s, self.idle_s = task.patience_s, task.idle_s
@@ -233,6 +241,17 @@ class Supervisor:
             self._purse_timer.cancel()
         wait = self.purse.next_look(now)
         self._purse_timer = None if wait is None else self._loop.call_later(wait + 0.001, self.look_after_purse)
+        if not self._allowing and any(isinstance(engine, AllowingEngine) for engine in self._engines.values()):
+            self._allowing = True
+            self._loop.call_later(ALLOW_S, self._allow)
+
+    def _allow(self) -> None:
+        """Engines whose workers go on without us know what is left of the budgets."""
+        self._allowing = False
+        left = self.purse.left(self._loop.time())
+        for engine in self._engines.values():
+            if isinstance(engine, AllowingEngine):
+                self.begin(engine.allow(left))
 
     def _note_need(self) -> None:
         self._loop.call_later(LINGER_S, self._look_for_need)

@@ -147,3 +147,37 @@ def test_a_swarm_overspends_by_no_more_than_one_call_of_each_worker(calls: list[
         for worker in list(under_way):
             settle(worker)
         assert asker.purse.spent("s")[0] <= 1.0 + 4 * max(more for _, _, more in calls) + 1e-9
+
+
+def test_a_thousand_who_wait_are_not_looked_at_one_by_one(asker: Asker) -> None:
+    asker.ask("first/1")
+    asker.purse.settle("first/1", 0.0, "rate_limited", 60.0, 0.0)
+    looked = 0
+    verdict = asker.purse._verdict  # type: ignore[attr-defined]
+
+    def counted(call: Call, now: float) -> str:
+        nonlocal looked
+        looked += 1
+        return verdict(call, now)
+
+    asker.purse._verdict = counted  # type: ignore[method-assign]
+    for number in range(1000):
+        asker.ask(f"w{number}/1", now=1.0)
+    assert looked == 1000 and asker.purse.next_look(1.0) == pytest.approx(59.0)
+    for number in range(0, 1000, 2):
+        asker.purse.withdraw(f"w{number}", 2.0)
+    asker.purse.look(61.0)
+    assert [id for id, answer in asker.answers.items() if not answer] == ["first/1", "w1/1"]  # one at a time at first
+
+
+def test_what_was_granted_while_nobody_was_there_is_booked_once(asker: Asker, tmp_path: Path) -> None:
+    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+    asker.ask("a/1", 0.2)
+    again = Asker(tmp_path / "budgets.jsonl")  # the supervisor was killed
+    assert again.purse.spent("s")[0] == pytest.approx(0.2)
+    again.purse.settle("a/1", 0.5, "ok", 0, 1, "s")
+    assert again.purse.spent("s")[0] == pytest.approx(0.5)
+    again.ask("b/1", 0.6)  # too much: but it was permitted elsewhere
+    again.purse.settle("b/1", 0.3, "ok", 0, 1, "s")
+    assert again.purse.spent("s")[0] == pytest.approx(0.8)
+    assert again.purse.left(1)["s"].usd == pytest.approx(0.2) and again.purse.left(1)["s"].steps == -1
