@@ -94,7 +94,7 @@ def _served(model: str) -> Iterator[tuple[str, str]]:
 def _plain_home(model: str, address: str) -> Iterator[str]:
     """A home in which the same server is one of OpenAI's kind, which calls tools by itself."""
     with tempfile.TemporaryDirectory(prefix="zot-eval-home-") as home:
-        row = {"id": model, "contextWindow": 8192, "maxTokens": 1024}
+        row = {"id": model, "contextWindow": 8192, "maxTokens": 1024, "tools": True}  # our word: nobody finds out
         plain = {"baseUrl": address, "api": "openai", "models": [row]}
         Path(home, "models.json").write_text(json.dumps({"providers": {"plain": plain}}), "utf-8")
         yield home

@@ -82,3 +82,13 @@ async def test_a_prompt_beyond_the_window_is_recognised(server: str) -> None:
                 pass
     finally:
         await client.aclose()
+
+
+def test_that_its_model_cannot_call_tools_is_found_out(zot: Zot, server: str) -> None:
+    """What its template says of tools is no answer; what it does when it must call one is."""
+    models_json(zot, server, "openai")
+    flags = ["--tools", "read", "--max-steps", "1", "--no-skills", "-nc", "--permission-mode", "everything"]
+    ran = zot("-p", "Say hello.", "--provider", "mine", "--model", "local", *flags)
+    assert "local cannot call tools by itself" in ran.err
+    [kept] = json.loads((zot.home / "zot" / "tool-calls.json").read_text()).values()
+    assert (kept["calls"], kept["grammar"]) == (False, True)

@@ -271,7 +271,7 @@ def test_everything_after_two_dashes_is_prompt(zot: Zot, serve) -> None:
     assert "--not a flag" in json.dumps(server.requests[0].json["messages"])
 
 
-@pytest.mark.parametrize("word", ["run", "tg", "swarm", "verify"])
+@pytest.mark.parametrize("word", ["run", "tg", "pack", "verify"])
 def test_a_reserved_first_word_is_never_a_prompt(zot: Zot, word: str) -> None:
     ran = zot(word, "something")
     assert ran.code == 1

@@ -172,6 +172,8 @@ class FakeModelServer:
         seen = await _read_request(reader, first)
         if seen.path == "/_timings":
             return await self._write(_document([list(t) for t in self.timings]), reader, writer)
+        if seen.path == "/props":  # whether it is a llama.cpp server: it is none, and no test counts the question
+            return await self._write(_document({}, 404), reader, writer)
         self.requests.append(seen)
         number = len(self.timings)
         self.timings.append(Timing(began, 0.0))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from zot.wire.events import JailState
     from zot.wire.rpc_frames import Changes, McpServer, McpState, ModelInfo, Rewound, State
 
+_T = TypeVar("_T")
+
 
 class Conversation:
     """``launch`` is the key and the address the run was started with, for as long as they hold. What conversations
@@ -83,7 +85,8 @@ class Conversation:
         self._stop_recording: Callable[[], None] | None = None
         self._keeping: Keeping | None = None
         self._said = ""  # when the last prompt was
-        self._asking: asyncio.Future[str] | None = None  # hooks, about a prompt
+        self._asking: asyncio.Future[Any] | None = None  # hooks about a prompt, a model about its abilities
+        self._looked_at: Resolved | None = None  # whose abilities are known as far as they can be
         self._permits: Guard | None = None
         self._unrecorded = False  # the ledger cannot be written, and that was told
         self.is_child = False  # beside another, whose jail it has
@@ -284,6 +287,8 @@ class Conversation:
     async def _say(
         self, text: str, images: Sequence[ImageBlock], queued: bool, first_call: FirstCall | None, instead: bool
     ) -> Outcome:
+        if self._looked_at is not self.resolved and not await self._look_at_model():
+            return Outcome("aborted")
         if self.resources.hooks is not None and not self.is_child:
             outcome = await self._ask_hooks(self.resources.hooks, text)
             if outcome is not None:
@@ -294,15 +299,7 @@ class Conversation:
 
     async def _ask_hooks(self, hooks: HookHost, text: str) -> Outcome | None:
         """How it ended already, where a hook refused the prompt or somebody gave up waiting; else None."""
-        self._must_be_idle()
-        self._asking = asyncio.ensure_future(hooks.before_prompt(text))
-        try:
-            await asyncio.wait([self._asking])
-        except asyncio.CancelledError:
-            self._asking.cancel()
-            raise
-        finally:
-            asked, self._asking = self._asking, None
+        asked = await self._ask(hooks.before_prompt(text))
         outcome = None
         if asked.cancelled():
             outcome = Outcome("aborted")
@@ -311,6 +308,39 @@ class Conversation:
         if outcome is not None:
             self.emit(Done())
         return outcome
+
+    async def _ask(self, question: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
+        """The end of a question that must be answered before a prompt; ``abort`` gives it up."""
+        self._must_be_idle()
+        asked = self._asking = asyncio.ensure_future(question)
+        try:
+            await asyncio.wait([asked])
+        except asyncio.CancelledError:
+            asked.cancel()
+            raise
+        finally:
+            self._asking = None
+        return asked
+
+    async def _look_at_model(self) -> bool:
+        """A model on this machine that cannot call tools is held by a grammar from here on; False when somebody gave up
+        waiting for it to say."""
+        resolved = self.resolved
+        if not resolved.abilities_unsure or not self._agent.specs or self.is_child or self.busy:
+            return True
+        from zot.agent.found_ability import held_if_unable  # few have such a server
+
+        asked = await self._ask(held_if_unable(resolved, self.resources))
+        if asked.cancelled():
+            self.emit(Done())
+            return False
+        self._looked_at = resolved
+        if (held := asked.result()) is not None:
+            self._looked_at = held
+            name = held.model.id
+            self.emit(Diagnostic(f"{name} cannot call tools by itself, as a small request showed: a grammar holds it"))
+            await self.adopt(held).aclose()
+        return True
 
     async def proceed(self) -> Outcome:
         """Continue from the transcript as it stands."""

@@ -34,6 +34,8 @@ _LOCAL_KEY = "ollama"
 ANY_SERVER = "--provider ollama --model NAME"  # for who has, or could have, a server of models
 _HERE = "http://127.0.0.1"  # of a server that is not started yet, and has no port
 
+_TELL_THEMSELVES = ("ollama", "lmstudio", "vllm")  # what their models can do, or nothing; none of them knows grammars
+
 _Origin = Literal["typed", "remembered", "config", "default"]
 
 
@@ -102,6 +104,14 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     missing: str = ""  # why there is no credential and what to do about it; empty when nothing is missing
     script: str | Mapping[str, Any] = ""
     notices: list[str] = []
+
+    @property
+    def abilities_unsure(self) -> bool:
+        """Whether it is a model of a server on this machine of which nobody has said that it can call tools."""
+        endpoint, model = self.endpoint, self.model
+        if endpoint is None or self.api != "openai" or self.provider.id in _TELL_THEMSELVES:
+            return False
+        return is_loopback(endpoint.base_url) and not (model.source == "user" and model.tools is not None)
 
 
 def resolve(
