@@ -319,8 +319,10 @@ def test_the_users_claude_hooks_need_trust_too(zot: Zot, serve: Any) -> None:
     ran, _ = run(zot, serve)
     assert "nobody trusted" in ran.err and "Notification" in ran.err and not (zot.project / "stopped").exists()
     zot("hooks", "trust", "~/.claude/settings.json", model=False)
-    run(zot, serve)
+    ran, _ = run(zot, serve)
     assert (zot.project / "stopped").exists()
+    assert ran.err == "", "what does not run was told when it was trusted"
+    assert "Notification" in zot("hooks", "list", model=False).err
 
 
 def test_the_terminal_asks_and_then_they_run(zot: Zot, serve: Any, open_zot: Any) -> None:

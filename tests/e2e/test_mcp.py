@@ -318,3 +318,10 @@ async def test_what_a_conversation_beside_another_finds_it_can_call(zot: Zot, se
     assert {"mcp__fake__echo", "mcp_resource"} <= set(tools_of(server.requests[1]))
     assert "from the server" in last_result(server.requests[2])
     assert "mcp__fake__echo" not in tools_of(server.requests[3])
+
+
+def test_one_that_takes_no_input_is_told_of_by_its_last_words(zot: Zot) -> None:
+    script = "exec 0<&-; sleep 0.3; echo no licence >&2; exit 3"
+    mine(zot, dies={"command": "sh", "args": ["-c", script]})
+    ran = zot("mcp", "test", "dies", model=False)
+    assert ran.code == 1 and "ended (exit status 3): no licence" in ran.err

@@ -62,6 +62,7 @@ def test_a_projects_servers_are_asked_about_with_what_would_run(zot: Zot, serve:
     terminal.wait_for("mcp_server.py")
     terminal.press("down", "enter")
     terminal.wait_gone("run them?")
+    terminal.wait_until(lambda: any((zot.home / "zot" / "mcp").glob("fake-*.json")), "its list, which nobody asked for")
     terminal.submit("hi")
     terminal.wait_for("hello")
     assert "mcp_search" in tools_of(server.requests[0])

@@ -138,8 +138,9 @@ def _named_files(hook: Hook, source: Source) -> Iterator[Path]:
 # --- files
 
 
-def load(home: Path, cwd: Path, problems: list[str]) -> list[Source]:
-    """The sources that have hooks, the user's first; none when one says ``disableAllHooks``."""
+def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str]] | None = None) -> list[Source]:
+    """The sources that have hooks, the user's first; none when one says ``disableAllHooks``. What cannot be used of a
+    source is a problem, or where ``remarks`` are wanted, one of those by the source's name."""
     user = user_home()
     places: list[tuple[str, Path, Origin, Path, Path]] = [
         ("$ZOT_HOME/hooks.json", home / OWN_FILE, "own", home, cwd),
@@ -163,7 +164,8 @@ def load(home: Path, cwd: Path, problems: list[str]) -> list[Source]:
         if value.get("disableAllHooks") is True:
             problems.append(f"hooks: {name} switches all hooks off")
             return []
-        hooks = hooks_of(value, name, problems)
+        unusable = problems if remarks is None else remarks.setdefault(name, [])
+        hooks = hooks_of(value, name, unusable)
         if hooks:
             found.append(Source(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
     if not is_missing(home / "plugins.json"):

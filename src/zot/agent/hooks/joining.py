@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 def hook_host_of(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
     """None when no file has a hook; ``problems`` are added to."""
     values = resources.settings.values
-    found = load(resources.home, resources.workspace.cwd, problems)
+    remarks: dict[str, list[str]] = {}
+    found = load(resources.home, resources.workspace.cwd, problems, remarks)
+    waiting = untrusted_of(GuestTrust(resources.home), found, trust_project=resources.config.trust_project)
+    seen = {source.name for source in found if source.needs_trust and not any(source is other for other in waiting)}
+    problems += [text for name, texts in remarks.items() if name not in seen for text in texts]  # else: when trusted
     if not found:
         return None
-    waiting = untrusted_of(GuestTrust(resources.home), found, trust_project=resources.config.trust_project)
     if not resources.front_end.may_log_in:
         problems += [not_trusted(source) for source in waiting]
     host = HookHost(

@@ -108,6 +108,7 @@ class McpHost:
         self._resources: Tool | None = None
         self._tasks: BackgroundTasks | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._stays = False
         self._told: set[tuple[str, str]] = set()
         self._search = SearchTool(self, description or self.described_now())
 
@@ -189,6 +190,9 @@ class McpHost:
         """In a mode that stays: servers nobody has asked yet are asked, a moment from now."""
         import asyncio
 
+        self._stays = True
+        if self._timer is not None:
+            self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(BACKGROUND_S, self._list_in_background)
 
     async def stop(self) -> None:
@@ -362,6 +366,9 @@ class McpHost:
         self._learn_names()
         self._search.description = self.described_now()
         self.on_tools_changed()
+        self.on_state(name)
+        if self._stays:
+            self.begin()
 
     async def log_in(self, name: str, tell: Tell) -> None:
         """With a browser; LoginFailed says why not."""

@@ -24,6 +24,7 @@ from zot.wire import limits
 Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[Any]]
 
 _SAID = 300  # characters of its last words
+_LAST_WORDS_S = 2.0
 _GARBAGE = 10  # lines of it that the log keeps
 
 
@@ -81,9 +82,12 @@ class StdioLink:
         waiting: asyncio.Future[Incoming] = asyncio.get_running_loop().create_future()
         self._open[id] = waiting
         try:
-            if not self._process.send(message) and not waiting.done():
-                raise ServerGone(f"{self._name}: takes no more input")
-            return await waiting
+            if self._process.send(message):
+                return await waiting
+            async with asyncio.timeout(_LAST_WORDS_S):  # it is ending, and what it said meanwhile is the better reason
+                return await waiting
+        except TimeoutError:
+            raise ServerGone(f"{self._name}: takes no more input") from None
         finally:
             self._open.pop(id, None)
 

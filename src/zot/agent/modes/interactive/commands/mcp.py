@@ -51,8 +51,9 @@ def _row(status: Status) -> Choice:
     from zot.tui.widgets.select_list import Choice
 
     known = f"{status.tools} tools, {status.tokens:,} tokens if all were sent" if status.known else "not asked yet"
-    error = f" · {one_line(status.error)[:80]}" if status.error else ""
-    return Choice(status.name, f"{one_line(status.name)}  {status.state}", f"{known}{error}")
+    error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
+    told = " · ".join(filter(None, (known if status.known or not error else "", error)))
+    return Choice(status.name, f"{one_line(status.name)}  {status.state}", told)
 
 
 async def _one(context: Context, host: McpHost, status: Status) -> None:
