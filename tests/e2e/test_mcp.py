@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -325,3 +326,68 @@ def test_one_that_takes_no_input_is_told_of_by_its_last_words(zot: Zot) -> None:
     mine(zot, dies={"command": "sh", "args": ["-c", script]})
     ran = zot("mcp", "test", "dies", model=False)
     assert ran.code == 1 and "ended (exit status 3): no licence" in ran.err
+
+
+@pytest.mark.parametrize("era", ["modern", "classic"])
+@pytest.mark.parametrize("method", ["sampling/createMessage", "roots/list"])
+def test_no_server_gets_a_model_or_a_list_of_directories(zot: Zot, serve: Any, era: str, method: str) -> None:
+    mine(zot, fake=command(era=era))
+    ask = CallTools([("mcp__fake__ask", {"method": method})])
+    server = serve([CallTools([("mcp_search", {"query": "ask"})]), ask, Say("done")])
+    assert zot("-p", "hi").out == "done\n" and len(server.requests) == 3
+    answer = last_result(server.requests[2]).replace("\\", "")
+    assert (
+        '"action": "error"' in answer if era == "classic" else f"asks for '{method}', which zot does not" in answer
+    ), answer
+
+
+def test_two_names_that_are_one_after_cleaning_stay_two_servers(zot: Zot, serve: Any) -> None:
+    mine(zot, **{"a.b": command(), "a_b": command()})
+    calls = [("mcp__a_b__echo", {"text": "one"}), ("mcp__a_b_2__echo", {"text": "two"})]
+    server = serve([CallTools([("mcp_search", {"query": "echo"})]), CallTools(calls), Say("done")])
+    ran = zot("-p", "hi")
+    assert len(server.requests) == 3, (ran.err, ran.out)
+    answer = last_result(server.requests[2])
+    assert '"one"' in answer and '"two"' in answer and "is called a_b_2" in ran.err, (answer, ran.err)
+
+
+def test_a_hook_and_an_extension_stand_before_a_servers_tool(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    mine(zot)
+    guard = {"matcher": "mcp__fake__.*", "hooks": [{"type": "command", "command": "echo hooked >&2; exit 2"}]}
+    hooks = zot.home / "zot" / "hooks.json"
+    hooks.write_text(json.dumps({"hooks": {"PreToolUse": [guard]}}))
+    server = serve([FIND, ECHO, Say("done")])
+    zot("-p", "hi")
+    assert "hooked" in last_result(server.requests[2])
+    hooks.unlink()
+    folder = tmp_path / "guard"
+    folder.mkdir()
+    (folder / "extension.json").write_text(json.dumps({"name": "guard", "exec": sys.executable, "args": ["main.py"]}))
+    (folder / "main.py").write_text(GUARD)
+    server = serve([FIND, ECHO, Say("done")])
+    ran = zot("-p", "--ext", str(folder), "hi")
+    assert "guarded" in last_result(server.requests[2]), ran.err
+
+
+GUARD = """
+from zot.ext import Extension
+
+ext = Extension("guard", "1.0.0")
+
+@ext.intercept_tool_call
+def look(name, args):
+    return not name.startswith("mcp__"), "guarded"
+
+ext.run()
+"""
+
+
+def test_a_run_without_guests_imports_nothing_of_them(zot: Zot, serve: Any) -> None:
+    serve([Say("hi")])
+    zot.environment["PYTHONPROFILEIMPORTTIME"] = "1"
+    ran = zot("-p", "hello")
+    assert "zot.agent.conversation" in ran.err
+    assert [line for line in ran.err.splitlines() if any(f"zot.agent.{room}" in line for room in ROOMS)] == []
+
+
+ROOMS = ("mcp", "hooks", "plugins", "templates", "guest_trust")

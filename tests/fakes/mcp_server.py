@@ -261,12 +261,13 @@ class FakeMcpServer:
         wanted = {"message": "Who are you?", "mode": "form", "requestedSchema": schema}
         if given.get("url"):
             wanted = {"message": "Please log in", "mode": "url", "url": given["url"], "elicitationId": "e1"}
+        method = given.get("method", "elicitation/create")
         if "io.modelcontextprotocol/protocolVersion" not in params.get("_meta", {}):
             self.waiting["q1"] = lambda answer: self.text(id, json.dumps(answer))
-            self.send({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": wanted})
+            self.send({"jsonrpc": "2.0", "id": "q1", "method": method, "params": wanted})
             return
         if "inputResponses" not in params:
-            request = {"who": {"method": "elicitation/create", "params": wanted}}
+            request = {"who": {"method": method, "params": wanted}}
             self.send_result(id, {"resultType": "input_required", "inputRequests": request, "requestState": "s1"})
             return
         self.text(id, json.dumps({**params["inputResponses"]["who"], "state": params.get("requestState")}))

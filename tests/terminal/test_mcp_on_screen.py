@@ -188,3 +188,39 @@ def test_settings_pin_a_server_and_hold_at_once(zot: Zot, serve: Any, open_zot: 
     terminal.wait_for("may be silent in a call (s): 60")
     kept = json.loads((zot.home / "zot" / "config.json").read_text())
     assert kept["mcp_pinned"] == ["fake"] and kept["mcp_tool_timeout_s"] == 60
+
+
+def test_an_address_is_shown_and_opened_only_after_a_yes(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    opened = zot.home / "opened"
+    browser = zot.home / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >> {opened}\n')
+    browser.chmod(0o755)
+    zot.environment["BROWSER"] = str(browser)
+    mine(zot)
+    address = CallTools([("mcp__fake__ask", {"url": "https://login.example/x"})])
+    server = serve([LOOK, address, address, Say("done")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("hi")
+    terminal.wait_for("https://login.example/x")
+    terminal.press("enter")
+    terminal.wait_until(lambda: len(server.requests) == 3, "the first answer")
+    assert '"action": "decline"' in last_result(server.requests[2]).replace("\\", "") and not opened.exists()
+    terminal.wait_for("https://login.example/x")
+    terminal.press("down", "enter")
+    terminal.wait_for("done")
+    assert '"action": "accept"' in last_result(server.requests[3]).replace("\\", "")
+    terminal.wait_until(opened.exists, "the browser")
+
+
+def test_the_log_of_a_server_is_shown(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    mine(zot)
+    serve([CallTools([("mcp_search", {"query": "log"})]), CallTools([("mcp__fake__log", {})]), Say("done")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("hi")
+    terminal.wait_for("done")
+    terminal.submit("/mcp")
+    terminal.wait_for("fake  ready")
+    terminal.press("enter")
+    terminal.wait_for("its log")
+    terminal.press("down", "down", "enter")
+    terminal.wait_for("a line for the log")

@@ -182,8 +182,13 @@ def _converse(
     resources.workspace.tell = lambda text: late[0].emit(Diagnostic(text))
     resources.extensions = extension_host(resources, lambda: late[0].present, lambda event: late[0].emit(event))
     problems: list[str] = _changed_plugins(resources.home)
-    resources.mcp = mcp_host(resources, lambda text: late[0].emit(Diagnostic(text)), problems)
-    resources.hooks = hook_host(resources, lambda text: late[0].emit(Diagnostic(text)), problems)
+
+    def tell(text: str) -> None:
+        """Also before there is a conversation to tell it."""
+        late[0].emit(Diagnostic(text)) if late else problems.append(text)
+
+    resources.mcp = mcp_host(resources, tell, problems)
+    resources.hooks = hook_host(resources, tell, problems)
     resources.skills = _skills(resources, problems) if config.skills else Skills()
     problems += resources.skills.problems
     resources.outside = _outside(resources, late)
