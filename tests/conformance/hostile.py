@@ -62,8 +62,11 @@ from zot.provider.dialects.dialect import Dialect, Endpoint
 from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.gemini_schema import accepted
 from zot.provider.dialects.grammar.action_grammar import action_grammar, editable
+from zot.provider.dialects.grammar.asking import for_file
 from zot.provider.dialects.grammar.decoder import read_blocks
 from zot.provider.dialects.grammar.dialect import GrammarDialect
+from zot.provider.dialects.grammar.quoting import likely_lines
+from zot.provider.dialects.grammar.task_words import read_task
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.failures import failure
@@ -128,6 +131,11 @@ def quietly(read: Callable[[Any], object], *errors: type[BaseException]) -> Call
             read(given)
 
     return reads
+
+
+def every_word(text: str) -> object:
+    task = read_task(text)
+    return task.commands, task.file_names, task.search_words, task.literal_words, task.is_about("a.py")
 
 
 @cache
@@ -669,6 +677,32 @@ rows(
     open_fences="```a\n\n",
     ticks="`",
     both="~~~\n```\n~~~\n",
+)
+rows(
+    "the block of a reply",
+    for_file("Set x.", "a.py", {}).call_args,
+    fences="```\n",
+    open_fences="```a\n\n",
+    ticks="`",
+)
+rows(
+    "words of a task",
+    every_word,
+    words="run the a.py ",
+    names="a/b.c/",
+    ticks="`ls ",
+    quotes='"ab ',
+    dots="a.",
+    lines="_a-",
+    ends="? ",
+    commands="python3 -m a -b ",
+)
+rows(
+    "lines a question is about",
+    lambda text: likely_lines("What is the default of a1 b2?", {"a": text}),
+    lines="a1\n",
+    words="default b2 ",
+    digits="1.",
 )
 rows(
     "lines that can be edited",
