@@ -73,7 +73,8 @@ def _heard(request: Request, pieces: Sequence[str], finish: str) -> tuple[str, F
 )
 def _action(data: bytes, rng: random.Random) -> None:
     text = text_of(data).replace("\x00", "")
-    request, finish = _request(rng.choice(ASKED)), rng.choice(("stop", "length"))
+    absent = [("read", {"path": path}, "no such file", True) for path in ("d.py", "d.md")]
+    request, finish = _request(rng.choice(ASKED), absent), rng.choice(("stop", "length"))
     said, once = _heard(request, [text], finish)
     pieces = [piece.decode("utf-8", "replace") for piece in cut(rng, text.encode())] if text.isascii() else list(text)
     parts, end = _heard(request, pieces, finish)

@@ -119,7 +119,9 @@ def _read(step: Step) -> str | None:
     text = step.text
     cut = any(line.startswith(_CUT) for line in text.rstrip("\n").split("\n")[-3:])
     whole = len(step.result.content) == 1 and isinstance(step.result.content[0], TextBlock)
-    return text if whole and not cut and text != _EMPTY else None
+    if not whole or cut:
+        return None
+    return "" if text == _EMPTY else text
 
 
 def _edited(text: str, edits: Any) -> str | None:

@@ -146,7 +146,7 @@ class _Lead:
         targets = self._targets()
         if not targets or not {"read", "write"} <= self._tools:
             return None
-        if unread := self._unread([*self._named, *targets, *self._tests(targets)]):
+        if unread := self._unread([*self._named, *targets, *self._tests(targets)], also=targets):
             return self._once(Call("read", {"path": unread[:1]}))
         check = self._check(targets) if "bash" in self._tools else ""
         runs = [run for run in self._history.runs_of(check) if not run.says_nothing] if check else []
@@ -177,6 +177,8 @@ class _Lead:
         if tries >= (MOST_TRIES if failing is not None and failing.failed else MOST_UNCHECKED):
             return self._report(failing)
         text = self._history.before.get(path, "")
+        if path in self._history.read and path not in self._history.before:
+            return None  # there is more in it than was seen
         if len(text) > LARGEST or text.count("\n") > LONGEST or self._has_fences(path, text):
             return None  # piece by piece, by the model itself
         return self._write(path, tries, failing)
@@ -275,10 +277,11 @@ class _Lead:
 
     # --- what is known
 
-    def _unread(self, paths: Sequence[str]) -> tuple[str, ...]:
+    def _unread(self, paths: Sequence[str], *, also: Sequence[str] = ()) -> tuple[str, ...]:
+        """Those of the list, and ``also`` these: not all files are listed, and none is written that was not read."""
         history = self._history
         seen = {*history.read, *history.unreadable, *history.before, *history.tries}
-        found = dict.fromkeys(path for path in paths if path not in seen and path in self._listed)
+        found = dict.fromkeys(path for path in paths if path not in seen and (path in self._listed or path in also))
         return tuple(found)
 
     def _contents(self, paths: Sequence[str]) -> dict[str, str]:

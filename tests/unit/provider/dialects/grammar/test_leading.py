@@ -181,15 +181,31 @@ def test_tests_are_never_what_is_mended() -> None:
     assert fresh("test_a.py fails. Please fix a.py.", CODE, TESTS, RUN).args == {"path": "a.py"}
 
 
-def test_a_new_file_is_written_at_once_and_run_where_it_prints_something() -> None:
+def absent(path: str) -> Steps:
+    return step("read", f"read: {path}: no such file", failed=True, path=path)
+
+
+def test_a_new_file_is_written_and_run_where_it_prints_something() -> None:
     task = "Write b.py, a script that prints the sum of sales.csv."
-    read = step("read", "day,amount\n", path="sales.csv")
+    read = (step("read", "day,amount\n", path="sales.csv"), absent("b.py"))
     assert settled(task, files="sales.csv") == {"read": {"path": ("sales.csv",)}}
-    assert fresh(task, read, files="sales.csv").args == {"path": "b.py"}
-    assert settled(task, read, write("print(1)\n", "b.py"), files="sales.csv") == {
+    assert fresh(task, *read, files="sales.csv").args == {"path": "b.py"}
+    assert settled(task, *read, write("print(1)\n", "b.py"), files="sales.csv") == {
         "bash": {"command": ("python3 b.py",)}
     }
-    assert fresh("Create a .gitignore for __pycache__.").args == {"path": ".gitignore"}
+
+
+def test_nothing_is_written_that_was_not_looked_at() -> None:
+    """Hidden files, and most of a large project, are not in the list."""
+    task = "Create a .gitignore for __pycache__."
+    assert settled(task) == {"read": {"path": (".gitignore",)}}
+    assert fresh(task, absent(".gitignore")).args == {"path": ".gitignore"}
+    kept = fresh(task, step("read", "*.log\n", path=".gitignore"))
+    assert kept.args == {"path": ".gitignore"} and "*.log" in kept.said
+    cut = step("read", "x\n... [truncated at 2000 lines]\n... [the file has 3000 lines; …]\n", path=".gitignore")
+    assert turn(task, cut).ask is None
+    empty = step("read", "[the file is empty]\n", path=".gitignore")
+    assert fresh(task, empty).tool == "write"
 
 
 def test_a_large_file_is_left_to_the_model_and_its_edits() -> None:

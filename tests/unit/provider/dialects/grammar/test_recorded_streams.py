@@ -20,13 +20,14 @@ from zot.provider.model_call import Finished, Request, StreamEvent, ToolEnded, T
 STREAMS = Path(__file__).parent / "streams"
 LISTED = "Be good.\n\nFiles: settings.ini, notes.txt"
 INI = step("read", "[network]\nretries = 30\ntimeout = 30\n", path="settings.ini")
+ABSENT = step("read", "no such file", failed=True, path="story.md")
 REQUESTS: dict[str, Request] = {
     "settled": request(task="Which timeout is set in settings.ini?", system=LISTED),
     "answer": request(INI, task="Which timeout is set in settings.ini?", system=LISTED),
     "file": request(INI, task="Set the timeout in settings.ini to 60 seconds.", system=LISTED),
     "command": request(task="How many lines does notes.txt have?", system=LISTED),
     "action": request(task="Look around.", system=LISTED),
-    "cut": request(task="Write story.md, about the sea.", system=LISTED),
+    "cut": request(ABSENT, task="Write story.md, about the sea.", system=LISTED),
 }
 SHORT = {"cut": 12}  # tokens
 
