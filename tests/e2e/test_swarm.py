@@ -257,6 +257,19 @@ def test_a_damaged_record_is_told_and_harms_nobody(swarm: SwarmHome) -> None:
     assert (broken / "meta.json").read_text() == '{"id": '
 
 
+def test_a_worker_has_the_surroundings_of_whoever_started_it(swarm: SwarmHome, zot: Zot) -> None:
+    """Not those of whoever was the first to start one."""
+    swarm.until(swarm.start("one"), "idle")
+    zot.environment["WHERE_IT_WAS_STARTED"] = "over there"
+    id = swarm.start("hang on")
+    wait_for(lambda: bool(swarm.record(id).get("pid")), lambda: "no pid")
+    environment = Path(f"/proc/{swarm.record(id)['pid']}/environ").read_bytes().split(b"\0")
+    assert b"WHERE_IT_WAS_STARTED=over there" in environment
+    assert not [entry for entry in environment if entry.startswith(b"FAKE_API_KEY")]
+    ran = swarm("start", "a task that is \udcff no text")
+    assert ran.code == 1 and "UTF-8" in ran.err
+
+
 def test_names_and_beginnings_are_enough(swarm: SwarmHome) -> None:
     first = swarm.start("hang on", "--name", "tidy")
     assert swarm("start", "--name", "tidy", "again").code == 1

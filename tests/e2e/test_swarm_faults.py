@@ -249,6 +249,26 @@ def test_a_killed_supervisor_leaves_nothing_running(swarm: SwarmHome, zot: Zot) 
         assert "supervisor was killed" in swarm.record(id)["reason"]
 
 
+def test_not_even_its_watcher_has_to_survive_for_workers_to_end(swarm: SwarmHome, zot: Zot) -> None:
+    """The supervisor and the shell that watches over it are killed at once: workers end with their input."""
+
+    def busy(request: SeenRequest) -> Turn:
+        return CallTools([("bash", {"command": "sleep 301"})])
+
+    with FakeModelServer([busy], repeat=True) as server:
+        SwarmHome(zot, server.url)
+        swarm.start("work", "--shared", "--write")
+        wait_for(lambda: any("sleep 30" in line for line in swarm.processes().values()), lambda: "no sleep")
+        supervisor = swarm.supervisor
+        children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+        watchers = [pid for pid in children if b"zot-watch" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        assert len(watchers) == 1
+        os.kill(supervisor, signal.SIGSTOP)
+        os.kill(int(watchers[0]), signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
+        swarm.until_nothing_runs()
+
+
 def test_a_clock_that_jumps_harms_nobody(swarm: SwarmHome) -> None:
     """Records from the future and the past are listed, and ages are never negative."""
     assert swarm("start", "--shared", "--wait", "one").code == 0

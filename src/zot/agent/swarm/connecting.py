@@ -20,7 +20,7 @@ import msgspec
 
 from zot.agent.swarm.engine import Credential
 from zot.agent.swarm.frames import Lend, Note, Task
-from zot.agent.swarm.handing import AGENT_VARIABLE
+from zot.agent.swarm.handing import AGENT_VARIABLE, without_keys
 from zot.agent.swarm.info import info_of
 from zot.agent.swarm.places import Places, meant
 from zot.agent.swarm.records import LIVE, Worker
@@ -28,7 +28,6 @@ from zot.agent.swarm.room import Room
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
 from zot.system import own_process
 from zot.system.opening import open_to_replace, read_beginning
-from zot.system.process_table import MARK_VARIABLE
 from zot.wire import rpc_frames
 from zot.wire.lines import Lines
 from zot.wire.swarm_frames import (
@@ -60,9 +59,11 @@ _response = msgspec.json.Decoder(rpc_frames.Response).decode
 class Swarm:
     """A connection. Several may ask at once; ``events`` has one reader, and brings what was subscribed to."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, home: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._home = home
         self._reader = reader
         self._writer = writer
+        self._environment: dict[str, str] | None = None  # what workers get of ours
         self._ids = count(1)
         self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -75,7 +76,7 @@ class Swarm:
         try:
             if self._listening.done():
                 raise _gone()
-            self._writer.write(msgspec.json.encode(msgspec.structs.replace(command, id=id)) + b"\n")
+            self._writer.write(_line(msgspec.structs.replace(command, id=id)))
             with suppress(ConnectionError):
                 await self._writer.drain()
             response = await answer
@@ -159,8 +160,11 @@ class Swarm:
         await asyncio.wait([self._listening])
 
     async def _lend(self, credential: Credential | None) -> None:
-        if credential is not None:
-            await self.request(Lend(provider=credential.provider, value=credential.value))
+        if self._environment is None:
+            ours = _environment(self._home).items()
+            self._environment = {name: value for name, value in ours if _is_text(name) and _is_text(value)}
+        key = {"provider": credential.provider, "value": credential.value} if credential is not None else {}
+        await self.request(Lend(**key, environment=self._environment))
 
     async def _listen(self) -> None:
         lines = Lines()
@@ -186,6 +190,18 @@ class Swarm:
         answer = self._waiting.get(response.id)
         if answer is not None and not answer.done():
             answer.set_result(response)
+
+
+def _line(command: rpc_frames.Command) -> bytes:
+    try:
+        return msgspec.json.encode(command) + b"\n"
+    except UnicodeEncodeError as error:
+        raise UsageError("a worker can only be told text in UTF-8, and work where the path is such a text") from error
+
+
+def _is_text(value: str) -> bool:
+    """Whatever bytes an environment may hold."""
+    return value.isascii() or value == value.encode("utf-8", "replace").decode()
 
 
 def is_over(info: WorkerInfo) -> bool:
@@ -256,7 +272,7 @@ async def _joined(room: Room) -> Swarm | None:
     try:
         reader, writer = await asyncio.open_unix_connection(running.socket, limit=_CHUNK)
         if await reader.readline():
-            return Swarm(reader, writer)
+            return Swarm(room.home, reader, writer)
         writer.close()
     except OSError:
         pass
@@ -266,16 +282,12 @@ async def _joined(room: Room) -> Swarm | None:
 async def _start(home: Path, room: Room, lock: int) -> None:
     """In a session of its own, away from the keyboard's signals, without anybody's keys."""
     from zot.agent.settings import Settings
-    from zot.provider.catalog import Catalog
-    from zot.provider.providers import credential_variables
 
-    hidden = {*credential_variables(Catalog(home).providers().values()), MARK_VARIABLE}
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
     most = Settings(home).values.swarm_agents
     task = Task(home=str(home), lent=_keys_of_the_living(home), most=most, **given)
-    child = _spawned(room, {**environment, "ZOT_HOME": str(home)}, lock)
+    child = _spawned(room, {**_environment(home), "ZOT_HOME": str(home)}, lock)
     own_process.helpers.add(child.pid)
     assert child.stdin is not None and child.stdout is not None
     with suppress(BrokenPipeError), child.stdin:
@@ -303,6 +315,13 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
                 credential = lent(home, name, worker.order.model, "").credential
                 found[name] = credential.value if credential is not None else ""
     return {name: value for name, value in found.items() if value}
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Ours, without anybody's keys: those of providers that are configured here do not count as well."""
+    from zot.provider.catalog import Catalog  # only who starts something needs it
+
+    return without_keys(os.environ, Catalog(home).providers().values())
 
 
 def _spawned(room: Room, environment: dict[str, str], lock: int) -> subprocess.Popen[bytes]:

@@ -6,7 +6,7 @@ attempt, and ``status`` says how.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -28,7 +28,8 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt needs: ``flags`` of ``zot rpc``, where it works, and the worker's own directory, which holds its
-    session. With ``tree``, ``cwd`` is in it."""
+    session. With ``tree``, ``cwd`` is in it. ``environment`` is that of whoever started it, without keys; empty when
+    that is not known any more."""
 
     worker: str
     attempt: int
@@ -40,6 +41,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     credential: Credential | None = None
     swarm: str = ""  # whose budget it shares
     steps_left: int = -1  # model calls it may still make; -1 is any number
+    environment: Mapping[str, str] = {}
 
 
 class AttemptStatus(msgspec.Struct, frozen=True, kw_only=True):

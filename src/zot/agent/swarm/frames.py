@@ -24,10 +24,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
-    """A key for the workers this client starts or resumes, kept in memory as long as they live."""
+    """For the workers this client starts or resumes, kept in memory as long as they live: a key, and the environment
+    it was called in, which has none."""
 
-    provider: str
-    value: str
+    provider: str = ""
+    value: str = ""
+    environment: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __repr__(self) -> str:
         return f"Lend({self.provider!r})"

@@ -4,11 +4,11 @@ file. And what it inherits otherwise: an environment without anybody's key, that
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 
 from zot.agent.swarm.engine import Credential
-from zot.provider.providers import credential_variables
+from zot.provider.providers import Provider, credential_variables
 from zot.system.process_table import MARK_VARIABLE
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
@@ -31,7 +31,14 @@ def handed(credential: Credential | None) -> Generator[tuple[tuple[str, ...], tu
         os.close(read_end)
 
 
-def environment_of(worker: str) -> dict[str, str]:
-    """Our own, without keys and without the mark by which whoever started us finds what it started."""
-    hidden = {*credential_variables(), MARK_VARIABLE}
-    return {**{name: value for name, value in os.environ.items() if name not in hidden}, AGENT_VARIABLE: worker}
+def environment_of(worker: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What was given, or our own; without keys, and with our own home."""
+    kept = without_keys(given or os.environ)
+    return {**kept, "ZOT_HOME": os.environ.get("ZOT_HOME", kept.get("ZOT_HOME", "")), AGENT_VARIABLE: worker}
+
+
+def without_keys(environment: Mapping[str, str], providers: Iterable[Provider] = ()) -> dict[str, str]:
+    """Without any key zot knows, those of ``providers`` included, and without the mark by which whoever started us
+    finds what it started."""
+    hidden = {*credential_variables(providers), MARK_VARIABLE, AGENT_VARIABLE}
+    return {name: value for name, value in environment.items() if name not in hidden}

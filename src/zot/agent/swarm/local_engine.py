@@ -100,7 +100,7 @@ async def _started(job: Job) -> LocalAttempt:
             tree = spawn(
                 [sys.executable, "-m", "zot", "rpc", *job.flags, *own, *flags],
                 cwd=job.directory,
-                env=environment_of(job.worker),
+                env=environment_of(job.worker, job.environment),
                 stdin=child_in,
                 stdout=child_out,
                 stderr=log,

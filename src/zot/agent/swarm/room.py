@@ -36,6 +36,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
 class Room:
     def __init__(self, home: Path) -> None:
+        self.home = home
         self.directory = home / "swarm"
         self.state, self.log = self.directory / "supervisor.json", self.directory / "supervisor.log"
 

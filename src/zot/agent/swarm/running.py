@@ -72,6 +72,7 @@ class Charge:
         self.inbox = Inbox(place.inbox)
         self.credential = credential
         self.answer = ""
+        self.environment: dict[str, str] = {}  # of whoever started it
         self.stays = False  # somebody wants to tell it more, whatever its order says
         self.over = asyncio.Event()  # it has ended
         self._keeper = keeper
@@ -89,6 +90,7 @@ class Charge:
         self._ending: tuple[Status, str] | None = None
         self._error: wire.Error | None = None
         self._refused = ""
+        self._asked: set[str] = set()  # of a person, and not answered
         self._wait_s = 0.0  # it will wait by itself after the next permit
         self._heard_at = 0.0
         self._pinged = False
@@ -106,7 +108,7 @@ class Charge:
             b"retry_wait": lambda event: self._set(activity=f"waiting: {event.reason}"),
             b"usage": lambda event: self._set(usage=event.cumulative),
             b"assistant_message": self._hear_assistant_message,
-            b"approval_request": lambda event: self._set(status="waiting", activity=f"asks: {event.preview}"[:200]),
+            b"approval_request": self._hear_approval_request,
             b"error": self._hear_error,
             b"session_fault": lambda event: self._end_attempt("failed", event.message),
             b"response": self._hear_response,
@@ -149,10 +151,12 @@ class Charge:
         self._keeper.begin(self._live(rejoined=True))
 
     def approve(self, command: wire.Approve) -> None:
-        if self.worker.status != "waiting":
-            raise UsageError(f"{self.worker.name} has asked nothing")
+        if command.request_id not in self._asked:
+            raise UsageError(f'{self.worker.name} has asked nothing by the name of "{command.request_id}"')
+        self._asked.discard(command.request_id)
         self._send(command)
-        self._set(status="running", activity="thinking")
+        if not self._asked:
+            self._set(status="running", activity="thinking")
 
     def note_merged(self, into: str) -> None:
         self._set(merged=into)
@@ -251,6 +255,7 @@ class Charge:
             credential=self.credential,
             swarm=worker.order.swarm,
             steps_left=max(0, most - worker.steps) if (most := worker.order.limits.max_steps) else -1,
+            environment=self.environment,
         )
 
     async def _clear_up(self, attempt: Attempt, fault: str) -> None:
@@ -322,6 +327,7 @@ class Charge:
         if self._busy:
             self._worked_s += self._loop.time() - self._began_at
         self._busy, self._given = False, None
+        self._asked.clear()
         self._set_timer(None)
         self._quiet.set()
 
@@ -385,6 +391,10 @@ class Charge:
         text = "".join(block.text for block in event.content if isinstance(block, wire.TextContent))
         self.answer = text or self.answer
         self._set(answer=self.answer[:_ANSWER_KEPT])
+
+    def _hear_approval_request(self, event: wire.ApprovalRequest) -> None:
+        self._asked.add(event.request_id)
+        self._set(status="waiting", activity=f"asks: {event.preview}"[:200])
 
     def _hear_response(self, event: wire.Response) -> None:
         if event.command == "prompt" and not event.success:

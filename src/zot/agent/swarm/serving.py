@@ -47,6 +47,7 @@ class Client:
         self.updates = False
         self.subscribed: set[str] = set()
         self.lent: dict[str, Credential] = {}
+        self.environment: dict[str, str] = {}
 
     def send(self, line: bytes) -> None:
         transport = self._writer.transport

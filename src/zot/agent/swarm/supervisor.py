@@ -49,6 +49,7 @@ class Client(Protocol):
     updates: bool
     subscribed: set[str]
     lent: dict[str, Credential]
+    environment: dict[str, str]
 
     def send(self, line: bytes) -> None: ...
     def send_event(self, wrapped: bytes, line: bytes) -> None: ...
@@ -76,6 +77,7 @@ class Supervisor:
         self._saving = self._telling = self._looking = self._admitting = self._allowing = False
         self._purse_timer: asyncio.TimerHandle | None = None
         self._starts = 0
+        self._names: set[str] = set()  # of those that are being made
         self.patience_s, self.idle_s = task.patience_s, task.idle_s
         self.purse = Purse(self._places.root / "budgets.jsonl", self._loop.time())
         for budget in self.purse.budgets():
@@ -279,7 +281,9 @@ class Supervisor:
         return await done if asyncio.iscoroutine(done) else done
 
     def _lend(self, client: Client, command: Lend) -> None:
-        client.lent[command.provider] = Credential(provider=command.provider, value=command.value)
+        if command.provider:
+            client.lent[command.provider] = Credential(provider=command.provider, value=command.value)
+        client.environment = command.environment or client.environment
 
     def _list(self, client: Client, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
         return swarm_frames.SwarmWorkers(workers=tuple(map(info_of, self._listed(command))))
@@ -299,6 +303,12 @@ class Supervisor:
         living = self._charges
         return [living[worker.id].worker if worker.id in living else worker for worker in self._places.all()]
 
+    def _meant(self, typed: str) -> Worker:
+        """NotThere when it is nobody, or could be several."""
+        if (charge := self._charges.get(typed)) is not None:
+            return charge.worker
+        return meant(typed, self._everyone())
+
     def _listed(self, command: swarm_frames.SwarmList) -> list[Worker]:
         everyone = self._everyone() if command.all else [charge.worker for charge in self._charges.values()]
         return [
@@ -309,14 +319,14 @@ class Supervisor:
         ]
 
     def _get(self, client: Client, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
-        worker = meant(command.worker, self._everyone())
+        worker = self._meant(command.worker)
         charge, place = self._charges.get(worker.id), self._places.of(worker.id)
         inbox = charge.inbox if charge is not None else Inbox(place.inbox)
         answer = (charge.answer if charge is not None else "") or last_answer(place.events) or worker.answer
         return swarm_frames.SwarmWorker(worker=info_of(worker), answer=answer, waiting=inbox.waiting)
 
     def _living(self, typed: str) -> Charge:
-        worker = meant(typed, self._everyone())
+        worker = self._meant(typed)
         charge = self._charges.get(worker.id)
         if charge is None:
             raise UsageError(f"{worker.name} is {worker.status}: `zot swarm resume {worker.id}` continues it")
@@ -335,10 +345,17 @@ class Supervisor:
     async def _started(self, client: Client, command: swarm_frames.SwarmStart) -> Charge:
         order = order_of(command)
         check_order(order)
-        taken = {charge.worker.name for charge in self._charges.values()}
+        taken = {charge.worker.name for charge in self._charges.values()} | self._names
         if order.name:
             check_name(order.name, taken)
         name = order.name or free_name(order.task, taken)
+        self._names.add(name)
+        try:
+            return await self._made(client, order, name)
+        finally:
+            self._names.discard(name)
+
+    async def _made(self, client: Client, order: Order, name: str) -> Charge:
         place, tree = self._places.make(order.name or order.task), None
         try:
             if order.mode == "worktree":
@@ -350,13 +367,14 @@ class Supervisor:
             await _discard(place, tree)
             raise
         charge = self._take(worker, place, client.lent.get(order.provider))
+        charge.environment = client.environment
         self._untold[charge.id] = charge
         self._tell()
         self.asks_to_run(charge)
         return charge
 
     def _resume(self, client: Client, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
-        worker = meant(command.worker, self._everyone())
+        worker = self._meant(command.worker)
         if worker.id in self._charges:
             raise UsageError(f"{worker.name} lives already: it is {worker.status}")
         taken = {charge.worker.name for charge in self._charges.values()}
@@ -364,6 +382,7 @@ class Supervisor:
         changes |= {"status": "queued", "activity": "queued", "reason": "", "ended": 0.0}
         credential = client.lent.get(worker.order.provider)
         charge = self._take(msgspec.structs.replace(worker, **changes), self._places.of(worker.id), credential)
+        charge.environment = client.environment
         charge.stays = charge.inbox.next is None and not charge.inbox.interrupted
         self.changed(charge, at_once=True)
         self.asks_to_run(charge)
@@ -393,7 +412,7 @@ class Supervisor:
         self._admit_soon()
 
     def _note(self, client: Client, command: Note) -> None:
-        worker = meant(command.worker, self._everyone())
+        worker = self._meant(command.worker)
         charge = self._charges.get(worker.id)
         if charge is not None and (command.forget or worker.status != "idle"):
             raise UsageError(f"{worker.name} is {worker.status}: stop it first")
@@ -406,7 +425,7 @@ class Supervisor:
         if not command.worker:
             client.updates = not command.off
             return
-        worker = meant(command.worker, self._everyone())
+        worker = self._meant(command.worker)
         if command.off:
             client.subscribed.discard(worker.id)
             return
