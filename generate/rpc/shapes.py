@@ -302,6 +302,7 @@ MEANINGS: dict[str, str] = {
     "SwarmStart.write": "Whether a shared worker may change files.",
     "include_dirty": "Whether the worktree begins with what is uncommitted here.",
     "SwarmStart.reasoning": "off, minimum, low, medium, high, xhigh or max; as the settings say when left out.",
+    "SwarmStart.script": "What the scripted model says, a file; for the provider script.",
     "SwarmStart.tools": "Only these; [] is none at all.",
     "ask": "Whether its tool calls are put to a person, who answers with swarm_approve.",
     "SwarmStart.jail": "Whether it is confined to its directory.",

@@ -798,6 +798,7 @@ type swarmStartCommand struct {
 	Provider       string   `json:"provider,omitempty"`
 	Model          string   `json:"model,omitempty"`
 	Reasoning      string   `json:"reasoning,omitempty"`
+	Script         string   `json:"script,omitempty"`
 	Tools          []string `json:"tools,omitempty"`
 	Ask            bool     `json:"ask,omitempty"`
 	Jail           bool     `json:"jail,omitempty"`

@@ -475,6 +475,7 @@ export interface SwarmStartCommand {
   provider?: string;
   model?: string;
   reasoning?: string;
+  script?: string;
   tools?: readonly string[] | null;
   ask?: boolean;
   jail?: boolean;

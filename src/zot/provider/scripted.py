@@ -72,6 +72,8 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     delay_ms: float = 0
     repeat: bool = False
     """When the turns are used up, it begins again."""
+    prompt: str = ""
+    """A pattern for what the user said last; ``{NAME}`` in the turns stands for what its group of that name matched."""
 
 
 def read_script(path: Path) -> Script:
@@ -85,9 +87,16 @@ def read_script(path: Path) -> Script:
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the script: {error.strerror}") from error
     try:
-        return msgspec.json.decode(data, type=Script)
+        return _checked(msgspec.json.decode(data, type=Script))
     except msgspec.DecodeError as error:
         raise ConfigError(f"{path}: not a script: {_place(str(error), data)}") from error
+    except re.error as error:
+        raise ConfigError(f'{path}: not a script: "prompt" is no pattern: {error}') from error
+
+
+def _checked(script: Script) -> Script:
+    re.compile(script.prompt)
+    return script
 
 
 def _place(text: str, data: bytes) -> str:
@@ -112,8 +121,8 @@ class ScriptedClient:
         if isinstance(source, str | Path):
             return cls(str(source), read_script(Path(source)))
         try:
-            return cls("the script", msgspec.convert(source, Script))
-        except msgspec.ValidationError as error:
+            return cls("the script", _checked(msgspec.convert(source, Script)))
+        except (msgspec.ValidationError, re.error) as error:
             raise ConfigError(f"not a script: {error}") from error
 
     @property
@@ -124,7 +133,7 @@ class ScriptedClient:
         """Nothing is open."""
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
-        turn, number = self._take(), self._next
+        turn, number = self._filled(self._take(), request), self._next
         yield Started(request.model.id, self.name)
         for word in _WORDS.findall(turn.thinking):
             await asyncio.sleep(self._script.delay_ms / 1000)
@@ -156,6 +165,25 @@ class ScriptedClient:
         if turn.error is not None:
             raise failure(self.name, turn.error.status, {}, turn.error.message.encode())
         return turn
+
+    def _filled(self, turn: ScriptedTurn, request: Request) -> ScriptedTurn:
+        """With what the prompt said in the places that ask for it."""
+        found = re.search(self._script.prompt, _said_last(request)) if self._script.prompt else None
+        if found is None:
+            return turn
+        text = msgspec.json.encode(turn).decode()
+        for name, value in found.groupdict(default="").items():
+            text = text.replace(f"{{{name}}}", msgspec.json.encode(value).decode()[1:-1])
+        return msgspec.json.decode(text, type=ScriptedTurn)
+
+
+def _said_last(request: Request) -> str:
+    """By a person: results of tools are said in their name, too."""
+    for message in reversed(request.messages):
+        texts = [block.text for block in message.content if isinstance(block, TextBlock)]
+        if message.role == "user" and texts:
+            return "\n".join(texts)
+    return ""
 
 
 def _call(call: ScriptedCall, id: str) -> ToolCallBlock:

@@ -31,6 +31,7 @@ class SwarmStart(Command, frozen=True, kw_only=True, tag="swarm_start"):
     provider: str = ""
     model: str = ""
     reasoning: str = ""
+    script: str = ""
     tools: tuple[str, ...] | None = None
     ask: bool = False
     jail: bool = False

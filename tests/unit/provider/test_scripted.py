@@ -103,6 +103,7 @@ async def test_an_error_turn_is_raised_like_a_provider_s_and_the_next_call_goes_
         ('{"turns":[{"txet":"x"}]}', "txet"),
         ('{"turns":[{"tool_calls":[{"args":{}}]}]}', "name"),
         ("{}", "turns"),
+        ('{"turns":[],"prompt":"("}', '"prompt" is no pattern'),
         ("", "not a script"),
     ],
 )
@@ -114,3 +115,12 @@ def test_a_malformed_file_names_file_and_place(tmp_path: Path, text: str, place:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.json: cannot read the script"):
         ScriptedClient.load(tmp_path / "nowhere.json")
+
+
+async def test_the_prompt_fills_the_places_that_ask_for_it(tmp_path: Path) -> None:
+    calls = '[{"name":"read","args":{"path":"{file}"}}]'
+    text = f'{{"prompt":"read (?P<file>.+)","turns":[{{"text":"{{file}} {{other}}","tool_calls":{calls}}}]}}'
+    said = Request(model=REQUEST.model, messages=(user_message('please read a "b".txt'),))
+    events = [event async for event in script(tmp_path, text).stream(said)]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["a", ' "b".txt', " {other}"]
+    assert ToolArgs("call_1_1", r'{"path":"a \"b\".txt"}') in events

@@ -104,6 +104,7 @@ def order(arguments: Arguments, task: str, provider: str, model: str) -> SwarmSt
         provider=provider,
         model=model,
         reasoning=values.get("--reasoning", ""),
+        script=os.path.abspath(values["--script"]) if "--script" in values else "",
         tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
         ask=arguments.has("--no-yolo"),
         extensions=not arguments.has("--no-ext"),

@@ -176,6 +176,9 @@ class Mapping:
             except ZotError as error:
                 if not self._results.rows and not self._jobs:
                     raise  # so it would be with every item
+                if tries <= self._plan.retries:
+                    self._waiting.append((item, tries + 1))
+                    continue
                 self._record(Result(item=item, status="failed", error=str(error), tries=tries))
                 continue
             self._jobs[info.id] = _Job(item, tries)

@@ -34,6 +34,7 @@ def flags_of(order: Order, git: str = "") -> tuple[str, ...]:
     flags: list[str] = ["--retries", str(RETRIES)]
     for flag, value in (("--provider", order.provider), ("--model", order.model), ("--reasoning", order.reasoning)):
         flags += [flag, value] if value else []
+    flags += ["--script", order.script] if order.script else []
     tools = READ_ONLY if order.mode == "shared" and not order.write and order.tools is None else order.tools
     if tools is not None:
         flags += ["--tools", ",".join(tools)] if tools else ["--no-tools"]
@@ -70,7 +71,7 @@ def order_of(command: SwarmStart) -> Order:
     if not os.path.isabs(command.cwd) or not os.path.isdir(command.cwd):
         raise UsageError(f'"{command.cwd}" is no directory')
     mode = command.mode or ("worktree" if in_repository(Path(command.cwd)) else "shared")
-    same = ("task", "name", "cwd", "write", "include_dirty", "provider", "model", "reasoning", "tools", "ask")
+    same = ("task", "name", "cwd", "write", "include_dirty", "provider", "model", "reasoning", "script", "tools", "ask")
     same += ("jail", "permission_mode", "extensions", "engine", "swarm", "key", "once", "restarts", "session")
     return Order(
         **{name: getattr(command, name) for name in same},

@@ -44,6 +44,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     provider: str = ""
     model: str = ""
     reasoning: str = ""
+    script: str = ""  # of the scripted model
     tools: tuple[str, ...] | None = None
     ask: bool = False  # its tool calls are put to a person
     jail: bool = False  # also without a tree of its own

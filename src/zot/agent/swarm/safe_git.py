@@ -347,11 +347,12 @@ def _parts(name: str, address: str) -> tuple[tuple[str, str], ...]:
 async def _run(
     argv: Sequence[str], environment: Mapping[str, str], cwd: str | os.PathLike[str], given: bytes = b""
 ) -> Done:
-    """One git, to its end, without our terminal; ended when nobody waits for it any more."""
+    """One git, to its end, ended when nobody waits for it any more. In a group of its own, where the keyboard's signals
+    do not reach it, but in our session: what is in another is taken for something that a command left behind."""
     pipe = asyncio.subprocess.PIPE
     try:
         child = await asyncio.create_subprocess_exec(
-            *argv, cwd=cwd, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            *argv, cwd=cwd, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
         )
     except OSError as error:
         raise GitFailed(f"git cannot be started: {error.strerror or error}") from error

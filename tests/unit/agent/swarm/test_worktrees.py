@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -265,3 +266,37 @@ async def test_a_repository_that_is_gone_is_no_reason_to_keep_a_tree(tmp_path: P
         await diffstat(tree)
     assert await remove(tree) == ()
     assert not Path(tree.path).exists()
+
+
+ENDING = """
+import asyncio, sys
+from pathlib import Path
+from zot.agent.swarm.worktrees import create
+from zot.system import own_process
+from zot.system.processes import spawn
+
+async def end_commands(over):
+    while not over.is_set():
+        child = spawn(["/bin/sleep", "100"], cwd=Path("/"), env={})
+        await asyncio.sleep(0.02)
+        await child.stop(0.0)
+
+async def main(repo, agents):
+    over = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(end_commands(over))
+        for number in range(5):
+            await create(repo, agents / f"w-{number}", "w", f"w-{number}")
+        over.set()
+
+own_process.claim()
+asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))
+"""
+
+
+def test_git_is_not_taken_for_something_a_command_left_behind(tmp_path: Path) -> None:
+    """The supervisor ends whatever a worker has started, while trees are made for others."""
+    repo = repository(tmp_path / "repo", {f"d{number}/f.txt": "x\n" for number in range(300)})
+    words = [sys.executable, "-c", ENDING, str(repo), str(tmp_path / "agents")]
+    done = subprocess.run(words, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode()
