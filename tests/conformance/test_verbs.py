@@ -150,7 +150,7 @@ SDK_ALONE = {
 }  # two older names
 TERMINAL_ALONE = {
     *("help", "login", "logout", "skills", "skill", "study", "settings", "doctor", "exit", "yolo"),
-    *("copy", "export", "init", "jobs", "mcp", "review"),
+    *("copy", "export", "init", "jobs", "mcp", "review", "swarm"),
 }
 
 

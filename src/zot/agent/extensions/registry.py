@@ -28,7 +28,7 @@ BUILTIN_COMMANDS = (
     *("help", "login", "logout", "model", "sessions", "session", "jump", "compact", "study", "btw", "jail", "unjail"),
     *("skills", "reload-ext", "yolo", "telegram", "tg", "clear", "exit", "settings", "new", "cd"),
     *("reasoning", "skill", "doctor", "cost", "quit", "copy", "context", "export", "init", "review", "jobs"),
-    *("rewind", "diff", "mode", "permissions", "mcp"),
+    *("rewind", "diff", "mode", "permissions", "mcp", "swarm"),
 )
 
 

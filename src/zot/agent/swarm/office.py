@@ -28,6 +28,7 @@ from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.swarm.worktrees import Diffstat
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
@@ -155,6 +156,13 @@ class Office:
 
         stat = await diffstat(tree)
         return msgspec.structs.replace(found, files=stat.files, added=stat.added, removed=stat.removed)
+
+    async def diffstat(self, id: str) -> Diffstat | None:
+        """What a worker changed so far; None when it has no tree."""
+        from zot.agent.swarm.worktrees import diffstat
+
+        tree = Places(self.home).of(id).load().tree
+        return await diffstat(tree) if tree is not None and os.path.isdir(tree.path) else None
 
     async def wait(self, worker: str) -> WorkerInfo:
         """Until it has done what it was told, or has ended; a supervisor that was killed is waited for, too."""

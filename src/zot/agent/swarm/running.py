@@ -311,7 +311,7 @@ class Charge:
 
     def _work(self, prompt: wire.Prompt) -> None:
         self._at_work()
-        self._set(status="running", activity="thinking")
+        self._set(status="running", activity="thinking", merged="")
         self._send(prompt)
 
     def _at_work(self) -> None:
@@ -358,9 +358,9 @@ class Charge:
     def _hear(self, line: bytes) -> None:
         kind = type_of(line)
         self._heard_at, self._pinged = self._loop.time(), False
+        self._log.append(line, kind)  # first: whoever is told of it may look there
         if kind not in PIECES:
             self._understand(kind, line)
-        self._log.append(line, kind)
         if kind not in (b"response", b"permit_request", b"permit_settled"):
             self._keeper.heard(self, line)
 

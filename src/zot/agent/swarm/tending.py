@@ -109,6 +109,10 @@ async def write_patch(worker: Worker, path: Path) -> bool:
 # --- removing
 
 
+class Unmerged(ZotError):
+    """Somebody who knows that it is lost may remove it all the same."""
+
+
 async def remove_worker(home: Path, worker: Worker, *, force: bool = False) -> tuple[str, ...]:
     """Record, tree and branch are gone; what could not go is told. ZotError with changes that are nowhere else."""
     if worker.status in AT_WORK:
@@ -133,11 +137,11 @@ async def _check_merged(worker: Worker) -> None:
     try:
         unmerged = await has_unmerged(worker.tree)
     except GitFailed as error:
-        raise ZotError(
+        raise Unmerged(
             f"what {worker.name} changed cannot be told ({error}); --force removes it all the same"
         ) from error
     if unmerged:
-        raise ZotError(f"{worker.name} has changes that are not merged; --force throws them away")
+        raise Unmerged(f"{worker.name} has changes that are not merged; --force throws them away")
 
 
 async def prune(home: Path, *, older_s: float = 0.0, force: bool = False) -> tuple[list[Worker], list[str]]:

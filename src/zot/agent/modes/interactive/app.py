@@ -42,6 +42,7 @@ from zot.core.events import Diagnostic, SessionFault
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
     from zot.agent.conversation import Conversation
+    from zot.agent.modes.interactive.swarm.workers import Workers
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
     from zot.provider.messages import ImageBlock
@@ -58,6 +59,7 @@ class App:
         self.leaving = asyncio.Event()
         self.lost: list[str] = []  # what to say about the session when the terminal is given back
         self._notices: list[str] = []  # of the start, shown below what was said before
+        self.swarm: Workers | None = None  # comes with the agent
         directory = Path(flags.cwd or os.getcwd()).absolute()
         keeps_sessions = not flags.no_session
 
@@ -105,7 +107,7 @@ class App:
             self._asides,
             self._transcript,
             self.turns,
-            Actions(self._commands.run, self.leave, self.looks.replied),
+            Actions(self._commands.run, self.leave, self.quit, self.looks.replied),
         )
         self.keyboard = Keyboard(terminal, self._keymap.press, self.screen.key_typed)
         self._around = self._editor.around = TerminalSurroundings(
@@ -120,7 +122,7 @@ class App:
             asides=self._asides,
             commands=self._commands,
             key_help=self._keymap.help,
-            leave=self.leave,
+            leave=self.quit,
         )
 
         # What extensions may do.
@@ -151,6 +153,15 @@ class App:
 
     def _say(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         self.turns.submit(text, images)
+
+    def quit(self) -> None:
+        """Somebody wants to leave: where workers are at work, what becomes of them is asked first."""
+        if self.swarm is not None and self.swarm.at_work():
+            from zot.agent.modes.interactive.swarm.parting import part
+
+            self.desk.spawn(part(self.swarm, self._dialogs, self.desk, self.leave))
+        else:
+            self.leave()
 
     def leave(self, exit_code: int = 0) -> None:
         """End the mode: the turn is cancelled, the session saved, the terminal restored."""
@@ -197,6 +208,7 @@ class App:
     def _make_context(self, conversation: Conversation) -> Context:
         from zot.agent.modes.interactive.dialogs.call_text import existing_in
         from zot.agent.modes.interactive.dialogs.confirm import Confirmations
+        from zot.agent.modes.interactive.swarm.workers import Workers
 
         desk = self.desk
         attention = Attention(desk.terminal, conversation)
@@ -219,6 +231,7 @@ class App:
             from zot.agent.modes.interactive.dialogs.elicit import ServerQuestions
 
             conversation.resources.mcp.asked = ServerQuestions(desk, self._dialogs, conversation.workspace)
+        self.swarm = workers = Workers(conversation, desk, self._notes, confirmations)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,
@@ -226,6 +239,7 @@ class App:
             busy=lambda: turns.busy,
             asking=self._asking,
             mode=lambda: confirmations.mode,
+            swarm=workers.tag,
         )
         if conversation.settings.values.status_command:
             self._add_status_command(conversation, attention, turns)
@@ -240,6 +254,7 @@ class App:
             looks=self.looks,
             confirmations=confirmations,
             surface=self.surface,
+            swarm=workers,
         )
         turns.on_failure = lambda outcome: desk.spawn(_rescue(context, outcome))
         return context

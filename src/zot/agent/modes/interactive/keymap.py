@@ -88,10 +88,12 @@ class Keyboard:
 
 
 class Actions(NamedTuple):
-    """What a key may do beyond the editor. ``replied`` gets what the terminal says about itself."""
+    """What a key may do beyond the editor. ``leave`` asks nothing, ``quit`` may; ``replied`` gets what the terminal
+    says about itself."""
 
     run_command: Callable[[str], None]
     leave: Callable[[], None]
+    quit: Callable[[], None]
     replied: Callable[[str], None]
 
 
@@ -200,7 +202,7 @@ class Keymap:
         if not self._editor.empty:
             self._editor.key(Key("delete"))
         elif not self.turns.busy:
-            self._actions.leave()
+            self._actions.quit()
 
     def steer(self) -> None:
         if self.turns.busy:

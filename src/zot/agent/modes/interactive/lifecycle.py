@@ -35,7 +35,7 @@ def run(flags: Flags) -> int:
 
     with terminal.raw():
         terminal.ask()
-        exit_code, session, lost = _run(flags, terminal, App)
+        exit_code, session, lost, left = _run(flags, terminal, App)
     for text in lost:
         from zot.agent.console import say
 
@@ -46,18 +46,25 @@ def run(flags: Flags) -> int:
         from zot.system.spelled import spelled
 
         print(f"to continue: zot -c, or zot --session {spelled(quote(session))}")
+    if left and not terminal.closed:
+        print(left)
     return exit_code
 
 
-def _run(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str]]:
-    """The exit code, the file of the session to continue, and what of it was lost."""
+def _run(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str], str]:
+    """The exit code, the file of the session to continue, what of it was lost, and who goes on working."""
     from zot.agent.console import run_loop
 
     guards: list[LoopGuard] = []
     try:
         return run_loop(_main(flags, terminal, make, guards))
     except asyncio.CancelledError:  # what held the loop was what everything else was waiting for
-        return next((guard.exit_code for guard in guards), 0) or 130, "", ["it held the screen for too long, and ended"]
+        return (
+            next((guard.exit_code for guard in guards), 0) or 130,
+            "",
+            ["it held the screen for too long, and ended"],
+            "",
+        )
     finally:
         for guard in guards:
             guard.close()
@@ -74,7 +81,7 @@ def _end_at_once(terminal: Terminal, code: int) -> None:
 
 async def _main(
     flags: Flags, terminal: Terminal, make: type[App], guards: list[LoopGuard]
-) -> tuple[int, str, list[str]]:
+) -> tuple[int, str, list[str], str]:
     app = make(flags, terminal)
     loop = asyncio.get_running_loop()
     terminal.attach(loop)
@@ -89,11 +96,19 @@ async def _main(
     app.screen.paint()
     try:
         session = await _live(app, flags, guard)
-        return app.exit_code, session, app.lost
+        return app.exit_code, session, app.lost, _left_at_work(app)
     finally:
         app.keyboard.detach()
         await app.tasks.end()
         app.screen.close()
+
+
+def _left_at_work(app: App) -> str:
+    if app.swarm is None or not app.swarm.known:
+        return ""
+    from zot.agent.modes.interactive.swarm.parting import left_at_work
+
+    return left_at_work(app.swarm.at_work())
 
 
 def _report(app: App, context: dict[str, Any]) -> None:
@@ -116,6 +131,8 @@ async def _live(app: App, flags: Flags, guard: LoopGuard) -> str:
         wake()
         await app.leaving.wait()
         await app.turns.stop()
+        if app.swarm is not None:
+            await app.swarm.aclose()
     return conversation.present.session_file  # closing it may have saved it under another name
 
 

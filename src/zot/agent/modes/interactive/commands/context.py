@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.status import StatusLine
     from zot.agent.modes.interactive.screen.transcript import Transcript
     from zot.agent.modes.interactive.surface import InteractiveSurface
+    from zot.agent.modes.interactive.swarm.workers import Workers
     from zot.agent.modes.interactive.turns import Turns
     from zot.agent.templates.finding import Template
 
@@ -67,6 +68,7 @@ class Context(EarlyContext, frozen=True, kw_only=True):
     looks: Looks
     confirmations: Confirmations
     surface: InteractiveSurface
+    swarm: Workers
     typed: bool = True
 
     def session_file(self) -> Path | None:

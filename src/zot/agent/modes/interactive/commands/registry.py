@@ -96,6 +96,12 @@ COMMANDS: list[Command] = [
     Command(name="cost", summary="what was spent, by model and by turn"),
     Command(name="jobs", summary="what runs in the background, to look at and stop", arguments="[stop N|all]"),
     Command(
+        name="swarm",
+        summary="workers in the background: see, start, tell, stop, merge",
+        arguments="[task|verb]",
+        widens=True,
+    ),
+    Command(
         name="mcp",
         summary="MCP servers: state, tools, log; start, stop, log in",
         arguments="[start|stop|login NAME]",
@@ -125,7 +131,7 @@ ALIASES: dict[str, str] = {
     **{"think": "reasoning", "thinking": "reasoning", "effort": "reasoning", "usage": "cost", "stats": "cost"},
     **{"tokens": "context", "summarize": "compact", "share": "export", "save": "export", "reset": "clear"},
     **{"reload": "reload-ext", "keys": "help", "shortcuts": "help", "commands": "help", "q": "exit"},
-    **{"ps": "jobs", "tasks": "jobs", "bashes": "jobs"},
+    **{"ps": "jobs", "tasks": "jobs", "bashes": "jobs", "agents": "swarm", "workers": "swarm"},
 }
 
 _SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"

@@ -27,6 +27,7 @@ from zot.tui.width import cells, cut
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.modes.interactive.screen.desk import Desk
+    from zot.agent.permission.outside import Decision, Offer
     from zot.tui.markdown import Painter
 
 DEAF_S = 0.15
@@ -50,16 +51,18 @@ class Confirmed(NamedTuple):
 
 
 class ConfirmDialog(Dialog[Confirmed]):
-    """The digits always mean the same: ``4`` is no, whatever else is offered."""
+    """The digits always mean the same: ``4`` is no, whatever else is offered. ``who`` is the worker that asks, if it is
+    not the conversation itself."""
 
     rank = CONFIRM
     unasked = True
     takes_text = False
     answers = frozenset("1234r")
 
-    def __init__(self, question: Question, painter: Painter, confirmations: Confirmations) -> None:
+    def __init__(self, question: Question, painter: Painter, confirmations: Confirmations, *, who: str = "") -> None:
         super().__init__()
         tool, args = question.call.name, question.call.args
+        self._who = spelled(who)
         self._tool = spelled(tool)
         self._origin = question.origin
         self._painter = painter
@@ -68,8 +71,9 @@ class ConfirmDialog(Dialog[Confirmed]):
         self._evidence = Evidence(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
         self._shown_at = 0.0
         self._reason: TextField | None = None
-        self._always = always_choices(self._tool, question.prefix)
-        self._rest = [Choice("3", "yes, and everything in this session", "all", "all")] if question.or_all else []
+        self._always = always_choices(self._tool, question.prefix, of_worker=bool(who))
+        everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
+        self._rest = [Choice("3", everything, "all", "all")] if question.or_all else []
         self._selected = "4" if hidden or is_dangerous(args) else "1"
 
     @property
@@ -82,7 +86,9 @@ class ConfirmDialog(Dialog[Confirmed]):
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         self._shown_at = self._shown_at or time.monotonic()
         more = self._confirmations.waiting
-        self.title = f"run {self._tool}?" + (f" ({more} more waiting)" if more else "")
+        self.title = (
+            f"{self._who}: " * bool(self._who) + f"run {self._tool}?" + (f" ({more} more waiting)" if more else "")
+        )
         self.hint = self._hint_text()
         return super().lines(theme, width, height)
 
@@ -104,7 +110,10 @@ class ConfirmDialog(Dialog[Confirmed]):
             rows += decision_rows(f"tool: {tool}", "fg", theme, width)
         if self._origin:
             rows += decision_rows(f"the extension {self._origin} asks for it", "muted", theme, width)
-        return rows + call_rows(tool, args, self._painter, width, self._confirmations.existing)
+        if self._who:
+            rows += decision_rows(f"the worker {self._who} asks for it", "muted", theme, width)
+        existing = nothing_there if self._who else self._confirmations.existing  # it has files of its own
+        return rows + call_rows(tool, args, self._painter, width, existing)
 
     def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
         """One row each; all on one row where there is hardly any room."""
@@ -134,8 +143,7 @@ class ConfirmDialog(Dialog[Confirmed]):
         if self._reason is not None:
             return self._reason_key(key)
         if key.name in ("esc", "ctrl+c"):
-            self._confirmations.escaped()
-            self.finish(Confirmed(Answer("deny")))
+            self._refuse()
         elif key.name in ("up", "down"):
             digits = [choice.digit for choice in self._choices]
             place = digits.index(self._selected) + (1 if key.name == "down" else -1)
@@ -151,11 +159,16 @@ class ConfirmDialog(Dialog[Confirmed]):
         elif key.name in ("r", "tab"):
             self._reason = TextField()
             self.chosen = True
-        elif key.name == "shift+tab":
+        elif key.name == "shift+tab" and not self._who:
             self._confirmations.switch_mode()
         else:
             self._evidence.key(key)
         return True
+
+    def _refuse(self) -> None:
+        if not self._who:
+            self._confirmations.escaped()
+        self.finish(Confirmed(Answer("deny")))
 
     def _answer(self, digit: str) -> None:
         choice = next((choice for choice in self._choices if choice.digit == digit), None)
@@ -174,11 +187,14 @@ class ConfirmDialog(Dialog[Confirmed]):
         return True
 
 
-def always_choices(tool: str, prefix: Sequence[str]) -> list[Choice]:
-    """What the second answer may mean, the narrowest first."""
+def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[Choice]:
+    """What the second answer may mean, the narrowest first. What a worker is allowed ends with it."""
     covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
     if prefix:
         covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
+    if of_worker:
+        always = "yes, and always {} for this worker"
+        return [Choice("2", always.format(what), short, decision) for what, short, decision in covered]
     return [
         Choice("2", f"yes, and always {what} in this {where}", short, decision, where == "project")
         for what, short, decision in covered
@@ -219,6 +235,24 @@ class Confirmations:
                 return await self._ask(question)
         finally:
             self._asked -= 1
+
+    async def of_worker(self, name: str, question: Question) -> Answer:
+        """A worker of a swarm asks: in turn with the others, under its name, and by nobody's rules but the answer."""
+        self._asked += 1
+        try:
+            async with self.turn:
+                dialog = ConfirmDialog(question, self._desk.painter, self, who=name)
+                return (await self._dialogs.ask(dialog) or Confirmed(Answer("deny"))).answer
+        finally:
+            self._asked -= 1
+
+    async def outside_of_worker(self, name: str, offer: Offer) -> Decision:
+        """The same about what is outside its jail."""
+        from zot.agent.modes.interactive.dialogs.outside import OutsideDialog
+
+        async with self.turn:
+            dialog = OutsideDialog(offer, self._desk.painter, self, who=name)
+            return await self._dialogs.ask(dialog) or "deny"
 
     async def _ask(self, question: Question) -> Answer:
         judged = self._gate.judge(question.call) if self._gate is not None else None

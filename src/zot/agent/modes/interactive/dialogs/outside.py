@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from zot.agent.modes.interactive.dialogs.call_text import call_hides, call_rows
+from zot.agent.modes.interactive.dialogs.call_text import call_hides, call_rows, nothing_there
 from zot.agent.modes.interactive.dialogs.confirm import DEAF_S, Confirmations
 from zot.agent.modes.interactive.dialogs.dialog import CONFIRM, Dialog, Dialogs
 from zot.agent.modes.interactive.dialogs.evidence import Evidence
 from zot.agent.permission.outside import Decision, Offer
-from zot.system.spelled import has_hidden
+from zot.system.spelled import has_hidden, spelled
 from zot.tui.decide import decision_rows
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
@@ -50,8 +50,11 @@ class OutsideDialog(Dialog[Decision]):
     title = "open the jail for this?"
     hint = "1–4 or enter answers · esc refuses"
 
-    def __init__(self, offer: Offer, painter: Painter, confirmations: Confirmations) -> None:
+    def __init__(self, offer: Offer, painter: Painter, confirmations: Confirmations, *, who: str = "") -> None:
         super().__init__()
+        self._who = who
+        if who:
+            self.title = f"{spelled(who)}: {self.title}"
         self._offer = offer
         self._painter = painter
         self._confirmations = confirmations
@@ -80,7 +83,8 @@ class OutsideDialog(Dialog[Decision]):
                 rows += decision_rows("all or nothing: a yes opens the whole network", "muted", theme, width, "    ")
         if offer.origin:
             rows += decision_rows(f"the extension {offer.origin} asked for the call", "muted", theme, width)
-        call = call_rows(offer.call.name, offer.call.args, self._painter, width, self._confirmations.existing)
+        existing = nothing_there if self._who else self._confirmations.existing
+        call = call_rows(offer.call.name, offer.call.args, self._painter, width, existing)
         return [*rows, *decision_rows("a yes runs it again from its beginning:", "muted", theme, width), *call]
 
     def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -101,7 +105,8 @@ class OutsideDialog(Dialog[Decision]):
             return True
         digits = [choice.digit for choice in _CHOICES]
         if key.name in ("esc", "ctrl+c"):
-            self._confirmations.escaped()
+            if not self._who:
+                self._confirmations.escaped()
             self.finish("deny")
         elif key.name in ("up", "down"):
             place = digits.index(self._selected) + (1 if key.name == "down" else -1)

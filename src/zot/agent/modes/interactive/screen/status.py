@@ -89,7 +89,8 @@ class StartingBar:
 
 
 class AgentBar:
-    """``busy``: something runs; ``asking``: a confirmation waits; ``mode``: what runs unasked."""
+    """``busy``: something runs; ``asking``: a confirmation waits; ``mode``: what runs unasked; ``swarm``: how many
+    workers do."""
 
     def __init__(
         self,
@@ -100,11 +101,12 @@ class AgentBar:
         busy: Callable[[], bool],
         asking: Callable[[], bool],
         mode: Callable[[], Mode],
+        swarm: Callable[[], str] = str,
     ) -> None:
         self._conversation = conversation
         self._activity = activity
         self._attention = attention
-        self._busy, self._asking, self._mode = busy, asking, mode
+        self._busy, self._asking, self._mode, self._swarm = busy, asking, mode, swarm
 
     def status(self, theme: Theme, width: int) -> list[str]:
         return [self._activity.row(theme, width, asking=self._asking())] if self._busy() else []
@@ -114,13 +116,14 @@ class AgentBar:
         return StatusBar(
             model=self._model(),
             stats=self._stats(),
-            tags=(_MODES[self._mode()], *filter(None, [self._conversation.jailed]), *self._jobs()),
+            tags=(_MODES[self._mode()], *self._tags()),
             place=place(self._conversation.present.directory, self._attention.branch),
         ).lines(theme, width)
 
-    def _jobs(self) -> tuple[str, ...]:
+    def _tags(self) -> tuple[str, ...]:
         count = self._conversation.workspace.running_jobs
-        return (f"{count} job{'s' if count > 1 else ''} running",) if count else ()
+        jobs = f"{count} job{'s' if count > 1 else ''} running" if count else ""
+        return tuple(filter(None, (self._conversation.jailed, jobs, self._swarm())))
 
     def _model(self) -> str:
         if self._conversation.missing:

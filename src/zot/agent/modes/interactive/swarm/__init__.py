@@ -1,0 +1,1 @@
+"""Workers of a swarm as the terminal knows them."""
