@@ -14,16 +14,22 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from benchmarks.measure import run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, Turn
+from zot.agent.modes.interactive.swarm.dashboard import SwarmList
 from zot.agent.swarm.connecting import Swarm, connected
 from zot.agent.swarm.engine import Credential
-from zot.wire.swarm_frames import SwarmBudget, SwarmStart
+from zot.tui.live_region import LiveRegion
+from zot.tui.theme import built_in
+from zot.wire.rpc_frames import UsageTotals
+from zot.wire.swarm_frames import SwarmBudget, SwarmStart, WorkerInfo
 
 ZOT = [sys.executable, "-m", "zot"]
-WORKERS, TIMES, WATCHED_S = 16, 8, 5.0
+WORKERS, TIMES, WATCHED_S, DASHBOARD = 16, 8, 5.0, 64
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -32,6 +38,7 @@ def answer(request: SeenRequest) -> Turn:
 
 
 def rows() -> Iterator[Row]:
+    yield asyncio.run(dashboard())
     with scratch_home() as (env, cwd), FakeModelServer([answer], repeat=True) as server:
         home = Path(env["ZOT_HOME"])
         home.mkdir()
@@ -43,6 +50,38 @@ def rows() -> Iterator[Row]:
             yield from asyncio.run(measure(home, cwd, env, server))
         finally:
             subprocess.run([*ZOT, "swarm", "stop", "--all"], env=env, cwd=cwd, check=True, capture_output=True)
+
+
+async def dashboard() -> Row:
+    """A frame of the list as it is written to a terminal of 120×40, all workers at work and changing."""
+    workers = SimpleNamespace(
+        known={}, stats={}, rested={}, everyone=False, listed=lambda: list(workers.known.values())
+    )
+    status = SimpleNamespace(text="", failed=False, clear=lambda: None)
+    theme, region, taken = built_in(), LiveRegion(reflows=True), []
+    shown = SwarmList(cast("Any", workers), cast("Any", status))
+    for frame in range(100):
+        usage = UsageTotals(
+            input=9_000 + frame, output=frame, reasoning=None, cache_read=0, cache_write=0, cost_usd=frame / 9
+        )
+        for number in range(DASHBOARD):
+            workers.known[str(number)] = WorkerInfo(
+                id=str(number),
+                name=f"rename-the-flag-in-part-{number}",
+                status="running",
+                task="rename the flag in this part of the sources, and see that the tests of it pass",
+                mode="worktree",
+                cwd="/work",
+                created=1.0,
+                started=time.time() - frame,
+                usage=usage,
+                activity=f"tool: bash {frame}",
+            )
+        began = time.perf_counter()
+        lines = [theme.grounded(row, 120) for row in shown.lines(theme, 120, 36)]
+        region.frame([], lines, None, 120, 40)
+        taken.append(time.perf_counter() - began)
+    return Row(f"dashboard: a frame with {DASHBOARD} workers", sorted(taken)[len(taken) // 2] * 1000, 10, "ms")
 
 
 async def measure(home: Path, cwd: Path, env: dict[str, str], server: FakeModelServer) -> list[Row]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import msgspec
 from zot.agent.swarm.event_log import recorded, type_of
 from zot.agent.swarm.places import Places
 from zot.core.confirm import Question
+from zot.errors import ZotError
 from zot.provider.messages import ToolCallBlock
 from zot.wire.rpc_frames import ApprovalRequest
 from zot.wire.swarm_frames import SwarmApprove, WorkerInfo
@@ -60,7 +62,8 @@ class Questions:
         self._answering = True
         try:
             approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
-            await self._office.approve(msgspec.structs.replace(approval, reason=reason))
+            with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
+                await self._office.approve(msgspec.structs.replace(approval, reason=reason))
         finally:
             self._answering = False
 
