@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
 from tests.terminal.conftest import OpenZot
 
@@ -44,3 +46,26 @@ def test_before_the_first_prompt_it_is_an_estimate(serve: Any, open_zot: OpenZot
     terminal.wait_for("estimated from lengths")
     assert "counted" not in terminal.screen
     assert "messages" not in terminal.screen
+
+
+def test_what_a_brief_prompt_leaves_out_is_told(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
+    """A small model gets the beginning of the nearest AGENTS.md, and nothing of the others."""
+    (project / "AGENTS.md").write_text("keep it simple\n" * 400)
+    (zot.home / "zot").mkdir()
+    (zot.home / "zot" / "AGENTS.md").write_text("be kind\n")
+    tiny = {"id": "tiny", "tool_calls": "grammar"}
+    mine = {"baseUrl": f"{serve([]).url}/v1", "auth": "none", "models": [{"id": "large"}, tiny]}
+    (zot.home / "zot" / "models.json").write_text(json.dumps({"providers": {"mine": mine}}))
+    terminal = open_zot("--provider", "mine", "--model", "tiny", model=False, columns=110, rows=45)
+    terminal.submit("/context")
+    terminal.wait_for("context files")
+    terminal.wait_for("the prompt of a small model is brief: it has 1,199 of the 5,999 characters of ")
+    told = " ".join(terminal.screen.split())
+    assert "AGENTS.md and nothing of 1 other context file" in told
+    terminal.press("esc")
+    terminal.wait_gone("── context")
+    terminal.submit("/model large")
+    terminal.wait_for("(mine) large")
+    terminal.submit("/context")
+    terminal.wait_for("context files")
+    assert "brief" not in terminal.screen

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from zot.agent.context_files import ContextFile
 from zot.provider.dialects.grammar.known_files import LISTED, OPENING, RULES
+from zot.system.counted import counted
 
 CONTEXT_CHARACTERS = 1200
 _MOST_NAMES = 30
@@ -27,11 +28,25 @@ def brief_prompt(cwd: Path | None, custom: str | None, appends: Sequence[str], c
     """The tools come behind the first paragraph, from whoever knows how they are called."""
     first = _BRIEF.format(cwd=cwd or ".") if custom is None else custom.strip()
     names = ", ".join(_names(cwd)) if cwd is not None else ""
-    parts = [first, _RULES if custom is None else "", *appends, _nearest(context), f"{LISTED}{names}" if names else ""]
+    parts = [first, _RULES if custom is None else "", *appends, nearest(context), f"{LISTED}{names}" if names else ""]
     return "\n\n".join(part for part in parts if part)
 
 
-def _nearest(context: Sequence[ContextFile]) -> str:
+def left_out(context: Sequence[ContextFile]) -> str:
+    """A line about what did not fit of the project's instructions; empty when all of it did."""
+    if not context:
+        return ""
+    file, kept = context[-1], len(nearest(context))
+    cut = f"{kept:,} of the {len(file.text):,} characters of {file.path}" if kept < len(file.text) else ""
+    others = len(context) - 1
+    if not cut and not others:
+        return ""
+    named = f"nothing of {counted(others, 'other context file')}" if others else ""
+    told = " and ".join(filter(None, (cut or f"all of {file.path}", named)))
+    return f"the prompt of a small model is brief: it has {told}"
+
+
+def nearest(context: Sequence[ContextFile]) -> str:
     """The file next to the work, as far as there is room."""
     if not context:
         return ""

@@ -146,9 +146,10 @@ class Conversation:
         from zot.agent.window_use import window_use  # people ask now and then
 
         agent = self._agent
-        sections = agent.system.sections(agent.specs) if isinstance(agent.system, SystemPrompt) else []
-        compact_at = self.settings.values.auto_compact_percent
-        return window_use(agent.request(), sections, self.extension_of, self.context_tokens, compact_at)
+        request, compact_at = agent.request(), self.settings.values.auto_compact_percent  # which settles the prompt
+        prompt = agent.system if isinstance(agent.system, SystemPrompt) else None
+        sections, left_out = (prompt.sections(agent.specs), prompt.left_out) if prompt is not None else ([], "")
+        return window_use(request, sections, self.extension_of, self.context_tokens, compact_at, left_out)
 
     def tool(self, name: str) -> Tool | None:
         return self._agent.toolbox.get(name)

@@ -110,7 +110,11 @@ class SystemPrompt:
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
         """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""
         if self._was_brief:
-            return [("prompt", "", self._in_brief())]
+            from zot.agent.brief_prompt import nearest  # loaded with it
+
+            whole, file = self._in_brief(), nearest(self._context)
+            named = str(self._context[-1].path) if file else ""
+            return [("prompt", "", whole.replace(file, "", 1)), ("file", named, file)]
         skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
         own = filter(None, [self._first, *self._appends, self._jailed, self._footer])
         return [
@@ -119,6 +123,15 @@ class SystemPrompt:
             *(("file", str(part.path), part.section()) for part in self._context),
             ("skills", "", skills),
         ]
+
+    @property
+    def left_out(self) -> str:
+        """A line about what did not fit of the context files; empty when all of it did."""
+        if not self._was_brief:
+            return ""
+        from zot.agent.brief_prompt import left_out  # loaded with it
+
+        return left_out(self._context)
 
     def _in_brief(self) -> str:
         """Made once: what the directory holds is told as it was at the start."""

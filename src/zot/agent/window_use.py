@@ -30,13 +30,14 @@ class Part(msgspec.Struct, frozen=True):
 
 class WindowUse(msgspec.Struct, frozen=True):
     """``window`` is 0 where it is unknown, ``counted`` (by the provider, with the last prompt) before the first one.
-    ``compact_at`` is in percent, 0 for never."""
+    ``compact_at`` is in percent, 0 for never; ``left_out`` says what was too much for the prompt."""
 
     model: str
     window: int
     counted: int
     compact_at: int
     parts: tuple[Part, ...]
+    left_out: str = ""
 
     @property
     def used(self) -> int:
@@ -56,6 +57,7 @@ def window_use(
     extension_of: Callable[[str], str],
     counted: int,
     compact_at: int,
+    left_out: str = "",
 ) -> WindowUse:
     """``request`` is the next model call, ``sections`` what its system prompt was made of."""
     fixed = [*_system(request.system, sections), *_tools(request.tools, extension_of)]
@@ -65,7 +67,7 @@ def window_use(
         sent = sum(part.tokens for part in (*fixed, *_messages(_sent(request.messages))))
         factor = min(max(counted / max(sent, 1), _FIT[0]), _FIT[1])
     parts = tuple(msgspec.structs.replace(part, tokens=round(part.tokens * factor)) for part in estimated)
-    return WindowUse(request.model.id, request.model.context_window, counted, compact_at, parts)
+    return WindowUse(request.model.id, request.model.context_window, counted, compact_at, parts, left_out)
 
 
 def _sent(messages: Sequence[Message]) -> Sequence[Message]:

@@ -85,7 +85,8 @@ def _percent(used: int, use: WindowUse) -> str:
 
 def _notes(use: WindowUse, theme: Theme, width: int) -> list[str]:
     fitted = f"fitted to the {tokens(use.counted)} the provider counted with the last prompt" if use.counted else ""
-    notes = [f"estimated from lengths{', ' if fitted else ''}{fitted}"]
+    notes = [one_line(home_as_tilde(use.left_out))] if use.left_out else []
+    notes.append(f"estimated from lengths{', ' if fitted else ''}{fitted}")
     if use.window and use.compact_at:
         at = tokens(use.window * use.compact_at // 100)
         notes.append(f"compacted automatically at {use.compact_at}% ({at}); /compact does it now")
