@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -163,6 +164,27 @@ def test_what_is_left_of_a_dead_server_is_not_believed(zot: Zot) -> None:
     state.write_bytes(before)
     assert servers(zot) == []
     end(started(zot))
+
+
+def test_whoever_took_the_port_of_a_dead_server_gets_nothing(zot: Zot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system chooses the port of each server, and what the last one left behind names a stranger's by now."""
+    weights = zot.project / "odd.gguf"
+    weights.write_bytes(gguf("nosuchkind", 5000))
+    monkeypatch.setenv("HOME", str(zot.home))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    room = room_for(Chosen("odd", weights))
+    room.directory.mkdir(parents=True, mode=0o700)
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        stranger.setblocking(False)
+        address = f"http://127.0.0.1:{stranger.getsockname()[1]}"
+        left = Running(pid=os.getpid(), address=address, key="secret", model="odd", path=str(weights), started=1.0)
+        room.publish(left)
+        ran = zot("-p", "hi", "--provider", "local", "--model", "./odd.gguf")
+        assert ran.code == 1 and "./odd.gguf could not be started" in ran.err
+        assert zot("local", "status").out == "no local model is running\n"
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
+    assert not room.state.exists() and not room.key_file.exists()
 
 
 def test_serve_keeps_it_for_others(zot: Zot) -> None:

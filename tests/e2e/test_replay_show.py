@@ -133,6 +133,17 @@ def test_what_is_no_recording_is_told_in_one_line(
     assert ran.code == 1 and said in ran.err and len(ran.err.splitlines()) == 1 and "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize("command", [("--provider", "script", "-p", "go", "--script"), ("report", "--recording")])
+def test_a_recording_of_a_newer_zot_is_refused_whatever_it_is_for(
+    zot: Zot, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    path = tmp_path / "newer.zotrec"
+    path.write_bytes(b'{"type":"header","format":99,"zot":"9.9"}\n')
+    ran = zot(*command, str(path), model=False)
+    assert ran.code == 1 and "format 99" in ran.err and len(ran.err.splitlines()) == 1
+    assert not list(zot.project.iterdir())
+
+
 @pytest.mark.parametrize("kind", ["fifo", "directory", "nothing"])
 def test_what_is_no_file_is_told_in_one_line(zot: Zot, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "there"

@@ -59,13 +59,13 @@ def test_what_a_brief_prompt_leaves_out_is_told(serve: Any, open_zot: OpenZot, z
     terminal = open_zot("--provider", "mine", "--model", "tiny", model=False, columns=110, rows=45)
     terminal.submit("/context")
     terminal.wait_for("context files")
-    terminal.wait_for("the prompt of a small model is brief: it has 1,199 of the 5,999 characters of ")
-    told = " ".join(terminal.screen.split())
-    assert "AGENTS.md and nothing of 1 other context file" in told
+    terminal.wait_for("the prompt of a small model is brief")
+    told = "".join(terminal.screen.split())  # a long path is broken wherever it has to be
+    assert "ithas1,199ofthe5,999charactersof" in told and "AGENTS.mdandnothingof1othercontextfile" in told
     terminal.press("esc")
     terminal.wait_gone("── context")
     terminal.submit("/model large")
     terminal.wait_for("(mine) large")
     terminal.submit("/context")
     terminal.wait_for("context files")
-    assert "brief" not in terminal.screen
+    assert "a small model" not in terminal.screen
