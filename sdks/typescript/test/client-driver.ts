@@ -154,8 +154,9 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     const asked: string[] = [];
     const elicit: ClientOptions["elicit"] = (request) => {
       asked.push(`${request.server}: ${request.message} ${(request.fields ?? []).map((field) => field.name).join(" ")}`);
-      if (config.answer === "raise") throw new Error("cannot answer");
-      return config.answer;
+      const said = config.answers[asked.length - 1];
+      if (said === "raise") throw new Error("cannot answer");
+      return said;
     };
     return using(client({ elicit }), async (zot) => {
       const text = await zot.ask("go");

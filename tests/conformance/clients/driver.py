@@ -110,9 +110,10 @@ async def elicit() -> Any:
 
     def answer(request: Any) -> Any:
         asked.append(f"{request.server}: {request.message} {' '.join(field.name for field in request.fields)}")
-        if CONFIG["answer"] == "raise":
+        said = CONFIG["answers"][len(asked) - 1]
+        if said == "raise":
             raise ValueError("cannot answer")
-        return CONFIG["answer"]
+        return said
 
     async with client(elicit=answer) as zot:
         text = await zot.ask("go")

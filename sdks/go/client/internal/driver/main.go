@@ -24,7 +24,7 @@ type config struct {
 	Env       map[string]string `json:"env"`
 	Extension string            `json:"extension"`
 	Decision  string            `json:"decision"`
-	Answer    json.RawMessage   `json:"answer"`
+	Answers   []json.RawMessage `json:"answers"`
 }
 
 type seen map[string]any
@@ -199,11 +199,12 @@ func elicit() any {
 			names = append(names, field.Name)
 		}
 		asked = append(asked, request.Server+": "+request.Message+" "+strings.Join(names, " "))
-		if string(given.Answer) == `"raise"` {
+		said := given.Answers[len(asked)-1]
+		if string(said) == `"raise"` {
 			return nil, errors.New("cannot answer")
 		}
 		var values map[string]any
-		return values, json.Unmarshal(given.Answer, &values)
+		return values, json.Unmarshal(said, &values)
 	}
 	zot := start(o)
 	defer zot.Close()
