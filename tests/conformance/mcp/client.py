@@ -104,7 +104,7 @@ class Client:
             say(f"login failed: {error}")
             return False
         await server.stop()
-        server.state = "off"
+        server.logged_in()
         return True
 
     def tell(self, step: LoginStep) -> None:
