@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Silent, Turn
 from tests.fakes.swarm_home import KEY, SwarmHome, wait_for
+from zot.agent.swarm.running import ABORT_S, TERM_S
 
 BASH = {"command": "sleep 300 & setsid sleep 301 & echo started; sleep 302"}
 
@@ -130,6 +131,7 @@ def test_stop_ends_everything_a_worker_has_started(swarm: SwarmHome) -> None:
     id = swarm.start("bash please", "--shared", "--write")
     swarm.seen_at(id, "tool_call")
     wait_for(lambda: sum("sleep 30" in line for line in swarm.processes().values()) >= 3, lambda: "no sleeps")
+    assert ABORT_S + TERM_S < 10
     assert swarm("stop", id).code == 0
     assert swarm.status(id) == "stopped"
     assert not [line for line in swarm.processes().values() if "sleep" in line or "zot rpc" in line]
@@ -279,7 +281,7 @@ def test_names_and_beginnings_are_enough(swarm: SwarmHome) -> None:
 
 
 def test_what_a_worker_asks_is_answered_from_outside(swarm: SwarmHome, zot: Zot) -> None:
-    id = swarm.start("dear question", "--shared", "--no-yolo", "--max-steps", "1")
+    id = swarm.start("dear question", "--shared", "--no-yolo", "--max-steps", "1", "--timeout", "30s")
     swarm.until(id, "waiting")
     attached = zot.start("swarm", "attach", id, stdin=-1)
     try:

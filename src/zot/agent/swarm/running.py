@@ -96,7 +96,7 @@ class Charge:
         self._pinged = False
         self._timer: asyncio.TimerHandle | None = None
         self._worked_s = 0.0
-        self._began_at = 0.0
+        self._began_at = 0.0  # of the time that passes now
         # What has a meaning for the record; everything else is only passed on.
         self._hearers: dict[bytes, Callable[[Any], object]] = {
             b"permit_request": self._ask_purse,
@@ -156,6 +156,7 @@ class Charge:
         self._asked.discard(command.request_id)
         self._send(command)
         if not self._asked:
+            self._run_clock()
             self._set(status="running", activity="thinking")
 
     def note_merged(self, into: str) -> None:
@@ -317,18 +318,28 @@ class Charge:
     def _at_work(self) -> None:
         self._busy, self._error, self._refused, self._pinged = True, None, "", False
         self._quiet.clear()
+        self._heard_at = self._loop.time()
+        self._run_clock()
+
+    def _run_clock(self) -> None:
+        """Its time passes while it works, not while it waits for a person."""
         self._set_timer(None)
-        self._began_at = self._heard_at = self._loop.time()
+        self._began_at = self._loop.time()
         if limit := self.worker.order.limits.timeout_s:
             left = max(0.0, limit - self._worked_s)
             self._set_timer(self._loop.call_later(left, self._end_attempt, "stopped", f"its time of {limit:g} s is up"))
 
+    def _stop_clock(self) -> None:
+        self._set_timer(None)
+        if self._began_at:
+            self._worked_s += self._loop.time() - self._began_at
+        self._began_at = 0.0
+
     def _rest(self) -> None:
         if self._busy:
-            self._worked_s += self._loop.time() - self._began_at
+            self._stop_clock()
         self._busy, self._given = False, None
         self._asked.clear()
-        self._set_timer(None)
         self._quiet.set()
 
     def _have_nothing_to_do(self) -> None:
@@ -393,6 +404,7 @@ class Charge:
         self._set(answer=self.answer[:_ANSWER_KEPT])
 
     def _hear_approval_request(self, event: wire.ApprovalRequest) -> None:
+        self._stop_clock()
         self._asked.add(event.request_id)
         self._set(status="waiting", activity=f"asks: {event.preview}"[:200])
 
