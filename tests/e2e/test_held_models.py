@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conformance.extension_kit import BROKEN, install
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import Refuse, Say
 from tests.fakes.rpc_client import FakeRpcClient
 
 ANSWER = Say('{"tool": "final", "answer": "Done."}')
+GUARD = Path(__file__).parents[2] / "examples" / "extensions" / "guard"
 FREE = ("--permission-mode", "everything")
 
 
@@ -83,6 +86,32 @@ def test_a_mistake_in_models_json_is_told(zot: Zot, serve) -> None:
     serve([ANSWER], repeat=True)
     ran = run(zot, "-p", "hello", *FREE, models=[{"id": "tiny", "tool_calls": "magic"}])
     assert "providers.mine.models[0]: toolCalls: invalid enum value 'magic'" in ran.err
+
+
+# --- extensions
+
+
+def test_tools_of_extensions_are_actions_too(zot: Zot, serve, tmp_path: Path) -> None:
+    sample = install(BROKEN / "good.py", tmp_path / "sample")
+    server = serve([Say('{"tool": "echo"}\n```\none two\n```'), ANSWER])
+    ran = run(zot, "--json", "Echo it.", *FREE, "--ext", str(sample), tool_calls="grammar")
+    assert ran.code == 0, ran.err
+    [call] = [event for event in ran.events if event["type"] == "tool_call"]
+    [result] = [event for event in ran.events if event["type"] == "tool_result"]
+    assert (call["name"], call["args"]["text"].strip()) == ("echo", "one two") and not result["is_error"]
+    first, second = (request.json for request in server.requests)
+    assert "echo" in first["grammar"] and '{"tool": "echo"} + block text' in first["messages"][0]["content"]
+    assert "one two" in second["messages"][-1]["content"]
+
+
+def test_a_guard_refuses_what_such_a_model_does(zot: Zot, serve) -> None:
+    (zot.project / "kept").mkdir()
+    server = serve([Say('{"tool": "bash", "command": "rm -rf kept"}'), ANSWER])
+    ran = run(zot, "--json", "Remove it.", *FREE, "--ext", str(GUARD), tool_calls="grammar")
+    assert ran.code == 0, ran.err
+    [result] = [event for event in ran.events if event["type"] == "tool_result"]
+    assert result["is_error"] and (zot.project / "kept").is_dir()
+    assert len(server.requests) == 2
 
 
 # --- another model in mid-session
