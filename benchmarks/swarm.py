@@ -23,6 +23,7 @@ from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, 
 from zot.agent.modes.interactive.swarm.dashboard import SwarmList
 from zot.agent.swarm.connecting import Swarm, connected
 from zot.agent.swarm.engine import Credential
+from zot.agent.swarm.worktrees import create
 from zot.tui.live_region import LiveRegion
 from zot.tui.theme import built_in
 from zot.wire.rpc_frames import UsageTotals
@@ -30,6 +31,7 @@ from zot.wire.swarm_frames import SwarmBudget, SwarmStart, WorkerInfo
 
 ZOT = [sys.executable, "-m", "zot"]
 WORKERS, TIMES, WATCHED_S, DASHBOARD = 16, 8, 5.0, 64
+TREES, FILES = 64, 5_000
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,6 +41,8 @@ def answer(request: SeenRequest) -> Turn:
 
 def rows() -> Iterator[Row]:
     yield asyncio.run(dashboard())
+    with scratch_home() as (_, cwd):
+        yield asyncio.run(trees(many_files(cwd / "repository"), cwd / "agents"))
     with scratch_home() as (env, cwd), FakeModelServer([answer], repeat=True) as server:
         home = Path(env["ZOT_HOME"])
         home.mkdir()
@@ -50,6 +54,33 @@ def rows() -> Iterator[Row]:
             yield from asyncio.run(measure(home, cwd, env, server))
         finally:
             subprocess.run([*ZOT, "swarm", "stop", "--all"], env=env, cwd=cwd, check=True, capture_output=True)
+
+
+def many_files(repository: Path) -> Path:
+    for number in range(FILES):
+        place = repository / f"d{number % 100}" / f"s{number % 7}"
+        place.mkdir(parents=True, exist_ok=True)
+        lines = "x = 1  # an ordinary line of code\n" * (20 + number % 60)
+        (place / f"f{number}.py").write_text(f"# {number}\n{lines}")
+    me = ("-c", "user.name=bench", "-c", "user.email=bench@example.org", "-c", "gc.auto=0")
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "files"), ("repack", "-adq")):
+        subprocess.run(["git", *me, *words], cwd=repository, check=True)
+    return repository
+
+
+async def trees(repository: Path, agents: Path) -> Row:
+    """Two at a time."""
+    slots = asyncio.Semaphore(2)
+
+    async def one(number: int) -> None:
+        async with slots:
+            await create(repository, agents / f"w-{number}", "w", f"w-{number}")
+
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for number in range(TREES):
+            group.create_task(one(number))
+    return Row(f"swarm: {TREES} trees of a repository of {FILES} files", time.monotonic() - began, 15, "s")
 
 
 async def dashboard() -> Row:
