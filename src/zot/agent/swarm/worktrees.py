@@ -86,7 +86,8 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
         notes = await _notes(work, begun)
         if not branch:
             notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
-        reference = await _new_branch(work, f"{_plain(name)}-{_plain(worker)}", begun)
+        own = worker if worker.startswith(f"{name}-") else f"{name}-{worker}"  # an id begins with the name, mostly
+        reference = await _new_branch(work, _plain(own), begun)
         place, objects = os.fspath(path), repository.objects
         tree = Tree(repository=repository.top, path=place, branch=reference, base=base, first=first, objects=objects)
         try:

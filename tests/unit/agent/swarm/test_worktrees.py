@@ -30,7 +30,7 @@ async def test_a_tree_has_the_files_of_head_and_a_branch_of_its_own(tmp_path: Pa
     put(repo / "new.txt", "new\n")
     before = everything(repo)
     tree = await worker(repo, tmp_path / "agents", "fix-it")
-    assert tree.branch == "zot/fix-it-fix-it-1"
+    assert tree.branch == "zot/fix-it-1"
     assert Path(tree.path, "a.txt").read_text() == "one\ntwo\nthree\n"
     assert not Path(tree.path, "new.txt").exists()
     assert git(Path(tree.path), "status", "--porcelain") == ""
@@ -180,12 +180,12 @@ async def test_a_worker_of_a_directory_below_works_there(tmp_path: Path) -> None
 
 async def test_a_taken_branch_name_gets_a_number_and_a_branch_called_zot_is_avoided(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
-    git(repo, "branch", "zot/w-w-1")
-    assert (await worker(repo, tmp_path / "agents")).branch == "zot/w-w-1-2"
-    git(repo, "branch", "-m", "zot/w-w-1", "other")
-    git(repo, "update-ref", "-d", "refs/heads/zot/w-w-1-2")
+    git(repo, "branch", "zot/w-1")
+    assert (await worker(repo, tmp_path / "agents")).branch == "zot/w-1-2"
+    git(repo, "branch", "-m", "zot/w-1", "other")
+    git(repo, "update-ref", "-d", "refs/heads/zot/w-1-2")
     git(repo, "branch", "zot")
-    assert (await worker(repo, tmp_path / "more")).branch == "zot-w-w-1"
+    assert (await worker(repo, tmp_path / "more")).branch == "zot-w-1"
 
 
 async def test_other_formats_of_repositories(tmp_path: Path) -> None:
