@@ -30,6 +30,8 @@ def answer(request: SeenRequest) -> Turn:
     text, fresh = said_to(request), request.json["messages"][-1]["role"] == "user"
     if text.startswith("hang"):
         return Silent(Say("never"), 0)
+    if text.startswith("delegate") and fresh:
+        return CallTools([("swarm_spawn", {"task": "hang by yourself"})])
     if text.startswith("look") and fresh:
         return CallTools([("read", {"path": "notes.txt"})])
     if text.startswith("hello.py: ") and fresh:
@@ -237,6 +239,16 @@ def test_it_works_while_a_turn_runs(swarm: SwarmHome, open_zot: OpenZot) -> None
     start(terminal, swarm, "/swarm say something", "say-something")
     terminal.wait_for("[swarm] say-something is done")
     assert "waiting for the model" in terminal.screen
+
+
+def test_a_worker_of_the_model_is_counted(swarm: SwarmHome, open_zot: OpenZot) -> None:
+    settings = json.loads((swarm.home / "config.json").read_text())
+    (swarm.home / "config.json").write_text(json.dumps({**settings, "auto_swarm_enabled": True}))
+    terminal = opened(open_zot)
+    terminal.submit("delegate it")
+    terminal.wait_for("swarm 1/1")
+    terminal.submit("/swarm")
+    terminal.wait_for("● hang-by-yourself")
 
 
 # --- questions

@@ -24,6 +24,7 @@ DECIDING = {
     "agent/cli/rewind.py",
     "agent/cli/sessions.py",
     "agent/modes/interactive/commands/sessions.py",
+    "agent/modes/interactive/commands/swarm.py",
     "agent/modes/interactive/dialogs/call_text.py",
     "agent/modes/interactive/dialogs/confirm.py",
     "agent/modes/interactive/dialogs/evidence.py",

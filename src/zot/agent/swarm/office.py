@@ -64,6 +64,11 @@ class Office:
     def home(self) -> Path:
         return self._starter().home
 
+    @property
+    def is_joined(self) -> bool:
+        """Whether a supervisor is listened to at this moment."""
+        return self._swarm is not None and not self._swarm.is_over
+
     # --- starting and ending
 
     async def start(self, command: SwarmStart) -> WorkerInfo:

@@ -37,7 +37,7 @@ from zot.agent.modes.interactive.screen.status import AgentBar, StartingBar, Sta
 from zot.agent.modes.interactive.screen.transcript import Transcript
 from zot.agent.modes.interactive.surface import InteractiveSurface, NoOwner, Panels, Typing
 from zot.agent.modes.interactive.turns import EarlyTurns, Speaking, Turns
-from zot.core.events import Diagnostic, SessionFault
+from zot.core.events import Diagnostic, SessionFault, ToolResultEvent
 
 if TYPE_CHECKING:
     from zot.agent.cli.flags import Flags
@@ -176,6 +176,8 @@ class App:
             self._notices.append(event.text)
         else:
             self._transcript.hear(event)
+        if isinstance(event, ToolResultEvent) and self.swarm is not None:
+            self.swarm.tool_ended()
 
     # --- once the agent is there
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from zot.agent.modes.interactive.commands.context import Context
 from zot.errors import UsageError, ZotError
-from zot.tui.sanitize import one_line
+from zot.system.spelled import spelled
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.swarm.dashboard import Act
@@ -171,7 +171,7 @@ async def _prompt(context: Context, id: str) -> None:
     from zot.wire.rpc_frames import Image
 
     name = _named(context, id).name
-    title, told = f"more for {one_line(name)}", "what the worker is to do next"
+    title, told = f"more for {spelled(name)}", "what the worker is to do next"
     typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
     if typed is not None:
         images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
@@ -214,7 +214,7 @@ async def _ask_to_remove(context: Context, id: str) -> None:
     """A key is pressed sooner than a name is typed, and what a worker said is gone with it."""
     from zot.agent.modes.interactive.dialogs.picker import YesNo
 
-    name = one_line(_named(context, id).name)
+    name = spelled(_named(context, id).name)
     if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
         context.desk.spawn(_remove(context, id))
 
@@ -230,7 +230,7 @@ async def _remove(context: Context, typed: str) -> None:
         left = await context.swarm.office.remove(worker.id, force=flag.strip() == "--force")
     except Unmerged as error:
         told = str(error).partition("; --force")[0]
-        question = YesNo(f"remove {one_line(worker.name)}?", told, "remove it, and what it changed is lost")
+        question = YesNo(f"remove {spelled(worker.name)}?", told, "remove it, and what it changed is lost")
         if await context.dialogs.ask(question) != "yes":
             context.status.ok(f"{worker.name} stays")
             return
@@ -253,7 +253,7 @@ async def _diff(context: Context, typed: str) -> None:
     if not text.strip():
         context.status.ok(f"{worker.name} has changed nothing")
         return
-    title = f"what {one_line(worker.name)} changed"
+    title = f"what {spelled(worker.name)} changed"
     await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, desk.painter, width)))
 
 
@@ -271,7 +271,7 @@ async def _ask_to_merge(context: Context, id: str) -> None:
         Choice("no-ff", "with a merge commit"),
         Choice("patch", f"as a file, {worker.name}.patch"),
     ]
-    how = await context.dialogs.ask(Picker(f"merge what {one_line(worker.name)} changed", rows, filterable=False))
+    how = await context.dialogs.ask(Picker(f"merge what {spelled(worker.name)} changed", rows, filterable=False))
     if how is not None:
         command = SwarmMerge(worker=worker.id, how=cast("Any", how))  # one of the rows
         context.desk.spawn(_merge_as(context, command, worker.name))
@@ -384,6 +384,4 @@ def _choice(verb: str, info: WorkerInfo, behind: str) -> Choice:
     from zot.agent.modes.interactive.swarm.words import doing
     from zot.tui.widgets.select_list import Choice
 
-    return Choice(
-        f"{verb} {info.name}{behind}", f"{verb} {one_line(info.name)}", f"{info.status} · {doing(info)}"[:200]
-    )
+    return Choice(f"{verb} {info.name}{behind}", f"{verb} {spelled(info.name)}", f"{info.status} · {doing(info)}"[:200])

@@ -98,8 +98,13 @@ class Workers:
         own = self.own()
         return f"swarm {len(self.at_work())}/{len(own)}" if own else ""
 
+    def tool_ended(self) -> None:
+        """The model may have started workers by it."""
+        if self._conversation.resources.swarm is not None and (self._office is None or not self._office.is_joined):
+            self._desk.spawn(self._look())
+
     async def _look(self) -> None:
-        """Another conversation is there: listen, if somebody looks after workers of it."""
+        """Listen, if somebody looks after workers of this conversation."""
         if not (self._conversation.resources.home / "swarm" / "supervisor.lock").exists():
             return
         with suppress(ZotError):
