@@ -37,9 +37,9 @@ Choices = dict[str, dict[str, tuple[str, ...]]]
 class Advice(msgspec.Struct, frozen=True):
     """For the next turn: ``only`` these tools, if it is not None, but none of those ``withheld``; whether the model may
     end, or must, and with which words; how freely it chooses. ``choices`` are the values an argument may have;
-    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones, and one at a time
-    with ``single``; ``notes`` are said behind the results
-    of the last prompt."""
+    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones, and one at a time with ``single``;
+    ``notes`` are said behind the results of the last prompt. Where the step is led, ``ask`` is the prompt, in place of
+    the transcript, and ``earlier`` what was asked and answered before."""
 
     only: tuple[str, ...] | None = None
     withheld: frozenset[str] = frozenset()
@@ -110,13 +110,13 @@ class _Watch:
             said = self._progress(step)
         if self._is_changed:
             return "Done. Say what you changed."
-        if self._must_end and not self._mended and not self._is_answered:
+        if self._must_end and not self._mended:
             return "Stop here. Say in a few words what you did, and what is not done."
         return said
 
     @property
     def _must_end(self) -> bool:
-        over = self._mended or self._is_answered or self._is_changed
+        over = self._mended or self._is_changed
         return over or self._count >= MOST_STEPS or self._repeats >= 3
 
     @property
@@ -136,12 +136,6 @@ class _Watch:
         """Files the task names that were not changed yet."""
         named = [path for path in self._listed if self._task.is_about(path)]
         return [path for path in named if path not in self._changed_files] if len(named) > 1 else []
-
-    @property
-    def _is_answered(self) -> bool:
-        """A question about files it names, and they were read."""
-        named = [path for path in self._listed if self._task.is_about(path)]
-        return self._task.only_asks and bool(named) and set(named) <= self._read and not self._task.checks
 
     def _is_repeated(self, step: Step) -> bool:
         if step.call.name in _CHANGING and not step.result.is_error:
