@@ -128,13 +128,21 @@ def test_a_fifth_worker_waits_for_one_of_four(swarm: SwarmHome) -> None:
 
 def test_stop_ends_everything_a_worker_has_started(swarm: SwarmHome) -> None:
     """iface-262: `stop` ends the worker and all processes it started within 10 s."""
+    swarm.until(swarm.start("one that stays"), "idle")
     id = swarm.start("bash please", "--shared", "--write")
     swarm.seen_at(id, "tool_call")
     wait_for(lambda: sum("sleep 30" in line for line in swarm.processes().values()) >= 3, lambda: "no sleeps")
     assert ABORT_S + TERM_S < 10
     assert swarm("stop", id).code == 0
     assert swarm.status(id) == "stopped"
-    assert not [line for line in swarm.processes().values() if "sleep" in line or "zot rpc" in line]
+    assert not [line for line in swarm.processes().values() if "sleep" in line]
+    assert id not in {line.rpartition("agents/")[2].partition("/")[0] for line in swarm.processes().values()}
+    wait_for(lambda: not zombies_of(swarm.supervisor), lambda: f"{zombies_of(swarm.supervisor)} are left unburied")
+
+
+def zombies_of(pid: int) -> list[str]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [child for child in children if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"]
 
 
 def test_workers_survive_their_starter_and_are_attached_to_later(swarm: SwarmHome) -> None:

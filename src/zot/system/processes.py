@@ -201,6 +201,11 @@ def expect_children() -> None:
     _children().tell_watch()
 
 
+def reap_strays() -> None:
+    """Let go of what was adopted and is over; whoever lives long does this now and then."""
+    _children().has_strays()
+
+
 def background() -> list[ProcessTree]:
     """The trees still alive: running, or left by a call that has returned."""
     return _children().living()

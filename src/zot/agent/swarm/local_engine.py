@@ -17,7 +17,7 @@ from zot.agent.swarm.handing import environment_of, handed
 from zot.errors import EngineFault, in_words
 from zot.system.opening import open_to_append, reading
 from zot.system.process_table import started
-from zot.system.processes import ProcessTree, spawn
+from zot.system.processes import ProcessTree, reap_strays, spawn
 from zot.wire.lines import Lines
 from zot.wire.rpc_frames import MAX_LINE
 
@@ -68,6 +68,7 @@ class LocalAttempt:
     async def stop(self, grace: float) -> None:
         self._stdin.close()
         await self._tree.stop(grace)
+        reap_strays()
 
     def status(self) -> AttemptStatus:
         code = self._tree.exit_code

@@ -130,7 +130,7 @@ async def _serve(task: Task, room: Room) -> None:
         room.publish(Running(pid=os.getpid(), socket=listening.getsockname(), started=time.time()))
         with suppress(OSError):  # whoever started it may be gone
             os.write(1, b"ready\n")
-            os.close(1)
+            os.dup2(2, 1)  # left free, a client's socket would get the number, and whatever is printed
         await _until_unneeded(supervisor, room)
         server.close()
         from zot.system.processes import kill_all

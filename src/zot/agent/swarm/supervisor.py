@@ -33,6 +33,7 @@ from zot.agent.swarm.records import LIVE, Order, Tree, Worker
 from zot.agent.swarm.running import Charge
 from zot.agent.swarm.scheduler import Scheduler
 from zot.errors import UsageError, ZotError
+from zot.system.processes import reap_strays
 from zot.wire import rpc_frames, swarm_frames
 
 UPDATE_S = 0.1  # between two updates of a worker whose status has not changed
@@ -233,6 +234,7 @@ class Supervisor:
         self._looking = False
         for charge in list(self._charges.values()):
             charge.look()
+        reap_strays()
         self._keep_looking()
 
     def look_after_purse(self) -> None:
