@@ -309,7 +309,8 @@ async def _merge_as(context: Context, command: SwarmMerge, name: str) -> None:
     await context.swarm.refresh()
     if merged.conflicts:
         files = ", ".join(merged.conflicts)
-        raise ZotError(f"{name} conflicts with {merged.into} in {files}: nothing was changed")
+        mend = f"`zot swarm merge {name} --repair` has the worker mend it"
+        raise ZotError(f"{name} conflicts with {merged.into} in {files}: nothing was changed; {mend}")
     context.status.ok(_merged_words(merged, command, name))
 
 

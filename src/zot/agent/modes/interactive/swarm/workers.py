@@ -81,13 +81,13 @@ class Workers:
 
     def remembered(self) -> list[WorkerInfo]:
         """The same for somebody who types: from the records, when nobody looked yet."""
-        if not self.known:
-            from zot.agent.swarm.info import info_of
-            from zot.agent.swarm.places import Places
+        if self.known:
+            return self.listed()
+        from zot.agent.swarm.info import info_of
+        from zot.agent.swarm.places import Places
 
-            rows = map(info_of, Places(self._conversation.resources.home).all())
-            self.known = {info.id: info for info in rows}
-        return self.listed()
+        rows = map(info_of, Places(self._conversation.resources.home).all())
+        return [info for info in rows if not info.session or self.is_own(info)]
 
     def tag(self) -> str:
         """``swarm 1/3`` for the status bar: those at work, and all of this conversation."""
