@@ -44,7 +44,9 @@ _FEW_LINES = 4  # need no quoting
 _ALL = 9000
 
 # Text that begins as an answer does: no JSON, no block.
-_TEXT = r"[^`{\x5b\x00-\x20\x7f] [^\x00]*"
+_FIRST = r"[^`{\x5b\x00-\x20\x7f]"
+_FEW = r"[^\x00]{0,600}"  # such a model may go on for ever
+_TEXT = f"{_FIRST} [^\\x00]*"
 _SENTENCE = r"[^`\n\x00]{10,200}"
 _COMMAND = r"[^`#\n\x00\x20] [^`\n\x00]{0,300}"
 
@@ -79,8 +81,7 @@ class Ask(msgspec.Struct, frozen=True):
     def grammar(self) -> str:
         grammar = Grammar({})
         if not self.tool:
-            rest = "[^\\x00]*" if self.opening else _TEXT
-            return grammar.text(f"{literal(self.opening)} {rest}" if self.opening else rest)
+            return grammar.text(f"{literal(self.opening) if self.opening else _FIRST} {_FEW}")
         if self.into == "command":
             return grammar.text(f'"{FENCE}bash\\n" {_COMMAND} "\\n{FENCE}"')
         if self.bare:

@@ -68,7 +68,11 @@ BLOCK = "```python\nx = 2\n\ny = `a`\n```"
 @pytest.mark.parametrize(
     ("ask", "good", "bad"),
     [
-        (for_answer("Why?", {"a": "b"}), ["Because.", "Since: `a`\nand `b`"], ["```\nx\n```", '{"a"', " so"]),
+        (
+            for_answer("Why?", {"a": "b"}),
+            ["Because.", "Since: `a`\nand `b`"],
+            ["```\nx\n```", '{"a"', " so", "x" * 700],
+        ),
         (for_file("Set x.", "a.py", {"a.py": "x = 1\n"}), [BLOCK, "```python\n```"], [f"Sure!\n{BLOCK}", BLOCK[:-1]]),
         (
             for_file("Set x.", "a.py", {}, opening="The mistake is "),
