@@ -58,7 +58,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return max(0.0, self.spent - self.limit) / self.dearest / max(1, self.most)
 
 
-class _Office(Supervisor):
+class Office(Supervisor):
     """The real one, with another engine, and with a note of who ended how often."""
 
     def __init__(self, task: Task, group: asyncio.TaskGroup, engine: Engine) -> None:
@@ -80,7 +80,7 @@ class _Office(Supervisor):
             self.all_ended.set()
 
 
-class _Nobody:
+class Nobody:
     """A client that only starts workers."""
 
     def __init__(self) -> None:
@@ -115,21 +115,21 @@ def simulate(
 async def _simulate(home: Path, engine: FakeEngine, tasks: list[str], limit: float, most: int) -> Outcome:
     began, loop = time.process_time(), asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
-        office = _Office(Task(home=str(home), patience_s=3600.0), group, engine)
+        office = Office(Task(home=str(home), patience_s=3600.0), group, engine)
         office.expected = len(tasks)
-        await office.do(_Nobody(), SwarmBudget(swarm=SWARM, max_cost=limit, max_agents=most))
+        await office.do(Nobody(), SwarmBudget(swarm=SWARM, max_cost=limit, max_agents=most))
         for task in tasks:
-            await office.do(_Nobody(), _order(home, task))
+            await office.do(Nobody(), order_for(home, task))
         await office.all_ended.wait()
     return _outcome(office, engine, len(tasks), limit, loop.time(), time.process_time() - began)
 
 
-def _order(home: Path, task: str) -> SwarmStart:
+def order_for(home: Path, task: str) -> SwarmStart:
     same: dict[str, Any] = {"cwd": str(home), "mode": "shared", "once": True, "restarts": RESTARTS, "timeout_s": 0.0}
     return SwarmStart(task=task, swarm=SWARM, **same)
 
 
-def _outcome(office: _Office, engine: FakeEngine, workers: int, limit: float, took_s: float, cpu_s: float) -> Outcome:
+def _outcome(office: Office, engine: FakeEngine, workers: int, limit: float, took_s: float, cpu_s: float) -> Outcome:
     provider = engine.provider
     return Outcome(
         workers=workers,

@@ -40,8 +40,8 @@ def script_for(chance: random.Random, killed: float) -> Script:
 
 
 class FakeEngine:
-    def __init__(self, provider: FakeProvider, scripts: dict[str, Script]) -> None:
-        self.provider, self._scripts = provider, scripts
+    def __init__(self, provider: FakeProvider, scripts: dict[str, Script], start_s: float = 0.0) -> None:
+        self.provider, self._scripts, self._start_s = provider, scripts, start_s
         self.reached: dict[str, int] = {}  # how many calls of a task were answered
         self.killed_in: dict[str, set[int]] = {}
         self.finished: dict[str, int] = {}  # how often a task came to its end
@@ -50,6 +50,7 @@ class FakeEngine:
 
     async def start(self, job: Job) -> FakeAttempt:
         self.attempts += 1
+        await asyncio.sleep(self._start_s)
         self.running += 1
         self.most = max(self.most, self.running)
         return FakeAttempt(self, job)

@@ -31,7 +31,7 @@ from zot.agent.swarm.room import Room
 from zot.errors import ZotError
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, WorkerInfo
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(1800)]
 
 COUNT = int(os.environ.get("ZOT_SWARM_WORKERS", "6"))
 KEY = "sk-never-to-be-seen-anywhere"
@@ -50,12 +50,13 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeNodes]:
 
 
 def scripted(request: Any) -> Any:
-    """Three commands that each add a line to a file of the task's own, then the end; a message more is answered."""
+    """Three commands that each add a line to a file of the task's own, then the end; a message more is answered.
+    A command that was interrupted is given again."""
     messages = json.loads(request.body)["messages"]
     said = [_text(message) for message in messages if message["role"] == "user"]
     task = re.search(r"task (\d+)", said[0])
     assert task is not None
-    done = sum(message["role"] == "tool" for message in messages)
+    done = sum(message["role"] == "tool" and "[exit 0]" in _text(message) for message in messages)
     if done < _TURNS:
         command = f"echo {done + 1} >> task-{task[1]}.txt; sleep 0.3"
         return CallTools([("bash", {"command": command})])
@@ -90,7 +91,7 @@ def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> SwarmStart:
     return SwarmStart(task=f"task {number}: write the file", cwd=str(repo), engine=engine, **(same | more))
 
 
-async def ends(swarm: Swarm, ids: set[str], seconds: float = 900.0) -> dict[str, list[WorkerInfo]]:
+async def ends(swarm: Swarm, ids: set[str], seconds: float = 1600.0) -> dict[str, list[WorkerInfo]]:
     """Every end that is told of these workers."""
     found: dict[str, list[WorkerInfo]] = {}
     for info in await swarm.list(all=True):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
+from pathlib import Path
 
 import pytest
 
 from simulation import virtual_clock
 from simulation.merges import merge_share
 from simulation.page import Point, line, problems, table
-from simulation.provider import Terms
-from simulation.run import Outcome, simulate
+from simulation.provider import FakeProvider, Terms
+from simulation.run import Nobody, Office, Outcome, order_for, simulate
+from simulation.workers import FakeEngine, script_for
+from zot.agent.swarm.frames import Task
+from zot.wire.swarm_frames import SwarmList, SwarmSend
 
 
 def test_an_hour_takes_no_time_and_who_waits_for_nothing_is_told() -> None:
@@ -58,6 +63,26 @@ def _changed(run: Outcome, **changes: object) -> Outcome:
     import msgspec
 
     return msgspec.structs.replace(run, **changes)
+
+
+def test_a_message_for_one_that_begins_is_taken_and_does_not_send_it_back_to_the_queue(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    engine = FakeEngine(FakeProvider(Terms(), chance), {"task-00000": script_for(chance, 0.0)}, start_s=10.0)
+
+    async def tell() -> tuple[str, str]:
+        async with asyncio.TaskGroup() as group:
+            office = Office(Task(home=str(tmp_path)), group, engine)
+            office.expected = 1
+            started = await office.do(Nobody(), order_for(tmp_path, "task-00000"))
+            await asyncio.sleep(5.0)
+            await office.do(Nobody(), SwarmSend(worker=started.worker.id, text="also this"))
+            (now,) = (await office.do(Nobody(), SwarmList())).workers
+            await office.all_ended.wait()
+        return now.status, now.activity
+
+    assert virtual_clock.run(tell()) == ("running", "starting")
+    (inbox,) = tmp_path.glob("swarm/agents/*/inbox.jsonl")
+    assert inbox.read_text().rstrip().endswith('{"type":"mark","taken":2,"finished":2}')
 
 
 def test_a_share_of_them_merges_real_trees() -> None:

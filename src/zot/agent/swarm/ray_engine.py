@@ -41,6 +41,7 @@ from zot.system.opening import open_to_append, read_whole
 PATIENCE_S = 60.0  # for a cluster to be joined, or one of this machine alone to begin
 _KNOCK_S = 5.0
 _CALL_S = 300.0
+_BEGIN_S = 3600.0  # a cluster that is full may have to find another node first
 _TRIES = 4
 _HOME_FILES = ("config.json", "models.json", "SYSTEM.md", "AGENTS.md", "permissions.json", "guards.json")
 _LARGEST_SESSION = 1 << 30
@@ -297,12 +298,13 @@ class _Bridge:
         self._count += 1
         id, future = self._count, asyncio.get_running_loop().create_future()
         self._asked[id] = future
+        patience = _BEGIN_S if word == "begin" else _CALL_S
         try:
             self._write(framed(Call(id, word, list(given))))
-            async with asyncio.timeout(_CALL_S):
+            async with asyncio.timeout(patience):
                 return await future
         except TimeoutError:
-            raise EngineFault(f"the Ray cluster did not answer within {_CALL_S:g} s") from None
+            raise EngineFault(f"the Ray cluster did not answer within {patience:g} s") from None
         finally:
             del self._asked[id]
 

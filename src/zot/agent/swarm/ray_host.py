@@ -47,7 +47,10 @@ from zot.wire.lines import Lines
 
 POLL_S = 15.0
 LOOK_S = 0.1  # at the session's size
-TREE_S = 2.0  # between two looks at the tree
+TREE_S = 0.2  # between two looks at the tree
+_FAILED_LOOKS = 5  # then a tree that is never at rest holds up nothing any more
+_RESULT = b'{"type":"tool_result"'
+_HELD_BACK = (b'{"type":"user_message"', b'{"type":"done"')  # what others note down for good
 _MOST_HELD = 4 << 20  # bytes of lines nobody has taken: then the child has to wait
 _MOST_AT_ONCE = 1 << 20
 _CHUNK = 64 * 1024
@@ -142,7 +145,9 @@ class NodeAttempt:
         self._room = asyncio.Event()
         self._seen: Carried | None = None
         self._looks = 0  # that found something
-        self._fresh_lines = False
+        self._results = 0  # how many tools have changed the tree, perhaps
+        self._seen_results = 0  # of them, how many the last look has seen
+        self._seen_session = len(begin.session)  # as it was then
         self._over: Over | None = None
         self._sent: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -223,16 +228,20 @@ class NodeAttempt:
         return batch
 
     def _news_since(self, taken: Taken) -> Batch:
+        """The session, and what is noted down for good, wait for a look at the tree after each tool: whoever continues
+        this elsewhere must not believe in files that were lost."""
+        is_seen = self._seen_results == self._results
         lines: list[bytes] = []
         size = 0
         for line in self._lines:
-            if lines and size + len(line) > _MOST_AT_ONCE:
+            if (lines and size + len(line) > _MOST_AT_ONCE) or (not is_seen and line.startswith(_HELD_BACK)):
                 break
             lines.append(line)
             size += len(line)
         all_lines = len(lines) == len(self._lines)
-        at, session, whole = _grown(self._session, taken.session)
-        _, log, _ = _grown(self._log, taken.log)
+        room = _MOST_AT_ONCE if is_seen else max(0, self._seen_session - taken.session)
+        at, session, whole = _grown(self._session, taken.session, room)
+        _, log, _ = _grown(self._log, taken.log, _MOST_AT_ONCE)
         rest = len(session) >= _MOST_AT_ONCE or len(log) >= _MOST_AT_ONCE
         return Batch(
             worker=self._begin.worker,
@@ -260,32 +269,41 @@ class NodeAttempt:
         code = await self._child.wait()
         await self._child.stop(grace=0.0)  # what it left behind
         await self._look_at_tree()
+        self._seen_results = self._results
         self._over = Over(code=code, reason=self._last_words())
         self._news.set()
 
     def _hold(self, lines: list[bytes]) -> None:
         self._lines.extend(lines)
         self._held += sum(map(len, lines))
-        self._fresh_lines = True
+        self._results += sum(line.startswith(_RESULT) for line in lines)
         self._news.set()
 
     async def _watch(self) -> None:
-        """While it works, its tree is looked at from time to time: a node that is lost takes little along."""
-        loop = asyncio.get_running_loop()
+        """Its tree is looked at after each tool: a node that is lost takes little along."""
+        loop, failed = asyncio.get_running_loop(), 0
         while self._over is None:
             await asyncio.sleep(TREE_S)
-            if self._fresh_lines:
-                self._fresh_lines = False
+            if self._seen_results < self._results:
                 began = loop.time()
-                await self._look_at_tree()
-                await asyncio.sleep(5 * (loop.time() - began))
+                results, session = self._results, _size(self._session)
+                failed = 0 if await self._look_at_tree() else failed + 1
+                if not failed or failed >= _FAILED_LOOKS:
+                    self._seen_results, self._seen_session = results, session
+                    self._news.set()
+                await asyncio.sleep(loop.time() - began)
 
-    async def _look_at_tree(self) -> None:
-        with suppress(GitFailed, OSError):  # files come and go while it works; the next look finds them at rest
-            if (seen := await self._tree.look()) is not None:
-                self._seen = seen
-                self._looks += 1
-                self._news.set()
+    async def _look_at_tree(self) -> bool:
+        """Whether that was possible: files come and go while it works, and the next look may find them at rest."""
+        try:
+            seen = await self._tree.look()
+        except (GitFailed, OSError):
+            return False
+        if seen is not None:
+            self._seen = seen
+            self._looks += 1
+            self._news.set()
+        return True
 
     # --- what it is told
 
@@ -350,14 +368,21 @@ def _filled(flag: str, places: dict[str, str]) -> str:
     return flag
 
 
-def _grown(path: Path, at: int) -> tuple[int, bytes, bool]:
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
     """What a file has beyond ``at``; all of it, and True, when it has become shorter than that."""
     try:
         with reading(path) as file:
             whole = os.fstat(file.fileno()).st_size < at
             at = 0 if whole else at
             file.seek(at)
-            return at, file.read(_MOST_AT_ONCE), whole
+            return at, file.read(most), whole
     except OSError:
         return at, b"", False
 

@@ -134,7 +134,8 @@ class Charge:
         self.inbox.accept(text, images)
         if not self._busy:
             self._set_timer(None)
-            self._set(status="queued", activity="queued")
+            if self._begun.is_set():  # one that begins just now will find it
+                self._set(status="queued", activity="queued")
             self._keeper.asks_to_run(self)
 
     def go(self) -> None:
