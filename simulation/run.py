@@ -87,6 +87,7 @@ class Nobody:
         self.updates = False
         self.subscribed: set[str] = set()
         self.lent: dict[str, Credential] = {}
+        self.environment: dict[str, str] = {}
 
     def send(self, line: bytes) -> None: ...
     def send_event(self, wrapped: bytes, line: bytes) -> None: ...
