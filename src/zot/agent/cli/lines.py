@@ -40,6 +40,25 @@ def show_path(path: object) -> None:
     sys.stdout.buffer.flush()
 
 
+def show_bytes(data: bytes) -> None:
+    """Text of files on stdout: byte for byte where a program reads it, line by line and spelled out on a terminal."""
+    if sys.stdout.isatty():
+        for line in data.decode(errors="replace").splitlines():
+            show(line)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def draw_over(text: str, width: int) -> int:
+    """A line on stderr in place of the one before it, which was so wide; its own width. Empty clears it."""
+    text = spelled(text)
+    sys.stderr.write(f"\r{_encodable(text, sys.stderr).ljust(width)}" + ("" if text else "\r"))
+    sys.stderr.flush()
+    return len(text)
+
+
 def ask(question: str) -> str:
     """The answer typed to a question."""
     sys.stdout.flush()

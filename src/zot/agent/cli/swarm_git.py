@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.cli.lines import show, show_path, show_spelled, tell
+from zot.agent.cli.lines import show, show_bytes, show_path, show_spelled, tell
 from zot.agent.cli.swarm import duration
 from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.agent.cli.verbs import options
@@ -48,21 +47,10 @@ def _diff(arguments: Arguments) -> int:
         if arguments.has("--stat"):
             show(str(await diffstat(worker.tree)))
         else:
-            _show_diff(await diff(worker.tree))
+            show_bytes(await diff(worker.tree))
         return 0
 
     return run_loop(look())
-
-
-def _show_diff(data: bytes) -> None:
-    """Byte for byte where a program reads it; on a terminal nothing in it drives the terminal."""
-    sys.stdout.flush()
-    if not sys.stdout.isatty():
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    for line in data.decode(errors="replace").splitlines():
-        show(line)
 
 
 # --- merging

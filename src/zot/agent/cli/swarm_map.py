@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.cli.lines import show_path, tell
+from zot.agent.cli.lines import draw_over, show_path, tell
 from zot.agent.cli.swarm import amount, order
 from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.agent.cli.verbs import options
@@ -23,7 +23,6 @@ from zot.agent.swarm.results import Result, Results
 from zot.errors import NotThere, UsageError, in_words
 from zot.system.files import decode_object, zot_home
 from zot.system.opening import read_whole
-from zot.system.spelled import spelled
 
 _LARGEST = 64 << 20
 _REDRAW_S = 0.2
@@ -167,16 +166,11 @@ class _Line:
         tell(f"{result.status}  {result.item[:100]}{error}")
 
     def _draw(self, text: str) -> None:
-        text = spelled(text)
-        sys.stderr.write("\r" + text.ljust(self._width))
-        sys.stderr.flush()
-        self._width = len(text)
+        self._width = draw_over(text, self._width)
 
     def end(self) -> None:
         if self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
-            self._width = 0
+            self._width = draw_over("", self._width)
 
 
 def _words(progress: Progress, plan: Plan) -> str:
