@@ -16,7 +16,7 @@ from zot.provider.dialects.grammar.asking import Ask, for_step
 from zot.provider.dialects.grammar.gbnf import json_text
 from zot.provider.dialects.grammar.history import history_of
 from zot.provider.dialects.grammar.known_files import Step, is_test, listed_files
-from zot.provider.dialects.grammar.leading import BUILT_IN, lead
+from zot.provider.dialects.grammar.leading import BUILT_IN, Edit, lead
 from zot.provider.dialects.grammar.task_words import Task, read_task
 from zot.provider.model_call import Request
 
@@ -66,6 +66,8 @@ def advise(request: Request) -> Advice:
         return Advice(ask=move, earlier=history.earlier, temperature=move.temperature)
     watch = _Watch(task, listed, tools)
     notes = tuple([watch.note(step) for step in history.steps])
+    if isinstance(move, Edit):
+        return Advice(only=("edit",), files={move.path: history.files[move.path]}, final=False, notes=notes)
     if move is not None:
         ask = for_step(task.text, move.tool, [value for values in move.choices.values() for value in values])
         return Advice(only=(move.tool,), choices={move.tool: move.choices}, final=False, notes=notes, ask=ask)

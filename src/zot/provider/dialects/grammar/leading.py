@@ -21,6 +21,7 @@ BUILT_IN = frozenset({"read", "write", "edit", "bash", "glob", "grep"})
 MOST_STEPS = 30
 MOST_READ = 6  # files for one question
 MOST_TRIES = 9  # of a file while a command fails
+BY_LINE = 1  # the try in which a file that was only copied is changed by the line
 MOST_UNCHECKED = 4  # of a file that nothing tries
 MOST_COMMANDS = 4
 WARMTH = (0.0, 0.2, 0.7, 0.5, 0.9, 0.7, 1.0)
@@ -41,7 +42,13 @@ class Call(msgspec.Struct, frozen=True):
     choices: dict[str, tuple[str, ...]] = {}
 
 
-Move = Call | Ask | None
+class Edit(msgspec.Struct, frozen=True):
+    """A line of this file, with what is indented below it, is replaced, in sight of all that was done."""
+
+    path: str
+
+
+Move = Call | Edit | Ask | None
 
 
 def lead(task: Task, history: History, listed: Sequence[str], tools: frozenset[str]) -> Move:
@@ -181,6 +188,8 @@ class _Lead:
             return None  # there is more in it than was seen
         if len(text) > LARGEST or text.count("\n") > LONGEST or self._has_fences(path, text):
             return None  # piece by piece, by the model itself
+        if tries == BY_LINE and failing is not None and "edit" in self._tools and not self._history.is_changed(path):
+            return Edit(path)
         return self._write(path, tries, failing)
 
     def _write(self, path: str, tries: int, failing: Run | None) -> Ask:

@@ -169,6 +169,12 @@ def test_what_is_mended_is_tried_first_and_after_each_change() -> None:
     assert done.opening == "I changed " and "succeeds now" in done.said
 
 
+def test_a_file_that_was_only_copied_while_tests_fail_is_changed_by_the_line() -> None:
+    by_line = turn("The tests fail. Fix the code.", CODE, TESTS, RUN, write("x = 1\n"))
+    assert by_line.only == ("edit",) and by_line.ask is None and by_line.files == {"a.py": "x = 1\n"}
+    assert fresh("The tests fail. Fix the code.", CODE, TESTS, RUN, write("x = 2\n"), RUN).tool == "write"
+
+
 def test_a_model_that_cannot_mend_it_says_so() -> None:
     tries = [one for number in range(MOST_TRIES) for one in (write(f"x = {number + 10}\n"), RUN)]
     end = fresh("The tests fail. Fix the code.", CODE, TESTS, RUN, *tries)
