@@ -16,7 +16,7 @@ from zot.system import strict_json
 from zot.wire.rpc_frames import AnyCommand, Event, Response, ServerLine, Unknown
 
 if TYPE_CHECKING:
-    from zot.wire.swarm_frames import SwarmCommand, SwarmEvent, SwarmUpdate
+    from zot.wire.swarm_frames import SwarmCommand
 
 _TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
 
@@ -77,7 +77,7 @@ def _unwrap(images: Any) -> None:
             image["data"] = data.replace("\r", "").replace("\n", "")
 
 
-def decode(line: bytes | str) -> Response | Event | SwarmUpdate | SwarmEvent:
+def decode(line: bytes | str) -> Response | Event:
     """One line from zot; an unknown type or shape is an Unknown. msgspec.DecodeError for what is no JSON object."""
     try:
         return _decoder().decode(line)
@@ -86,13 +86,14 @@ def decode(line: bytes | str) -> Response | Event | SwarmUpdate | SwarmEvent:
         return _event_of_a_swarm(raw) or Unknown(str(raw.get("type", "")), raw)
 
 
-def _event_of_a_swarm(raw: dict[str, Any]) -> SwarmUpdate | SwarmEvent | None:
+def _event_of_a_swarm(raw: dict[str, Any]) -> Event | None:
+    """A SwarmUpdate or SwarmEvent, which the type of events leaves out: most programs never load their module."""
     if not str(raw.get("type", "")).startswith("swarm_"):
         return None
     from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
 
     try:
-        return msgspec.convert(raw, SwarmUpdate | SwarmEvent)
+        return cast("Event", msgspec.convert(raw, SwarmUpdate | SwarmEvent))
     except msgspec.ValidationError:
         return None
 
