@@ -21,7 +21,7 @@ BUILT_IN = frozenset({"read", "write", "edit", "bash", "glob", "grep"})
 MOST_STEPS = 30
 MOST_READ = 6  # files for one question
 MOST_TRIES = 9  # of a file while a command fails
-BY_LINE = 1  # the try in which a file that was only copied is changed by the line
+BY_LINE = 0  # the try in which what fails is changed by the line
 MOST_UNCHECKED = 4  # of a file that nothing tries
 MOST_COMMANDS = 4
 WARMTH = (0.0, 0.2, 0.7, 0.5, 0.9, 0.7, 1.0)
@@ -153,12 +153,15 @@ class _Lead:
         targets = self._targets()
         if not targets or not {"read", "write"} <= self._tools:
             return None
-        if unread := self._unread([*self._named, *targets, *self._tests(targets)], also=targets):
+        others = [path for path in (*self._named, *self._tests(targets)) if path not in targets]
+        if unread := self._unread(others):
             return self._once(Call("read", {"path": unread[:1]}))
         check = self._check(targets) if "bash" in self._tools else ""
         runs = [run for run in self._history.runs_of(check) if not run.says_nothing] if check else []
         if check and self._wants_run(check, runs):
             return self._once(Call("bash", {"command": (check,)}))
+        if unread := self._unread(targets, also=targets):  # last: what was read last is what such a model thinks of
+            return self._once(Call("read", {"path": unread[:1]}))
         last = runs[-1] if runs else None
         if last is not None and not last.failed and last.changes == self._history.changes > 0:
             return self._report(last)
@@ -253,7 +256,7 @@ class _Lead:
         tests = [path for path in targets if is_test(path)] or self._tests(targets)
         if tests and (self._task.mends or self._task.checks):
             return self._test_command(tests)
-        new = [path for path in targets if path not in self._history.before and self._runner(path)]
+        new = [path for path in targets if path not in {*self._history.before, *self._listed} and self._runner(path)]
         return f"{self._runner(new[0])} {new[0]}" if new and self._task.prints else ""
 
     def _test_command(self, tests: Sequence[str]) -> str:

@@ -156,23 +156,21 @@ def test_each_file_the_task_names_is_changed() -> None:
 
 def test_what_is_mended_is_tried_first_and_after_each_change() -> None:
     task = "The tests fail. Fix the code."
-    assert settled(task) == {"read": {"path": ("a.py",)}}
-    assert settled(task, CODE) == {"read": {"path": ("test_a.py",)}}
-    assert settled(task, CODE, TESTS) == {"bash": {"command": ("python3 -m unittest",)}}
-    ask = fresh(task, CODE, TESTS, RUN)
-    assert ask.args == {"path": "a.py"} and "AssertionError: 1 != 3" in ask.said and TEST in ask.said
-    assert settled(task, CODE, TESTS, RUN, write("x = 2\n")) == {"bash": {"command": ("python3 -m unittest",)}}
-    again = fresh(task, CODE, TESTS, RUN, write("x = 2\n"), RUN)
-    assert again.tool == "write" and "x = 1\n" in again.said and "x = 2\n" not in again.said
-    passes = step("bash", PASSES, command="python3 -m unittest")
-    done = fresh(task, CODE, TESTS, RUN, write("x = 3\n"), passes)
-    assert done.opening == "I changed " and "succeeds now" in done.said
-
-
-def test_a_file_that_was_only_copied_while_tests_fail_is_changed_by_the_line() -> None:
-    by_line = turn("The tests fail. Fix the code.", CODE, TESTS, RUN, write("x = 1\n"))
+    check = {"bash": {"command": ("python3 -m unittest",)}}
+    assert settled(task) == {"read": {"path": ("test_a.py",)}}
+    assert settled(task, TESTS) == check
+    assert settled(task, TESTS, RUN) == {"read": {"path": ("a.py",)}}
+    by_line = turn(task, TESTS, RUN, CODE)
     assert by_line.only == ("edit",) and by_line.ask is None and by_line.files == {"a.py": "x = 1\n"}
-    assert fresh("The tests fail. Fix the code.", CODE, TESTS, RUN, write("x = 2\n"), RUN).tool == "write"
+    edit = step("edit", "diff", path="a.py", edits=[{"oldText": "x = 1", "newText": "x = 2"}])
+    assert settled(task, TESTS, RUN, CODE, edit) == check
+    ask = fresh(task, TESTS, RUN, CODE, edit, RUN)
+    assert ask.args == {"path": "a.py"} and "AssertionError: 1 != 3" in ask.said and TEST in ask.said
+    assert "x = 1\n" in ask.said and "x = 2\n" not in ask.said  # from what it was at first
+    assert settled(task, TESTS, RUN, CODE, edit, RUN, write("x = 4\n")) == check
+    passes = step("bash", PASSES, command="python3 -m unittest")
+    done = fresh(task, TESTS, RUN, CODE, edit, RUN, write("x = 3\n"), passes)
+    assert done.opening == "I changed " and "succeeds now" in done.said
 
 
 def test_a_model_that_cannot_mend_it_says_so() -> None:
@@ -182,9 +180,9 @@ def test_a_model_that_cannot_mend_it_says_so() -> None:
 
 
 def test_tests_are_never_what_is_mended() -> None:
-    ask = fresh("test_a.py fails. Please fix it.", CODE, TESTS, RUN, files="a.py, test_a.py")
-    assert ask.tool == "" or ask.args["path"] != "b.py"
-    assert fresh("test_a.py fails. Please fix a.py.", CODE, TESTS, RUN).args == {"path": "a.py"}
+    first = turn("test_a.py fails. Please fix a.py.", TESTS, RUN, CODE)
+    assert list(first.files) == ["a.py"]
+    assert fresh("test_a.py fails. Please fix a.py.", TESTS, RUN, CODE, write("x = 2\n"), RUN).args == {"path": "a.py"}
 
 
 def absent(path: str) -> Steps:
