@@ -75,6 +75,10 @@ class HttpLink:
     def is_modern(self) -> bool:
         return self.headers.get("mcp-protocol-version", "") in MODERN
 
+    @property
+    def is_gone(self) -> bool:
+        return bool(self.closed)
+
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
         if self.closed:
             raise ServerGone(f"{self._name}: {self.closed}")

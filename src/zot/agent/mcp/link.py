@@ -28,6 +28,11 @@ class Link(Protocol):
         """How many messages came so far: a server that says something is alive."""
         ...
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody can answer any more, also before ``closed`` says why."""
+        ...
+
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
         """``headers`` are for a transport that has any."""
         ...

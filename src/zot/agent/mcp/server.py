@@ -166,7 +166,7 @@ class Server:
 
     async def session(self) -> Session:
         """The live session; one start, whoever asks."""
-        if self._session is not None and not self._session.link.closed:
+        if self._session is not None and not self._session.link.is_gone:
             return self._session
         if self._starting is None:
             self._starting = self._owner.tasks.start(self._start())

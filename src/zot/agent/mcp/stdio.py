@@ -76,6 +76,11 @@ class StdioLink:
             os.close(self._stderr.for_child)
         self._watch = self._start_task(self._watch_end(self._process))
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody can answer any more, also before its end was heard of and explained."""
+        return bool(self.closed) or self._process is None or self._process.tree.exit_code is not None
+
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
         if self.closed or self._process is None:
             raise ServerGone(f"{self._name}: {self.closed or 'is not running'}")
