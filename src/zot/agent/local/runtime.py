@@ -25,6 +25,7 @@ from zot.errors import ZotError, in_words
 from zot.provider.local_weights import WINDOW
 from zot.provider.providers import credential_variables
 from zot.system import own_process
+from zot.system.daemons import says_it_is_ready
 from zot.system.opening import open_to_replace, read_beginning
 from zot.system.process_table import MARK_VARIABLE
 
@@ -139,7 +140,7 @@ class Runtime:
         own_process.helpers.add(child.pid)
         assert child.stdout is not None
         try:
-            said = await _first_line(child.stdout.fileno())
+            said = await says_it_is_ready(child.stdout.fileno())
         finally:
             child.stdout.close()
         running = room.running() if said else None
@@ -196,23 +197,6 @@ def _started(room: Room, task: Task, lock: int) -> subprocess.Popen[bytes]:
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))
     return child
-
-
-async def _first_line(fd: int) -> bool:
-    """Whether the server says that it is ready; False when it ended instead."""
-    loop = asyncio.get_running_loop()
-    said: asyncio.Future[bool] = loop.create_future()
-
-    def ready() -> None:
-        piece = os.read(fd, 100)
-        if not said.done():
-            said.set_result(bool(piece))
-
-    loop.add_reader(fd, ready)
-    try:
-        return await said
-    finally:
-        loop.remove_reader(fd)
 
 
 def _complaint(log: str) -> str:

@@ -6,7 +6,6 @@ go of both, however a process ends. Starting a server, and a server's decision t
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import re
@@ -18,9 +17,10 @@ import msgspec
 
 from zot.agent.local.weights import Chosen
 from zot.errors import ZotError, in_words
+from zot.system.daemons import for_a_moment, held_from_birth, is_held
 from zot.system.digest import blake2b
 from zot.system.files import cache_home, make_private_dir, try_lock, write_atomic
-from zot.system.opening import create, open_to_append, open_to_change, read_whole
+from zot.system.opening import create, open_to_change, read_whole
 
 _TRIES = 100
 
@@ -67,25 +67,11 @@ class Room:
 
     def is_alive(self) -> bool:
         """Whether a process holds the server's lock."""
-        try:
-            fd = open_to_change(self.directory / "server.lock")
-        except OSError:
-            return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
-        return False
+        return is_held(self.directory / "server.lock")
 
     def server_lock(self) -> int:
         """The lock a server holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
-        fd = open_to_append(self.directory / "server.lock", os.O_RDWR)
-        if try_lock(fd):
-            return fd
-        os.close(fd)
-        return -1
+        return held_from_birth(self.directory / "server.lock")
 
     def publish(self, running: Running) -> None:
         write_atomic(self.key_file, running.key.encode() + b"\n")
@@ -99,11 +85,8 @@ class Room:
     @contextmanager
     def starting(self) -> Generator[bool]:
         """Whether the lock under which servers begin and end is ours now; it does not wait."""
-        fd = open_to_append(self.directory / "start.lock", os.O_RDWR)
-        try:
-            yield try_lock(fd)
-        finally:
-            os.close(fd)
+        with for_a_moment(self.directory / "start.lock") as ours:
+            yield ours
 
     # --- its users
 

@@ -27,6 +27,7 @@ from zot.agent.swarm.records import LIVE, Worker
 from zot.agent.swarm.room import Room
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
 from zot.system import own_process
+from zot.system.daemons import says_it_is_ready
 from zot.system.opening import open_to_replace, read_beginning
 from zot.wire import rpc_frames
 from zot.wire.lines import Lines
@@ -293,7 +294,7 @@ async def _start(home: Path, room: Room, lock: int) -> None:
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))
     try:
-        said = await _first_line(child.stdout.fileno())
+        said = await says_it_is_ready(child.stdout.fileno())
     finally:
         child.stdout.close()
     if not said:
@@ -339,23 +340,6 @@ def _spawned(room: Room, environment: dict[str, str], lock: int) -> subprocess.P
         )
     finally:
         os.close(log)
-
-
-async def _first_line(fd: int) -> bool:
-    """Whether it says that it is ready; False when it ended instead."""
-    loop = asyncio.get_running_loop()
-    said: asyncio.Future[bool] = loop.create_future()
-
-    def ready() -> None:
-        piece = os.read(fd, 100)
-        if not said.done():
-            said.set_result(bool(piece))
-
-    loop.add_reader(fd, ready)
-    try:
-        return await said
-    finally:
-        loop.remove_reader(fd)
 
 
 def _complaint(room: Room) -> str:

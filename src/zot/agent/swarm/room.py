@@ -6,7 +6,6 @@ too long for one. Starting a supervisor, and its decision to end, happen under `
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import stat
@@ -18,8 +17,9 @@ from shutil import rmtree
 import msgspec
 
 from zot.errors import ZotError, in_words
-from zot.system.files import make_private_dir, try_lock, write_atomic
-from zot.system.opening import open_to_append, open_to_change, read_whole
+from zot.system.daemons import for_a_moment, held_from_birth, is_held
+from zot.system.files import make_private_dir, write_atomic
+from zot.system.opening import read_whole
 
 _LONGEST = 90  # bytes of a socket's path; the kernel takes 107, some take 103
 _BACKLOG = 128
@@ -51,36 +51,19 @@ class Room:
         return None
 
     def is_alive(self) -> bool:
-        try:
-            fd = open_to_change(self.directory / "supervisor.lock")
-        except OSError:
-            return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
-        return False
+        return is_held(self.directory / "supervisor.lock")
 
     def life_lock(self) -> int:
         """The lock a supervisor holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
         make_private_dir(self.directory)
-        fd = open_to_append(self.directory / "supervisor.lock", os.O_RDWR)
-        if try_lock(fd):
-            return fd
-        os.close(fd)
-        return -1
+        return held_from_birth(self.directory / "supervisor.lock")
 
     @contextmanager
     def starting(self) -> Generator[bool]:
         """Whether the lock under which supervisors begin and end is ours now; it does not wait."""
         make_private_dir(self.directory)
-        fd = open_to_append(self.directory / "start.lock", os.O_RDWR)
-        try:
-            yield try_lock(fd)
-        finally:
-            os.close(fd)
+        with for_a_moment(self.directory / "start.lock") as ours:
+            yield ours
 
     # --- the socket
 
