@@ -18,6 +18,7 @@ from zot.wire.rpc_frames import AnyCommand, Event, Response, ServerLine, Unknown
 if TYPE_CHECKING:
     from zot.wire.swarm_frames import SwarmCommand
 
+_TEXT = (str, type(None))  # made once: a union written at its use is made for every line
 _TYPES: dict[str, type[Any]] = {struct.__struct_config__.tag: struct for struct in get_args(AnyCommand)}
 
 
@@ -34,7 +35,7 @@ def decode_command(line: bytes) -> AnyCommand | SwarmCommand:
     """The command in a line without whitespace around it; a BadCommand says what to answer."""
     fields = _object(line)
     name, id = fields.get("type"), fields.get("id")
-    if not isinstance(name, str | None) or not isinstance(id, str | None):
+    if not isinstance(name, _TEXT) or not isinstance(id, _TEXT):
         raise BadCommand("malformed json: `id` and `type` must be strings")
     command = _TYPES.get(name or "") or _of_a_swarm(name or "")
     if command is None:

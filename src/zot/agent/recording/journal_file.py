@@ -24,7 +24,6 @@ _SHORTEST_SECRET = 8  # shorter values would blot out ordinary words
 _BLOT = b"[removed]"
 _MOST_WAITING = 1024  # lines
 _LATEST_S = 0.1
-_WORTH_IT_S = 0.05
 
 _Waiting = tuple[str, float, dict[str, Any]]  # the type of a line, when it was, what it says
 
@@ -97,9 +96,8 @@ class Journal:
             self.flush()
 
     def rest(self) -> None:
-        """Whoever calls is about to wait: write as the next thing the loop does, if it is worth it by now."""
-        if self._waiting and monotonic() - self._waiting[0][1] > _WORTH_IT_S:
-            asyncio.get_running_loop().call_soon(self.flush)
+        """Whoever calls is about to wait for somebody else: write as the next thing the loop does."""
+        asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
         if self._waiting:

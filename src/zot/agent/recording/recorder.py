@@ -122,7 +122,6 @@ class Recorder:
     def tool(self, agent: RecordedAgent, call: ToolCallBlock, origin: str) -> None:
         named = {"origin": origin} if origin else {}
         self._of(agent, "tool", {"id": call.id, "name": call.name, "arguments": call.arguments, **named})
-        self._sink.rest()
 
     def progress(self, agent: RecordedAgent, id: str, text: str) -> None:
         self._of(agent, "progress", {"id": id, "text": text})

@@ -16,7 +16,6 @@ import msgspec
 from zot.provider.messages import Usage, utc_now
 from zot.system.files import make_private_dir, try_lock
 from zot.system.opening import TooLarge, open_to_append, read_whole
-from zot.system.process_table import is_running, started
 
 KEPT_DAYS = 400
 LARGEST = 256 << 20
@@ -125,7 +124,10 @@ class Ledger:
             taken = self._read(fd).taken()
             if taken >= limit or taken + usd > limit:
                 return "", taken
-            self._born = self._born or started(os.getpid())
+            if not self._born:
+                from zot.system.process_table import started  # most runs have no limit
+
+                self._born = started(os.getpid())
             hold = Hold(os.urandom(8).hex(), usd, os.getpid(), self._born)
             _write(fd, hold)
             return hold.id, taken
@@ -188,6 +190,8 @@ class _Sums:
 
     def taken(self) -> float:
         """What is spent, and what processes that still run have claimed."""
+        from zot.system.process_table import is_running  # most runs have no limit
+
         gone = [hold.id for hold in self._holds.values() if not is_running(hold.pid, hold.born)]
         for id in gone:
             del self._holds[id]

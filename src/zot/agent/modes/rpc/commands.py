@@ -36,14 +36,16 @@ LATER: Any = object()  # the data of a command that answers by itself
 
 
 # What a recording shows beside prompts, answers and aborts, which it has as inputs.
-_NOTED = (
-    wire.Compact,
-    wire.Rewind,
-    wire.Clear,
-    wire.SetModel,
-    wire.SetReasoning,
-    wire.SetPermissionMode,
-    wire.RunCommand,
+_NOTED = frozenset(
+    (
+        wire.Compact,
+        wire.Rewind,
+        wire.Clear,
+        wire.SetModel,
+        wire.SetReasoning,
+        wire.SetPermissionMode,
+        wire.RunCommand,
+    )
 )
 _TOLD = ("focus", "model", "reasoning", "permission_mode", "name", "args", "prompt", "what")
 
@@ -97,7 +99,7 @@ class Commands:
 
     def do(self, command: wire.AnyCommand | SwarmCommand, reply: Reply) -> Any:
         """The data to answer with, or LATER when ``reply`` will be called with it."""
-        if isinstance(command, _NOTED):
+        if type(command) in _NOTED:
             self._note(command)
         doer = self._doers.get(type(command))
         return self._do_of_a_swarm(command, reply) if doer is None else doer(command, reply)
