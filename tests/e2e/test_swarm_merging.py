@@ -39,6 +39,9 @@ def answer(request: SeenRequest) -> Turn:
         return Silent(Say("never"), 0)
     if text.startswith("break "):
         return CallTools([("bash", {"command": BREAK.replace("REPO", text.removeprefix("break "))})])
+    if text.startswith("clone"):
+        command = "git init -q inner; echo x > inner/x; echo y > sub/y; echo big > big.bin"
+        return CallTools([("bash", {"command": command})])
     if text.startswith("Your changes conflict"):
         return CallTools([("write", {"path": "a.txt", "content": "both\n"})])
     name, _, content = text.partition(": ")
@@ -182,3 +185,37 @@ def test_outside_a_repository_a_worktree_is_refused_with_a_hint(swarm: SwarmHome
     ran = swarm("diff", shared)
     assert ran.code == 1 and "has no tree of its own" in ran.err
     assert swarm("rm", shared).code == 0
+
+
+@pytest.mark.skipif(look(find_program).level == "none", reason="needs a jail")
+def test_what_git_does_not_carry_is_told_once_wherever_it_matters(swarm: SwarmHome, zot: Zot, tmp_path: Path) -> None:
+    repo = zot.project
+    inner = repository(tmp_path / "inner")
+    put(repo / ".gitattributes", "*.bin filter=lfs\n")
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(repo, "add", ".gitattributes")
+    git(repo, "commit", "-qm", "more")
+    repository(repo / "nested")
+    note = (
+        "submodules are not checked out: sub; files in Git LFS are not fetched: the tree has their pointers; "
+        "repositories inside this one are left out: nested"
+    )
+    ran = swarm("start", "--once", "clone something")
+    assert ran.err.splitlines()[0] == f"note: {note}" and ran.err.count("submodules") == 1
+    id = ran.out.strip()
+    swarm.until(id, "done")
+    assert f"  note     {note}" in swarm("show", id).out.splitlines()
+    assert json.loads(swarm("show", id, "--json").out)["notes"] == note.split("; ")
+    left = (
+        "a repository of its own is not part of it: inner; what is in a submodule is not part of it: sub; "
+        "Git LFS is not asked, so these come as they lie in its tree: big.bin"
+    )
+    assert left.rpartition("; ")[0] in swarm("diff", id).err
+    merged = swarm("merge", id)
+    assert merged.code == 0 and (repo / "big.bin").read_text() == "big\n" and not (repo / "inner").exists()
+    assert merged.err == f"note: clone-something: {left}\n"
+    refused = swarm("rm", id)
+    assert refused.code == 1 and "what no merge takes along (a repository of its own" in refused.err
+    (items := tmp_path / "items").write_text("one.txt\ntwo.txt\n")
+    mapped = swarm("map", str(items), "{item}: text")
+    assert mapped.code == 0 and mapped.err.count("submodules are not checked out: sub") == 1, mapped.err

@@ -34,6 +34,8 @@ def answer(request: SeenRequest) -> Turn:
         return CallTools([("swarm_spawn", {"task": "hang by yourself"})])
     if text.startswith("look") and fresh:
         return CallTools([("read", {"path": "notes.txt"})])
+    if text.startswith("Your changes conflict") and fresh:
+        return CallTools([("write", {"path": "hello.py", "content": "print('both')\n"})])
     if text.startswith("hello.py: ") and fresh:
         return CallTools([("write", {"path": "hello.py", "content": "print('hello')\n"})])
     return Say(f"heard: {text}", usage=(1000, 100))
@@ -311,6 +313,48 @@ def test_what_a_worker_changed_is_looked_at_and_merged(swarm: SwarmHome, open_zo
     terminal.press("down", "enter")
     terminal.wait_for("removed writer")
     assert not swarm.place(id).exists()
+
+
+def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome, open_zot: OpenZot, zot: Zot) -> None:
+    (zot.project / "notes.txt").unlink()
+    os.rmdir(zot.project)
+    repository(zot.project, {"a.txt": "a\n"})
+    repository(zot.project / "inner")
+    lacks = "repositories inside this one are left out: inner"
+    terminal = opened(open_zot, columns=120, rows=40)
+    start(terminal, swarm, "/swarm new --name writer hello.py: make it", "writer")
+    terminal.wait_for(f"[swarm] writer: {lacks}")
+    terminal.wait_for("[swarm] writer is done")
+    (zot.project / "hello.py").write_text("print('mine')\n")
+    git(zot.project, "add", "hello.py")
+    git(zot.project, "commit", "-qm", "mine")
+    terminal.submit("/swarm")
+    terminal.wait_for(f"note: {lacks}")
+    terminal.press("enter")
+    terminal.wait_for(f"◇ {lacks}")
+    terminal.press("m")
+    terminal.wait_for("into your files")
+    terminal.press("enter")
+    terminal.wait_for("writer conflicts with main in hello.py: nothing was changed")
+    terminal.press("enter")
+    terminal.wait_for("/swarm merge writer --repair has the worker mend it")
+    terminal.press("esc")
+    terminal.wait_for("n new")
+    terminal.press("esc")
+    terminal.wait_until(lambda: "n new" not in terminal.screen)
+    terminal.submit("/swarm merge writer")
+    terminal.wait_for("have writer mend it")
+    terminal.press("down", "enter")
+    terminal.wait_for("writer mends hello.py in its own tree")
+    wait_for(
+        lambda: any("Your changes conflict" in text for text in texts_said_to(swarm, the_worker(swarm, "writer"))),
+        lambda: "it was told nothing",
+    )
+    swarm.until(the_worker(swarm, "writer"), "idle")
+    assert (zot.project / "hello.py").read_text() == "print('mine')\n"
+    terminal.submit("/swarm merge writer")
+    terminal.wait_for("merged writer into main: 1 file, not committed")
+    assert (zot.project / "hello.py").read_text() == "print('both')\n"
 
 
 # --- leaving

@@ -155,6 +155,7 @@ type WorkerInfo struct {
 	Last     string      `json:"last,omitempty"`
 	Reason   string      `json:"reason,omitempty"`
 	Merged   string      `json:"merged,omitempty"`
+	Notes    []string    `json:"notes,omitempty"`
 }
 
 // HelloData: Data of `hello`. `capabilities` are the accepted ones, present when the client announced some.
@@ -276,6 +277,8 @@ type SwarmMerged struct {
 	Conflicts []string `json:"conflicts,omitempty"`
 	Patch     string   `json:"patch,omitempty"`
 	Said      string   `json:"said,omitempty"`
+	Left      []string `json:"left,omitempty"`
+	Mending   []string `json:"mending,omitempty"`
 }
 
 // SwarmRemoved: Data of `swarm_remove`, where something could not be removed: a line for each.
@@ -883,7 +886,7 @@ type swarmDiffCommand struct {
 	Worker string `json:"worker"`
 }
 
-// swarmMergeCommand: Bring a worker's changes into the origin. `check` is a command that has to succeed in the merged tree first.
+// swarmMergeCommand: Bring a worker's changes into the origin. `check` is a command that has to succeed in the merged tree first. With `repair` a conflict is put into the worker's own tree, and it is told to mend it.
 type swarmMergeCommand struct {
 	Type   string `json:"type"`
 	ID     string `json:"id,omitempty"`
@@ -891,6 +894,7 @@ type swarmMergeCommand struct {
 	How    string `json:"how,omitempty"`
 	Into   string `json:"into,omitempty"`
 	Check  string `json:"check,omitempty"`
+	Repair bool   `json:"repair,omitempty"`
 }
 
 // swarmRemoveCommand: Delete a worker's record, tree and branch. Refused while it runs, and with unmerged changes unless `force`.

@@ -166,6 +166,7 @@ export interface WorkerInfo {
   last?: string;
   reason?: string;
   merged?: string;
+  notes?: readonly string[];
 }
 
 /** Data of `hello`. `capabilities` are the accepted ones, present when the client announced some. */
@@ -287,6 +288,8 @@ export interface SwarmMerged {
   conflicts?: readonly string[];
   patch?: string;
   said?: string;
+  left?: readonly string[];
+  mending?: readonly string[];
 }
 
 /** Data of `swarm_remove`, where something could not be removed: a line for each. */
@@ -560,7 +563,7 @@ export interface SwarmDiffCommand {
   worker: string;
 }
 
-/** Bring a worker's changes into the origin. `check` is a command that has to succeed in the merged tree first. */
+/** Bring a worker's changes into the origin. `check` is a command that has to succeed in the merged tree first. With `repair` a conflict is put into the worker's own tree, and it is told to mend it. */
 export interface SwarmMergeCommand {
   type: "swarm_merge";
   id?: string;
@@ -568,6 +571,7 @@ export interface SwarmMergeCommand {
   how?: "squash" | "no-ff" | "patch";
   into?: string;
   check?: string;
+  repair?: boolean;
 }
 
 /** Delete a worker's record, tree and branch. Refused while it runs, and with unmerged changes unless `force`. */

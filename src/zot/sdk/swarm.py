@@ -139,11 +139,12 @@ class SwarmAgent:
         return await self._office.diff(self.id)
 
     async def merge(
-        self, how: Literal["squash", "no-ff"] = "squash", *, into: str = "", check: str = ""
+        self, how: Literal["squash", "no-ff"] = "squash", *, into: str = "", check: str = "", repair: bool = False
     ) -> SwarmMerged:
         """Bring its changes into the repository, if ``check`` succeeds with the merged files. With ``conflicts`` in
-        what is returned, nothing was changed."""
-        return await self._office.merge(SwarmMerge(worker=self.id, how=how, into=into, check=check))
+        what is returned, nothing was changed; with ``repair`` it is then told to mend them in its own tree."""
+        order = SwarmMerge(worker=self.id, how=how, into=into, check=check, repair=repair)
+        return await self._office.merge(order)
 
     async def remove(self, *, force: bool = False) -> None:
         """Delete its record, tree and branch; with changes that are not merged only with ``force``."""

@@ -110,12 +110,14 @@ class SwarmDiff(Command, frozen=True, kw_only=True, tag="swarm_diff"):
 
 
 class SwarmMerge(Command, frozen=True, kw_only=True, tag="swarm_merge"):
-    """Bring a worker's changes into the origin. ``check`` is a command that has to succeed in the merged tree first."""
+    """Bring a worker's changes into the origin. ``check`` is a command that has to succeed in the merged tree first.
+    With ``repair`` a conflict is put into the worker's own tree, and it is told to mend it."""
 
     worker: str
     how: Literal["squash", "no-ff", "patch"] = "squash"
     into: str = ""
     check: str = ""
+    repair: bool = False
 
 
 class SwarmRemove(Command, frozen=True, kw_only=True, tag="swarm_remove"):
@@ -179,6 +181,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     last: str = ""  # the beginning of the last thing it said
     reason: str = ""
     merged: str = ""
+    notes: tuple[str, ...] = ()  # what its tree does not have of the origin, a line each
 
 
 class SwarmStarted(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,6 +227,8 @@ class SwarmMerged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     conflicts: tuple[str, ...] = ()
     patch: str = ""  # the file that was written
     said: str = ""  # by the check
+    left: tuple[str, ...] = ()  # what is in its tree and not part of the merge, a line each
+    mending: tuple[str, ...] = ()  # files its worker was told to mend
 
 
 SWARM_DATA: dict[str, type[msgspec.Struct]] = {

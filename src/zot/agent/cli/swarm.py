@@ -84,6 +84,7 @@ async def _started(arguments: Arguments, task: str) -> int:
             _show_started(info, arguments)
             return 0
         tell(f"{info.id}: {_what_now(info)}")
+        tell_notes(info)
         return await awaited(swarm, info.id, arguments)
 
 
@@ -154,7 +155,14 @@ def _show_started(info: WorkerInfo, arguments: Arguments) -> None:
         show_spelled(json.dumps(as_json(info)))
     else:
         show(info.id)
+        tell_notes(info)
         tell(f"{_what_now(info)}; zot swarm attach {info.name} watches it, zot swarm wait {info.name} waits for it")
+
+
+def tell_notes(info: WorkerInfo) -> None:
+    """What its tree does not have, in one line."""
+    if info.notes:
+        tell(f"note: {'; '.join(info.notes)}")
 
 
 def _what_now(info: WorkerInfo) -> str:
@@ -293,6 +301,7 @@ def _show(arguments: Arguments) -> int:
         ("age", age(info)),
         ("changed", f"{found.files} files, +{found.added} -{found.removed}" if found.files else ""),
         ("waiting", f"{found.waiting} messages" if found.waiting else ""),
+        ("note", "; ".join(info.notes)),
     ):
         if text:
             show(f"  {label:<8} {text}")

@@ -19,7 +19,8 @@ from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.agent.cli.verbs import options
 from zot.agent.console import run_loop
 from zot.agent.swarm import tending
-from zot.agent.swarm.worktrees import diff, diffstat, named
+from zot.agent.swarm.left_out import named
+from zot.agent.swarm.worktrees import diff, diffstat, left_behind
 from zot.errors import UsageError, ZotError
 from zot.system.files import zot_home
 
@@ -48,9 +49,15 @@ def _diff(arguments: Arguments) -> int:
             show(str(await diffstat(worker.tree)))
         else:
             show_bytes(await diff(worker.tree))
+        _tell_left(worker.name, await left_behind(worker.tree))
         return 0
 
     return run_loop(look())
+
+
+def _tell_left(name: str, left: tuple[str, ...]) -> None:
+    if left:
+        tell(f"note: {name}: {'; '.join(left)}")
 
 
 # --- merging
@@ -76,6 +83,8 @@ async def _patched(arguments: Arguments) -> int:
     if not await tending.write_patch(worker, path):
         tell(f"{worker.name} has changed nothing")
         return 0
+    if worker.tree is not None:
+        _tell_left(worker.name, await left_behind(worker.tree))
     if arguments.has("--json"):
         show_spelled(json.dumps({"into": "", "patch": str(path)}))
     else:
@@ -132,6 +141,7 @@ def _show_report(report: Report) -> None:
         tell(line)
     for row in report.rows:
         _show_row(row, report)
+        _tell_left(row.name, row.left)
     merged = [row for row in report.rows if row.outcome == "merged"]
     if not merged:
         tell("nothing was changed")

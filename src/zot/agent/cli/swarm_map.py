@@ -39,7 +39,7 @@ def run(verb: str, argv: list[str]) -> int:
     results.begin(again=again)
     keep_plan(home, output, plan)
     line = _Line(plan)
-    work = Mapping(home, plan, results, credential, line.told, line.finished)
+    work = Mapping(home, plan, results, credential, line.told, line.finished, line.noted)
     try:
         run_loop(work.run())
     except KeyboardInterrupt:
@@ -164,6 +164,10 @@ class _Line:
         self.end()
         error = f": {' '.join(result.error.split())[:200]}" if result.error else ""
         tell(f"{result.status}  {result.item[:100]}{error}")
+
+    def noted(self, note: str) -> None:
+        self.end()
+        tell(f"note: {note}")
 
     def _draw(self, text: str) -> None:
         self._width = draw_over(text, self._width)

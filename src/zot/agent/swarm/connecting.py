@@ -165,7 +165,7 @@ class Swarm:
             ours = _environment(self._home).items()
             self._environment = {name: value for name, value in ours if _is_text(name) and _is_text(value)}
         key = {"provider": credential.provider, "value": credential.value} if credential is not None else {}
-        await self.request(Lend(**key, environment=self._environment))
+        await self.request(Lend(**key, environment=self._environment, most=_most(self._home)))
 
     async def _listen(self) -> None:
         lines = Lines()
@@ -282,12 +282,9 @@ async def _joined(room: Room) -> Swarm | None:
 
 async def _start(home: Path, room: Room, lock: int) -> None:
     """In a session of its own, away from the keyboard's signals, without anybody's keys."""
-    from zot.agent.settings import Settings
-
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
-    most = Settings(home).values.swarm_agents
-    task = Task(home=str(home), lent=_keys_of_the_living(home), most=most, **given)
+    task = Task(home=str(home), lent=_keys_of_the_living(home), most=_most(home), **given)
     child = _spawned(room, {**_environment(home), "ZOT_HOME": str(home)}, lock)
     own_process.helpers.add(child.pid)
     assert child.stdin is not None and child.stdout is not None
@@ -301,6 +298,13 @@ async def _start(home: Path, room: Room, lock: int) -> None:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
         raise ZotError(f"the swarm's supervisor did not start: {_complaint(room)} (all it said: {room.log})")
+
+
+def _most(home: Path) -> int:
+    """How many may be at work at once."""
+    from zot.agent.settings import Settings
+
+    return Settings(home).values.swarm_agents
 
 
 def _keys_of_the_living(home: Path) -> dict[str, str]:

@@ -25,10 +25,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
     """For the workers this client starts or resumes, kept in memory as long as they live: a key, and the environment
-    it was called in, which has none."""
+    it was called in, which has none. ``most`` is how many may be at work at once, as the settings say by now."""
 
     provider: str = ""
     value: str = ""
+    most: int = 0
     environment: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __repr__(self) -> str:

@@ -35,6 +35,7 @@ def info_of(worker: Worker) -> WorkerInfo:
         last=_first_line(worker.answer),
         reason=worker.reason,
         merged=worker.merged,
+        notes=worker.notes,
     )
 
 

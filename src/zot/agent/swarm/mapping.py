@@ -98,7 +98,7 @@ class _Job(msgspec.Struct):
 
 
 class Mapping:
-    """``told`` hears how far it is, ``finished`` each result as it is written."""
+    """``told`` hears how far it is, ``finished`` each result as it is written, ``noted`` what trees lack."""
 
     def __init__(
         self,
@@ -108,6 +108,7 @@ class Mapping:
         credential: Credential | None = None,
         told: Callable[[Progress], None] = lambda progress: None,
         finished: Callable[[Result], None] = lambda result: None,
+        noted: Callable[[str], None] = lambda note: None,
     ) -> None:
         self._home = home
         self._plan = plan
@@ -115,6 +116,8 @@ class Mapping:
         self._credential = credential
         self._told = told
         self._finished = finished
+        self._noted = noted
+        self._notes: set[str] = set()
         self._waiting: deque[tuple[str, int]] = deque()
         self._jobs: dict[str, _Job] = {}
         self._begun = time.monotonic()
@@ -182,7 +185,14 @@ class Mapping:
                 self._record(Result(item=item, status="failed", error=str(error), tries=tries))
                 continue
             self._jobs[info.id] = _Job(item, tries)
+            self._note(info)
         self._tell()
+
+    def _note(self, info: WorkerInfo) -> None:
+        for note in info.notes:
+            if note not in self._notes:
+                self._notes.add(note)
+                self._noted(note)
 
     async def _settle(self, swarm: connecting.Swarm, info: WorkerInfo) -> None:
         """A worker has nothing to do any more: written down, asked once more, or tried again."""
@@ -232,7 +242,7 @@ class Mapping:
             return 0, ""
         try:
             files = (await worktrees.diffstat(tree)).files
-            if not files:
+            if not files and not await worktrees.left_behind(tree):
                 await worktrees.remove(tree)
         except GitFailed:
             files = 0

@@ -19,11 +19,12 @@ from typing import Literal
 import msgspec
 
 from zot.agent.swarm import landing
+from zot.agent.swarm.left_out import named, not_taken
 from zot.agent.swarm.records import Tree
 from zot.agent.swarm.safe_git import Desk, Repository, desk, find_repository
 from zot.agent.swarm.target import Target, find_target, uncommitted
 from zot.agent.swarm.three_way import YOURS, Conflict, changed, changes_merged, checked_out, still_there, three_way
-from zot.agent.swarm.worktrees import begun, commit_leftovers, look, named, repair_files
+from zot.agent.swarm.worktrees import begun, commit_leftovers, look, repair_files
 from zot.errors import GitFailed, NotThere
 from zot.system.files import make_private_dir, try_lock, write_atomic
 from zot.system.opening import open_to_append, read_whole
@@ -51,7 +52,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one worker's changes. ``files`` are those it changes, or that were in the way; ``said`` is by the
-    check."""
+    check; ``left`` tells what is in its tree and no part of this."""
 
     worker: str
     name: str
@@ -59,6 +60,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     said: str = ""
+    left: tuple[str, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,28 +95,36 @@ async def merge(
         finished = await _finish_killed(repository, directory.parent)
         async with desk(repository, directory) as work:
             target = await find_target(work, into)
-            tips, refused = await _tips(work, sources)
+            tips, left, refused = await _tips(work, sources)
         async with desk(repository, directory, looks=True) as work:
             course = _Course(work, target, how, tips, check)
             await course.begin(sources)
             rows = [refused.get(source.worker) or await course.add(source) for source in sources]
             files = await course.land(directory)
+    rows = [msgspec.structs.replace(row, left=left.get(row.worker, ())) for row in rows]
     for source, row in zip(sources, rows, strict=True):
         if row.outcome == "merged":
             _record(source, course.trees[source.worker], target.name)
     return Report(into=target.name, rows=tuple(rows), files=files, commit=course.commit, finished=finished)
 
 
-async def _tips(work: Desk, sources: Sequence[Source]) -> tuple[dict[str, str], dict[str, Row]]:
-    """Of each worker the commit with all of its work; one whose tree is of no use is left out."""
+async def _tips(
+    work: Desk, sources: Sequence[Source]
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, Row]]:
+    """Of each worker the commit with all of its work, and what that does not have; one whose tree is of no use is left
+    out."""
     tips: dict[str, str] = {}
+    left: dict[str, tuple[str, ...]] = {}
     refused: dict[str, Row] = {}
     for source in sources:
         try:
-            tips[source.worker] = await commit_leftovers(work, source.tree, source.task)
+            now = await look(work, source.tree)
+            tips[source.worker] = await commit_leftovers(work, source.tree, source.task, now)
+            change = begun(source.tree), now.tree
+            left[source.worker] = await not_taken(work, now.index, source.tree.path, now.left, change)
         except GitFailed as error:
             refused[source.worker] = _row(source, "refused", said=str(error))
-    return tips, refused
+    return tips, left, refused
 
 
 class _Course:

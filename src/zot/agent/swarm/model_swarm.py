@@ -80,7 +80,8 @@ class ModelSwarm:
         self._agents[info.id] = info
         self._batch.append(info.id)
         where = f" on branch {info.branch}" if info.branch else ""
-        return f"started {info.name}{where}; its id is {info.id}\n"
+        notes = "".join(f"note: {note}\n" for note in info.notes)
+        return f"started {info.name}{where}; its id is {info.id}\n{notes}"
 
     async def _budget(self) -> str:
         """Agents of a conversation with a limit share what is left of it."""

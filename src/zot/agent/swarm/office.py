@@ -197,22 +197,40 @@ class Office:
     async def merge(self, command: frames.SwarmMerge) -> frames.SwarmMerged:
         from zot.agent.swarm import tending
         from zot.agent.swarm.checking import TIMEOUT_S, CommandCheck
+        from zot.agent.swarm.worktrees import left_behind
 
         worker = await tending.found(self.home, command.worker)
         if command.how == "patch":
             path = self._starter().cwd / f"{worker.name}.patch"
             written = await tending.write_patch(worker, path)
-            return frames.SwarmMerged(into="", patch=str(path) if written else "")
+            left = await left_behind(worker.tree) if worker.tree is not None else ()
+            return frames.SwarmMerged(into="", patch=str(path) if written else "", left=left)
         check = CommandCheck(command.check, TIMEOUT_S) if command.check else None
         report = await tending.merge_workers(self.home, [worker], how=command.how, into=command.into, check=check)
         row = report.rows[0]
         if row.outcome in ("merged", "nothing", "conflict"):
             conflicts = tuple(conflict.path for conflict in row.conflicts)
-            return frames.SwarmMerged(into=report.into, files=report.files, conflicts=conflicts, said=row.said)
+            mending = await self.repair(worker.id, command.into) if conflicts and command.repair else ()
+            return frames.SwarmMerged(
+                into=report.into,
+                files=report.files,
+                conflicts=conflicts,
+                said=row.said,
+                left=row.left,
+                mending=mending,
+            )
         if row.outcome == "uncommitted":
             raise ZotError(f"you have uncommitted changes in {', '.join(row.files)}; commit or stash them first")
         what = "the check failed on the merged files" if row.outcome == "check failed" else "it cannot be merged"
         raise ZotError(f"{worker.name}: {what}: {row.said}")
+
+    async def repair(self, worker: str, into: str = "") -> tuple[str, ...]:
+        """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
+        from zot.agent.swarm import tending
+
+        by, found = self._starter(), await tending.found(self.home, worker)
+        key = by.api_key if found.order.provider == by.provider else ""
+        return await tending.repair(by.home, found, into, key)
 
     async def remove(self, worker: str, *, force: bool = False) -> tuple[str, ...]:
         """What could not be removed, a line each."""

@@ -74,7 +74,8 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``pid`` and ``born`` are of the process of attempt number ``attempt``; times are seconds since 1970.
-    ``activity`` is a few words about the present moment, ``reason`` why it ended as it did."""
+    ``activity`` is a few words about the present moment, ``reason`` why it ended as it did; ``notes`` say what its tree
+    does not have of the origin."""
 
     id: str
     name: str
@@ -93,3 +94,4 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answer: str = ""  # the last thing it said, shortened
     reason: str = ""
     merged: str = ""  # into which branch
+    notes: tuple[str, ...] = ()

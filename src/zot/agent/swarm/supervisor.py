@@ -286,6 +286,9 @@ class Supervisor:
         if command.provider:
             client.lent[command.provider] = Credential(provider=command.provider, value=command.value)
         client.environment = command.environment or client.environment
+        if command.most and command.most != self._scheduler.most:
+            self._scheduler.most = command.most
+            self._admit_soon()
 
     def _list(self, client: Client, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
         return swarm_frames.SwarmWorkers(workers=tuple(map(info_of, self._listed(command))))
@@ -358,11 +361,12 @@ class Supervisor:
             self._names.discard(name)
 
     async def _made(self, client: Client, order: Order, name: str) -> Charge:
-        place, tree = self._places.make(order.name or order.task), None
+        place, tree, notes = self._places.make(order.name or order.task), None, ()
         try:
             if order.mode == "worktree":
-                tree = await _tree(order, place, name)
-            worker = Worker(id=place.id, name=name, order=order, tree=tree, created=time.time(), activity="queued")
+                tree, notes = await _tree(order, place, name)
+            about: dict[str, Any] = {"tree": tree, "notes": notes, "created": time.time(), "activity": "queued"}
+            worker = Worker(id=place.id, name=name, order=order, **about)
             Inbox(place.inbox).accept(order.task)
             place.save(worker)  # from here on it is a worker, whatever happens
         except BaseException:
@@ -448,8 +452,9 @@ def _close_record(place: WorkerPlace, worker: Worker, status: Literal["done", "l
     log.close()
 
 
-async def _tree(order: Order, place: WorkerPlace, name: str) -> Tree:
-    """A worktree of its own; ZotError with one line when there can be none. What is missing in it goes into the log."""
+async def _tree(order: Order, place: WorkerPlace, name: str) -> tuple[Tree, tuple[str, ...]]:
+    """A worktree of its own, and what is missing in it, which goes into the log as well; ZotError with one line when
+    there can be none."""
     from zot.agent.swarm import worktrees  # those who only read need none
 
     made = await worktrees.create(Path(order.cwd), place.directory, name, place.id, include_dirty=order.include_dirty)
@@ -457,7 +462,7 @@ async def _tree(order: Order, place: WorkerPlace, name: str) -> Tree:
     for note in made.notes:
         log.append(_encode({"type": "agent_note", "text": note}))
     log.close()
-    return made.tree
+    return made.tree, made.notes
 
 
 async def _discard(place: WorkerPlace, tree: Tree | None) -> None:

@@ -16,7 +16,7 @@ from zot.agent.swarm.places import Places
 from zot.agent.swarm.records import Worker
 from zot.agent.swarm.repairing import give_back, repair_prompt
 from zot.agent.swarm.safe_git import find_repository
-from zot.agent.swarm.worktrees import diff, remove
+from zot.agent.swarm.worktrees import diff, left_behind, remove
 from zot.errors import GitFailed, ZotError
 from zot.system.files import write_atomic
 from zot.system.temporary import remove_tree
@@ -81,7 +81,7 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
     return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), told
 
 
-async def repair(home: Path, worker: Worker, into: str = "") -> tuple[str, ...]:
+async def repair(home: Path, worker: Worker, into: str = "", api_key: str = "") -> tuple[str, ...]:
     """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
     files = await give_back(source_of(worker), into)
     async with connecting.connected(home) as swarm:
@@ -89,7 +89,7 @@ async def repair(home: Path, worker: Worker, into: str = "") -> tuple[str, ...]:
         if info.status != "idle":
             from zot.agent.swarm.credentials import lent
 
-            credential = lent(home, worker.order.provider, worker.order.model, "").credential
+            credential = lent(home, worker.order.provider, worker.order.model, api_key).credential
             await swarm.resume(worker.id, credential)
         await swarm.send(worker.id, repair_prompt(files))
     return files
@@ -136,12 +136,15 @@ async def _check_merged(worker: Worker) -> None:
         return  # nothing is left of it
     try:
         unmerged = await has_unmerged(worker.tree)
+        left = await left_behind(worker.tree)
     except GitFailed as error:
         raise Unmerged(
             f"what {worker.name} changed cannot be told ({error}); --force removes it all the same"
         ) from error
     if unmerged:
         raise Unmerged(f"{worker.name} has changes that are not merged; --force throws them away")
+    if left:
+        raise Unmerged(f"{worker.name} has what no merge takes along ({'; '.join(left)}); --force throws it away")
 
 
 async def prune(home: Path, *, older_s: float = 0.0, force: bool = False) -> tuple[list[Worker], list[str]]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from zot.agent.swarm import left_out
 from zot.agent.swarm.records import Tree
 from zot.agent.swarm.safe_git import (
     Desk,
@@ -35,8 +35,6 @@ from zot.system.temporary import remove_tree
 TREE, INDEX, ONTO = "tree", "index", "onto.json"  # in a worker's directory
 _FULL = 64 << 10
 _MOST_NAMES = 1_000
-_NAMED = 8  # of a list that is told
-_SUBMODULE, _LINK = "160000", "120000"
 _LARGEST_POINTER, _LARGEST_REFERENCES = 4096, 1 << 20
 _RULES = (".gitattributes", ".gitignore")
 _DIRTY = "What was uncommitted when the worker began"
@@ -83,7 +81,8 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
         base, branch = await work.head()
         first = await _taken_along(work, base) if include_dirty else ""
         begun = first or base
-        notes = await _notes(work, begun)
+        inner = await left_out.repositories_inside(work, directory.parent)
+        notes = await left_out.not_carried(work, begun, inner)
         if not branch:
             notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
         own = worker if worker.startswith(f"{name}-") else f"{name}-{worker}"  # an id begins with the name, mostly
@@ -187,30 +186,6 @@ async def _taken_along(work: Desk, base: str) -> str:
     return await work.commit(taken.tree, (base,), _DIRTY)
 
 
-async def _notes(work: Desk, commit: str) -> tuple[str, ...]:
-    entries = await work.entries(commit)
-    submodules = [name for name, (mode, _) in entries.items() if mode == _SUBMODULE]
-    notes: list[str] = []
-    if submodules:
-        notes.append(f"submodules are not checked out: {named(submodules)}")
-    attributes = [blob for name, (mode, blob) in entries.items() if _gives_attributes(name) and mode != _LINK]
-    given = "".join(f"{blob}\n" for blob in attributes).encode()
-    if attributes and b"filter=lfs" in await work.git("cat-file", "--batch", given=given):
-        notes.append("files in Git LFS are not fetched: the tree has their pointers")
-    return tuple(notes)
-
-
-def _gives_attributes(name: str) -> bool:
-    return name.rpartition("/")[2] == ".gitattributes"
-
-
-def named(paths: Iterable[str]) -> str:
-    """A list for a line: the first few, and how many more."""
-    every = sorted(paths)
-    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
-    return ", ".join(every[:_NAMED]) + more
-
-
 # --- looking at one
 
 
@@ -280,6 +255,13 @@ def _check_rules(top: str) -> None:
                     raise GitFailed(f"{os.path.relpath(entry.path, top)} is a pipe or a device, not a file")
 
 
+async def left_behind(tree: Tree) -> tuple[str, ...]:
+    """What is in a worker's tree and in no diff and no merge of it, a line each."""
+    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await look(work, tree)
+        return await left_out.not_taken(work, now.index, tree.path, now.left)
+
+
 async def diffstat(tree: Tree) -> Diffstat:
     """What a worker changed, in numbers; what it has not committed counts too."""
     async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
@@ -307,10 +289,10 @@ def _counted(numbers: bytes) -> Diffstat:
 # --- changing one
 
 
-async def commit_leftovers(work: Desk, tree: Tree, message: str) -> str:
+async def commit_leftovers(work: Desk, tree: Tree, message: str, now: Snapshot | None = None) -> str:
     """The commit that holds all of a worker's work, on its branch in the user's repository: its own commits, as far as
-    they are sound, and what was not committed in the swarm's name."""
-    now = await look(work, tree)
+    they are sound, and what was not committed in the swarm's name. ``now`` is what is in its tree, if that is known."""
+    now = now or await look(work, tree)
     start = tree.first or tree.base
     reference = f"refs/heads/{tree.branch}"
     was = await work.tip(reference)

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.agent.swarm.repositories import everything, git, made, put, repository, worker
 from zot.agent.swarm.records import Tree
 from zot.agent.swarm.safe_git import desk, find_repository
-from zot.agent.swarm.worktrees import commit_leftovers, create, diff, diffstat, remove
+from zot.agent.swarm.worktrees import commit_leftovers, create, diff, diffstat, left_behind, remove
 from zot.errors import GitFailed
 
 
@@ -167,6 +167,19 @@ async def test_submodules_and_pointers_are_told_and_left_alone(tmp_path: Path) -
     assert list(Path(found.tree.path, "sub").iterdir()) == []
     put(Path(found.tree.path, "a.txt"), "b\n")
     assert (await diffstat(found.tree)).files == 1
+    assert await left_behind(found.tree) == ()
+    put(Path(found.tree.path, "sub/new.txt"), "nobody would see it\n")
+    assert await left_behind(found.tree) == ("what is in a submodule is not part of it: sub",)
+
+
+async def test_repositories_inside_are_told_but_not_those_of_workers(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", {"a.txt": "a\n", ".gitignore": "ignored/\n"})
+    for name in ("vendor/x", "tools", "ignored/y"):
+        repository(repo / name)
+    for dirty in (False, True):
+        found = await made(repo, repo / ".zot" / "agents", f"w{dirty:d}", include_dirty=dirty)
+        assert found.notes == ("repositories inside this one are left out: tools, vendor/x",)
+        assert not Path(found.tree.path, "tools").exists()
 
 
 async def test_a_worker_of_a_directory_below_works_there(tmp_path: Path) -> None:

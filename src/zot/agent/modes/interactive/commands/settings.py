@@ -94,6 +94,7 @@ ROWS: tuple[Row, ...] = (
     Row("terminal_title", "name the terminal's window", (True, False)),
     Row("vi_mode", "vi keys in the editor", (False, True)),
     Row("auto_swarm_enabled", "the model may start agents in the background", (False, True), _read_again),
+    Row("swarm_agents", "workers at work at once, from the next one on", (4, 8, 16, 1, 2)),
     Row("mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience),
     Row("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
     Row("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),

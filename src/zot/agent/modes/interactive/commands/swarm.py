@@ -278,7 +278,7 @@ async def _ask_to_merge(context: Context, id: str) -> None:
 
 
 async def _merge(context: Context, rest: str) -> None:
-    """``/swarm merge WORKER [--squash|--no-ff|--patch] [--into BRANCH] [--check "COMMAND"]``."""
+    """``/swarm merge WORKER [--squash|--no-ff|--patch] [--into BRANCH] [--check "COMMAND"] [--repair]``."""
     import shlex
 
     from zot.wire.swarm_frames import SwarmMerge
@@ -293,11 +293,13 @@ async def _merge(context: Context, rest: str) -> None:
         flag, _, value = word.partition("=")
         if word in ("--squash", "--no-ff", "--patch"):
             given["how"] = word[2:]
+        elif word == "--repair":
+            given["repair"] = True
         elif flag in ("--into", "--check") and (value or words):
             given[flag[2:]] = value or words.pop(0)
         else:
             raise UsageError(
-                f'/swarm merge {word}: expected --squash, --no-ff, --patch, --into BRANCH, --check "COMMAND"'
+                f'/swarm merge {word}: expected --squash, --no-ff, --patch, --repair, --into BRANCH, --check "COMMAND"'
             )
     worker = _named(context, name)
     await _merge_as(context, SwarmMerge(worker=worker.id, **given), worker.name)
@@ -307,11 +309,26 @@ async def _merge_as(context: Context, command: SwarmMerge, name: str) -> None:
     context.status.ok(f"merging {name} …")
     merged = await context.swarm.office.merge(command)
     await context.swarm.refresh()
+    context.swarm.note(name, merged.left)
     if merged.conflicts:
-        files = ", ".join(merged.conflicts)
-        mend = f"`zot swarm merge {name} --repair` has the worker mend it"
-        raise ZotError(f"{name} conflicts with {merged.into} in {files}: nothing was changed; {mend}")
+        mending = merged.mending or await _offer_repair(context, merged, command, name)
+        context.status.ok(f"{name} mends {', '.join(mending)} in its own tree; merge it again when it is done")
+        return
     context.status.ok(_merged_words(merged, command, name))
+
+
+async def _offer_repair(context: Context, merged: SwarmMerged, command: SwarmMerge, name: str) -> tuple[str, ...]:
+    """A conflict leaves everything as it was; whoever made one side of it can mend it. ZotError if nobody is to."""
+    from zot.agent.modes.interactive.dialogs.picker import YesNo
+
+    conflict = f"{name} conflicts with {merged.into} in {', '.join(merged.conflicts)}: nothing was changed"
+    told = "Mending it, the worker gets both sides in its own tree; your files stay as they are."
+    question = YesNo(spelled(f"merge {name}?"), f"{spelled(conflict)}.\n{told}", f"have {spelled(name)} mend it")
+    if await context.dialogs.ask(question) != "yes":
+        raise ZotError(f"{conflict}; /swarm merge {name} --repair has the worker mend it")
+    mending = await context.swarm.office.repair(command.worker, command.into)
+    await context.swarm.watch()
+    return mending
 
 
 def _merged_words(merged: SwarmMerged, command: SwarmMerge, name: str) -> str:

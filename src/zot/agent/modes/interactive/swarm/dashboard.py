@@ -41,7 +41,6 @@ _SHORT = "⏎ read · n new · p prompt · d diff · m merge · k kill · R resu
 _LONGEST_NAME, _SHORTEST_NAME = 28, 12
 _WIDE = 100  # columns that hold the tokens, too
 _MOST = 20
-_ABOUT = 3  # rows about the selected one, the first of them blank
 
 
 class Act(msgspec.Struct, frozen=True):
@@ -101,7 +100,8 @@ class SwarmList(Dialog[Act]):
         if not listed:
             return [theme.paint("muted", cut(f"  {self._none()}", width))]
         place = self._place(listed)
-        about = self._about(theme, listed[place], width) if height > _ABOUT + 2 else []
+        about = self._about(theme, listed[place], width)
+        about = about if height > len(about) + 2 else []
         room = max(min(height - len(about), _MOST), 1)
         first, last = window(len(listed), place, room)
         shown = [self._cells(info) for info in listed[first:last]]
@@ -131,10 +131,12 @@ class SwarmList(Dialog[Act]):
         )
 
     def _about(self, theme: Theme, info: WorkerInfo, width: int) -> list[str]:
-        """The task, and every figure."""
+        """The task, every figure, and what its tree does not have."""
         facts = words.facts(info, self._workers.stats.get(info.id), self._workers.rested.get(info.id, 0.0))
         task = cut(f"  › {one_line(info.task[:1000])}", width)
-        return ["", theme.paint("fg", task), theme.paint("muted", cut(f"    {facts}", width))]
+        notes = [cut(f"    note: {one_line('; '.join(info.notes))}", width)] if info.notes else []
+        about = ["", theme.paint("fg", task), theme.paint("muted", cut(f"    {facts}", width))]
+        return [*about, *(theme.paint("warning", note) for note in notes)]
 
     # --- keys
 

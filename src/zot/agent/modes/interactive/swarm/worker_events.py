@@ -85,6 +85,8 @@ class Hearing:
         match raw.get("type"):
             case "agent_ready" if int(raw.get("attempt") or 1) > 1:
                 self._transcript.mark("◇", "begins again")
+            case "agent_note":
+                self._transcript.mark("◇", str(raw.get("text", "")))
             case "agent_stopped":
                 reason = f": {raw['reason']}" if raw.get("reason") else ""
                 self._transcript.hear(events.Done())

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from zot.errors import ZotError
+from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -140,9 +141,15 @@ class Workers:
         await self.office.subscribe()
         info = await self.office.start(order)
         self._started.add(info.id)
+        self.note(info.name, info.notes)
         self._take(self.known.get(info.id, info))
         self._desk.redraw()
         return info
+
+    def note(self, name: str, lines: Iterable[str]) -> None:
+        """What a worker's tree does not have, or a merge does not take along."""
+        for line in lines:
+            self._notes.add("swarm", "warn", f"{one_line(name)}: {one_line(line)}")
 
     async def resume(self, worker: str) -> WorkerInfo:
         await self.office.subscribe()
