@@ -11,8 +11,11 @@ import os
 import random
 import signal
 import subprocess
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes.full_disk import confined
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, SeenRequest, Slow, Turn
 from tests.fakes.swarm_home import SwarmHome, wait_for
+from tests.unit.agent.swarm.repositories import git, repository
 from zot.agent.swarm import connecting
 from zot.agent.swarm.connecting import Swarm
 from zot.agent.swarm.credentials import lent
@@ -29,6 +33,8 @@ from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 PRICE = 0.0045  # of 1,000 tokens in and 100 out
 ENDED = {"done", "failed", "stopped"}
+LINES = 5
+ALL_STARTED = threading.Event()  # until then nobody is answered, so that all are at work together
 
 
 def users(request: SeenRequest) -> list[str]:
@@ -59,11 +65,11 @@ def swarm(zot: Zot, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> 
     home.close()
 
 
-async def begin(swarm: Swarm, home: SwarmHome, number: int) -> str:
+async def begin(swarm: Swarm, home: SwarmHome, number: int, cwd: str = "", mode: str = "shared") -> str:
     command = SwarmStart(
         task=f"task {number}",
-        cwd=str(home.zot.project),
-        mode="shared",
+        cwd=cwd or str(home.zot.project),
+        mode=mode,
         provider="fake",
         model="m",
         once=True,
@@ -83,8 +89,8 @@ async def tell(home: SwarmHome, id: str, text: str) -> bool:
     return True
 
 
-async def until_all_ended(home: SwarmHome, ids: list[str]) -> None:
-    async with asyncio.timeout(300):
+async def until_all_ended(home: SwarmHome, ids: list[str], seconds: float = 300.0) -> None:
+    async with asyncio.timeout(seconds):
         while {home.status(id) for id in ids} - ENDED:
             async with connecting.connected_if_alive(home.home):
                 pass  # one that was killed is followed by another
@@ -170,6 +176,88 @@ async def test_sixteen_workers_and_three_kills(swarm: SwarmHome, model: FakeMode
 async def test_eight_workers_three_kills_and_little_money(swarm: SwarmHome, model: FakeModelServer) -> None:
     await survive(swarm, model, workers=8, kills=3, max_cost=20 * PRICE)
     assert spent(model) <= (20 + 8) * PRICE + 3 * 8 * PRICE  # what a kill cut off was asked, and counts at its least
+
+
+def write_a_file(request: SeenRequest) -> Turn:
+    """Commands that each add a line to the task's own file; one that was interrupted is given again."""
+    assert ALL_STARTED.wait(600)
+    messages = request.json["messages"]
+    number = users(request)[0].split()[1]
+    done = sum(message["role"] == "tool" and "[exit 0]" in str(message["content"]) for message in messages)
+    if done < LINES:
+        command = f"echo {done:02} >> {number}.txt; sleep 1"
+        return CallTools([("bash", {"command": command})], usage=(1000, 100))
+    return Say("written", usage=(1000, 100))
+
+
+def kill_some_workers(home: SwarmHome, ids: list[str], count: int, chance: random.Random) -> int:
+    running = [pid for id in ids if home.status(id) == "running" and (pid := home.record(id).get("pid"))]
+    chosen = chance.sample(running, min(count, len(running)))
+    for pid in chosen:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(chosen)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(1800)
+async def test_sixty_four_workers_in_trees_lose_a_tenth_and_three_supervisors(
+    zot: Zot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every task ends once, no acknowledged message is lost, no process and no tree stays, and the budget holds."""
+    count = 64
+    chance, killed, began = random.Random(7), 0, time.monotonic()
+    repo = repository(tmp_path / "repo")
+    (repo / "a.txt").write_bytes(b"not committed yet\r\n\x00")
+    with FakeModelServer([write_a_file], repeat=True) as server:
+        home = SwarmHome(zot, server.url)
+        for name, value in zot.env().items():
+            monkeypatch.setenv(name, value)
+        config = {"provider": "fake", "model": "m", "swarm_agents": count}
+        (home.home / "config.json").write_text(json.dumps(config))
+        async with connecting.connected(home.home) as swarm:
+            await swarm.request(SwarmBudget(swarm="s", max_agents=count, max_cost=10.0))
+            ids = [await begin(swarm, home, number, cwd=str(repo), mode="worktree") for number in range(count)]
+        ALL_STARTED.set()
+        told: list[tuple[str, str]] = []
+        for kill in range(3):
+            for id in chance.sample(ids, count // 4):
+                if await tell(home, id, text := f"message {kill} for {id}"):
+                    told.append((id, text))
+            wait_until_somebody_asks(home, server)
+            killed += kill_some_workers(home, ids, count // 30, chance)
+            await asyncio.sleep(chance.random())
+            kill_supervisor(home)
+        while killed < count // 10:
+            killed += kill_some_workers(home, ids, 1, chance)
+            await asyncio.sleep(0.2)
+        await until_all_ended(home, ids, 1500)
+        home.until_nothing_runs()
+        took, asked = time.monotonic() - began, spent(server)
+        assert len(told) > count // 4 and killed >= count // 10
+        check_each_worker(home, ids, told)
+        assert asked <= 10.0
+        assert git(repo, "worktree", "list").count("\n") == 0
+        assert (repo / "a.txt").read_bytes() == b"not committed yet\r\n\x00"
+        assert home("rm", "--force", *ids).code == 0
+        assert not any((home.home / "swarm" / "agents").iterdir())
+        assert git(repo, "branch", "--format", "%(refname:short)") == "main"
+        home.close()
+    print(
+        f"\n{count} workers: {took:.0f} s, {killed} of them and 3 supervisors killed, ${asked:.2f} spent, "
+        f"{len(told)} messages acknowledged"
+    )
+
+
+def check_each_worker(home: SwarmHome, ids: list[str], told: list[tuple[str, str]]) -> None:
+    for number, id in enumerate(ids):
+        ends = [event for event in home.events(id) if event["type"] == "agent_stopped" and event["status"] in ENDED]
+        assert [event["status"] for event in ends] == ["done"], (id, ends)
+        said = said_in_session(home, id)
+        assert said[f"task {number}"] == 1
+        assert all(said[text] == 1 for whom, text in told if whom == id), (id, said)
+        lines = (home.place(id) / "tree" / f"{number}.txt").read_text().split()
+        assert sorted(set(lines)) == [f"{line:02}" for line in range(LINES)] and sorted(lines) == lines, (id, lines)
 
 
 async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
