@@ -6,6 +6,7 @@ What is not committed travels as a commit of its own, and is uncommitted again w
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -19,21 +20,25 @@ from zot.system.files import make_private_dir, write_atomic
 
 _REFS = "refs/zot/carried"
 _UNCOMMITTED = "What was not committed"
+_PARTIAL = "{} is a partial clone, and what it lacks cannot travel: `git fetch --refetch --no-filter` brings it here"
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
     """A tree as it stood: the commit it stands on, and one of all that is in it, the same when nothing is
-    uncommitted. ``bundle`` holds what the other side has not."""
+    uncommitted. ``bundle`` holds what the other side has not; ``shallow`` names the commits at which its history was
+    cut off, as git does in a file of that name."""
 
     branch: str
     head: str
     whole: str
     bundle: bytes = b""
+    shallow: bytes = b""
 
     @property
     def key(self) -> str:
-        """The same for every worker that begins from the same commits."""
-        return f"{self.head[:16]}-{self.whole[:16]}"
+        """The same for every worker that begins from the same commits, and as much of their history."""
+        cut = f"-{hashlib.sha256(self.shallow).hexdigest()[:16]}" if self.shallow else ""
+        return f"{self.head[:16]}-{self.whole[:16]}{cut}"
 
     @property
     def commits(self) -> tuple[str, ...]:
@@ -50,13 +55,20 @@ async def seen_from(tree: Tree) -> Carried:
         if not head:
             raise GitFailed(f"the branch {tree.branch} is gone")
         content = (await look(work, tree)).tree
-        return Carried(branch=tree.branch, head=head, whole=await _whole(work, head, content))
+        whole = await _whole(work, head, content)
+        return Carried(branch=tree.branch, head=head, whole=whole, shallow=work.shallow())
 
 
 async def bundled(tree: Tree, carried: Carried) -> Carried:
-    """With everything another machine needs to have it too, its history included."""
-    async with desk(await find_repository(tree.repository), _beside(tree)) as work:
-        return msgspec.structs.replace(carried, bundle=await _bundle(work, carried, ()))
+    """With everything another machine needs to have it too, its history included, as far as that is here."""
+    repository = await find_repository(tree.repository)
+    async with desk(repository, _beside(tree)) as work:
+        try:
+            return msgspec.structs.replace(carried, bundle=await _bundle(work, carried, ()))
+        except GitFailed as error:
+            if repository.is_partial:
+                raise GitFailed(_PARTIAL.format(repository.top)) from error
+            raise
 
 
 async def receive(tree: Tree, worker: str, carried: Carried) -> None:
@@ -159,6 +171,8 @@ def _laid(own: Path, carried: Carried) -> Repository:
     write_atomic(own / "config", config.encode())
     write_atomic(own / "HEAD", f"ref: refs/heads/{carried.branch}\n".encode())
     write_atomic(own / "refs" / "heads" / carried.branch, f"{carried.head}\n".encode())
+    if carried.shallow:
+        write_atomic(own / "shallow", carried.shallow)
     place = os.fspath(own)
     return Repository(
         top=os.fspath(own.parent), own=place, common=place, format="sha256" if wide else "sha1", settings={}

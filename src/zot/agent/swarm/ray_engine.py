@@ -32,11 +32,13 @@ from zot.agent.swarm.purse import Left
 from zot.agent.swarm.ray_bridge import Call, Said, Setup, framed, read_frame
 from zot.agent.swarm.ray_frames import Batch, Begin, Over, decode_batch, decode_begun, encode
 from zot.agent.swarm.records import Order, Tree
+from zot.agent.swarm.travelling import travelling
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.provider.providers import credential_variables
 from zot.system import own_process
 from zot.system.files import zot_home
 from zot.system.opening import open_to_append, read_whole
+from zot.system.secret_names import looks_like_secret
 
 PATIENCE_S = 60.0  # for a cluster to be joined, or one of this machine alone to begin
 _KNOCK_S = 5.0
@@ -89,8 +91,8 @@ class RayEngine:
             seen = await seen_from(job.tree)
         except GitFailed as error:
             raise EngineFault(str(error)) from error
-        begin = await asyncio.to_thread(_begin, job, job.tree, seen)
         credential = job.credential or await asyncio.to_thread(_own_credential, job.flags)
+        begin = await asyncio.to_thread(_begin, job, job.tree, seen, credential)
         for further in reversed(range(_TRIES)):
             try:
                 return await self._begun(job, job.tree, begin, _secret(credential))
@@ -258,7 +260,7 @@ class _Bridge:
     async def join(cls, address: str) -> _Bridge:
         """EngineFault, in one line, when that does not succeed within a minute."""
         setup = Setup(address=address, namespace=_namespace(), driver=secrets.token_hex(8))
-        hidden = set(credential_variables())
+        ours = {name: value for name, value in os.environ.items() if not _is_kept_here(name)}
         try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))),
@@ -267,7 +269,7 @@ class _Bridge:
                 stderr=_log(),
                 start_new_session=True,
                 cwd="/",
-                env={name: value for name, value in os.environ.items() if name not in hidden},
+                env=ours,
             )
         except OSError as error:
             raise EngineFault(f"the process that joins a Ray cluster cannot be started: {in_words(error)}") from error
@@ -390,8 +392,16 @@ class _Bridge:
 # --- what an attempt takes along
 
 
-def _begin(job: Job, tree: Tree, carried: Carried) -> Begin:
+def _is_kept_here(variable: str) -> bool:
+    """What the process that joins a cluster does not get: one that is begun by it inherits all it has. Ray's own token
+    it has to know."""
+    return variable in credential_variables() or (looks_like_secret(variable) and not variable.startswith("RAY_"))
+
+
+def _begin(job: Job, tree: Tree, carried: Carried, credential: Credential | None) -> Begin:
     """Places of this machine become those of the node; of the session whole lines only."""
+    from zot.agent.settings import Settings
+
     session = _read(job.session, _LARGEST_SESSION)
     home = zot_home()
     try:
@@ -408,6 +418,7 @@ def _begin(job: Job, tree: Tree, carried: Carried) -> Begin:
         session=session[: session.rfind(b"\n") + 1],
         session_name=job.session.name,
         home={name: data for name in _HOME_FILES if (data := _read(home / name, 16 << 20))},
+        environment=travelling(job.environment or os.environ, Settings(home).values.env_passthrough, credential),
         swarm=job.swarm,
         steps_left=job.steps_left,
         zot=zot.__version__,

@@ -16,8 +16,9 @@ VERSION = 1
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt to begin. In ``flags`` ``{directory}`` and ``{tree}`` stand for the places on the node; ``home`` are
-    the files its home has, ``inside`` the directory of the tree it works in. The bundle
-    and the credential come beside it, the credential so that it is never in Ray's store of large objects."""
+    the files its home has, ``inside`` the directory of the tree it works in, ``environment`` what is added to that of
+    the node. The bundle and the credential come beside it, the credential so that it is never in Ray's store of large
+    objects."""
 
     worker: str
     attempt: int
@@ -27,6 +28,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     session: bytes = b""
     session_name: str = "session.json"
     home: dict[str, bytes] = {}
+    environment: dict[str, str] = {}
     swarm: str = ""
     steps_left: int = -1
     zot: str = ""

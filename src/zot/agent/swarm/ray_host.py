@@ -188,7 +188,7 @@ class NodeAttempt:
                 self._child = spawn(
                     [sys.executable, "-m", "zot", "rpc", *flags, *own, *key],
                     cwd=self._directory,
-                    env=_environment(self._begin.worker, self._directory),
+                    env=_environment(self._begin, self._directory),
                     stdin=in_read,
                     stdout=out_write,
                     stderr=log,
@@ -387,14 +387,15 @@ def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
         return at, b"", False
 
 
-def _environment(worker: str, directory: Path) -> dict[str, str]:
-    """The node's, without Ray's variables and without anything that looks like a key: neither is the worker's."""
+def _environment(begin: Begin, directory: Path) -> dict[str, str]:
+    """The node's, without Ray's variables and without anything that looks like a key: neither is the worker's. To it
+    comes what travelled with the worker."""
     kept = {
         name: value
-        for name, value in environment_of(worker).items()
+        for name, value in environment_of(begin.worker).items()
         if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
     }
-    return {**kept, "ZOT_HOME": str(directory / "home")}
+    return {**kept, **begin.environment, "ZOT_HOME": str(directory / "home")}
 
 
 class _Room:

@@ -27,7 +27,8 @@ _LARGEST_INDEX = 256 << 20
 _PATIENCE_S = 600.0
 # How files lie in a working tree: none of these names a program.
 _TAKEN_OVER = ("autocrlf", "eol", "filemode", "ignorecase", "symlinks", "precomposeunicode")
-_ASKED = rf"^(core\.({'|'.join(_TAKEN_OVER)}|excludesfile)|user\.(name|email)|extensions\.refstorage)$"
+_OTHERS = r"user\.(name|email)|extensions\.(refstorage|partialclone)|remote\..*\.promisor"
+_ASKED = rf"^(core\.({'|'.join(_TAKEN_OVER)}|excludesfile)|{_OTHERS})$"
 _QUIET = {
     "LC_ALL": "C",
     "GIT_TERMINAL_PROMPT": "0",
@@ -58,6 +59,11 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def objects(self) -> str:
         return os.path.join(self.common, "objects")
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it fetches objects when it needs them, and so has not all of them."""
+        return any(name == "extensions.partialclone" or name.endswith(".promisor") for name in self.settings)
 
     @property
     def author(self) -> tuple[str, str]:
@@ -200,6 +206,13 @@ class Desk:
         if packed.code:
             return False
         return (await self.tried("unpack-objects", "-q", "--strict", given=packed.out)).code == 0
+
+    def shallow(self) -> bytes:
+        """The commits at which the history is cut off here, as git notes them; empty when all of it is here."""
+        try:
+            return read_whole(self.place / "shallow")
+        except FileNotFoundError:
+            return b""
 
     # References, in the repository itself.
 

@@ -10,6 +10,7 @@ import pytest
 from zot.agent.swarm import carrying, worktrees
 from zot.agent.swarm.carrying import NodeTree
 from zot.agent.swarm.records import Tree
+from zot.errors import GitFailed
 
 
 def git(place: Path, *words: str) -> str:
@@ -113,3 +114,58 @@ async def test_a_broken_git_directory_costs_the_commits_and_not_the_files(reposi
     (there.path / ".git" / "HEAD").write_text("ref: refs/heads/../../outside\n")
     await brought_back(tree, there)
     assert git(Path(tree.path), "status", "--porcelain") == " M kept.txt"
+
+
+def _with_history(repository: Path, tmp_path: Path, *how: str) -> Path:
+    """A clone that has not all of four commits, and of a branch beside them."""
+    for number in (2, 3, 4):
+        (repository / "kept.txt").write_text(f"kept {number}\n")
+        git(repository, "commit", "-qam", f"number {number}")
+    git(repository, "switch", "-qc", "other", "HEAD~2")
+    for number in (5, 6, 7):
+        git(repository, "commit", "-q", "--allow-empty", "-m", f"number {number}")
+    git(repository, "switch", "-q", "main")
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", *how, f"file://{repository}", "clone")
+    return tmp_path / "clone"
+
+
+async def test_a_shallow_clone_travels_as_far_as_its_history_goes(repository: Path, tmp_path: Path) -> None:
+    clone = _with_history(repository, tmp_path, "--depth=2", "--no-single-branch")
+    tree = await tree_of(clone, tmp_path)
+    there = await sent(tree, tmp_path / "node")
+    assert git(there.path, "log", "--format=%s") == "number 4\nnumber 3"
+    assert git(there.path, "fsck", "--connectivity-only") == ""
+    (there.path / "committed.txt").write_text("committed\n")
+    git(there.path, "add", "committed.txt")
+    git(there.path, "commit", "-qm", "on the node")
+    (there.path / "new.txt").write_text("new\n")
+    await brought_back(tree, there)
+    home = Path(tree.path)
+    assert git(home, "log", "--format=%s") == "on the node\nnumber 4\nnumber 3"
+    assert git(home, "status", "--porcelain") == "?? new.txt"
+    second = await sent(tree, tmp_path / "other")
+    assert git(second.path, "log", "--format=%s") == "on the node\nnumber 4\nnumber 3"
+
+
+async def test_what_was_packed_when_the_clone_was_shallow_is_packed_anew(repository: Path, tmp_path: Path) -> None:
+    clone = _with_history(repository, tmp_path, "--depth=2")
+    tree = await tree_of(clone, tmp_path)
+    before = await carrying.seen_from(tree)
+    git(clone, "fetch", "-q", "--unshallow")
+    after = await carrying.seen_from(tree)
+    assert (before.head, before.whole) == (after.head, after.whole) and before.key != after.key
+    there = await sent(tree, tmp_path / "node")
+    assert git(there.path, "log", "--format=%s") == "number 4\nnumber 3\nnumber 2\nfirst"
+
+
+async def test_a_clone_that_fetches_files_when_it_needs_them_says_how_it_can_travel(
+    repository: Path, tmp_path: Path
+) -> None:
+    clone = _with_history(repository, tmp_path, "--filter=blob:none")
+    tree = await tree_of(clone, tmp_path)
+    with pytest.raises(GitFailed, match=r"^[^\n]*git fetch --refetch --no-filter[^\n]*$"):
+        await sent(tree, tmp_path / "node")
+    git(clone, "fetch", "-q", "--refetch", "--no-filter")
+    there = await sent(tree, tmp_path / "other")
+    assert git(there.path, "show", "HEAD~2:kept.txt") == "kept 2"

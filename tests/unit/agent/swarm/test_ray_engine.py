@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import stat
 import time
@@ -12,8 +13,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.cluster.nodes import parent_of
 from tests.fakes import ray_module
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Turn
 from tests.unit.agent.swarm.repositories import git, repository
@@ -131,6 +134,36 @@ async def test_what_a_worker_makes_comes_back_from_its_node(home: Path) -> None:
     assert stat.S_IMODE((home / "token").stat().st_mode) == 0o600
     for path in home.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+async def test_a_worker_has_of_its_starters_environment_what_is_meant_for_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "home" / "config.json").write_text(json.dumps({"env_passthrough": ["APP_*", "GITHUB_TOKEN"]}))
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp-of-the-supervisor")
+    given = {"APP_MODE": "over there", "LANG": "C.UTF-8", "APP_SECRET": "s3", "APP_KEY_COPY": KEY, "PATH": "/nowhere"}
+    given |= {"GITHUB_TOKEN": "ghp-of-the-person", "OTHER": "not named"}
+    with FakeModelServer([steps], repeat=True) as server:
+        async with engine_at() as engine:
+            job = msgspec.structs.replace(await job_of(home, server), environment=given)
+            attempt = await engine.start(job)
+            pid = attempt.status().pid
+            own = _environment(pid)
+            assert (own["APP_MODE"], own["LANG"]) == ("over there", "C.UTF-8")
+            assert own["PATH"] == os.environ["PATH"] and own["ZOT_HOME"] != str(home / "home")
+            assert not own.keys() & {"APP_SECRET", "APP_KEY_COPY", "GITHUB_TOKEN", "OTHER"}
+            bridge = _environment(parent_of(pid))
+            assert not bridge.keys() & {"APP_MODE", "APP_SECRET", "GITHUB_TOKEN"}
+            for process in (pid, parent_of(pid)):
+                assert KEY.encode() not in Path(f"/proc/{process}/environ").read_bytes()
+                assert KEY.encode() not in Path(f"/proc/{process}/cmdline").read_bytes()
+            await Reader(attempt).stop()
+            await attempt.collect()
+
+
+def _environment(pid: int) -> dict[str, str]:
+    entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
 async def test_an_attempt_whose_host_is_lost_is_continued_where_it_was_seen_last(home: Path) -> None:
