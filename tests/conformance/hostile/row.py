@@ -1,0 +1,66 @@
+"""What a row is: a reader or renderer of what comes from outside, and a text of any size made to be slow in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+from zot.provider.dialects.grammar.task_words import read_task
+from zot.tui.markdown import Painter
+from zot.tui.theme import built_in
+
+WIDTH = 80
+
+
+class Row(NamedTuple):
+    """``made`` gives a text of about so many characters; ``read`` is what must be quick."""
+
+    name: str
+    made: Callable[[int], Any]
+    read: Callable[[Any], object]
+    start: int = 256
+    allowed: Callable[[int], float] | None = None  # the seconds it may take, where a limit holds it and no grammar
+
+
+ROWS: list[Row] = []
+
+
+def rows(
+    reader: str, read: Callable[[Any], object], /, *, start: int = 256, **texts: str | bytes | Callable[[int], Any]
+) -> None:
+    """One row for each text; a plain one is repeated to the size. ``start`` is beyond what is held as it comes."""
+    for name, text in texts.items():
+        made = text if callable(text) else lambda n, text=text: text * (n // len(text) + 1)
+        ROWS.append(Row(f"{reader}: {name.replace('_', ' ')}", made, read, start))
+
+
+def quietly(read: Callable[[Any], object], *errors: type[BaseException]) -> Callable[[Any], object]:
+    """A refusal is an answer."""
+
+    def reads(given: Any) -> None:
+        with suppress(*errors):
+            read(given)
+
+    return reads
+
+
+def every_word(text: str) -> object:
+    task = read_task(text)
+    return task.commands, task.file_names, task.search_words, task.literal_words, task.is_about("a.py")
+
+
+@cache
+def painter() -> Painter:
+    return Painter.of(built_in(), links=True)
+
+
+def fresh() -> Painter:
+    """One that remembers nothing, so that every run does the work."""
+    return Painter.of(built_in(), links=True)
+
+
+def per_line(text: str, size: int) -> Callable[[int], str]:
+    """Lines of so many repetitions each."""
+    return lambda n: (text * size + "\n") * (n // (len(text) * size + 1) + 1)
