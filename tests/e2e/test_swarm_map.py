@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -194,4 +196,81 @@ def test_a_race_lists_those_whose_check_passes_the_cheapest_first(zot: Zot) -> N
         assert [row[2] for row in rows][:2] == ["$0.30", "$0.90"] and "the check failed" in ran.out
         assert f"zot swarm merge {rows[0][1]} merges" in ran.err and f"rm --force {rows[2][1]} removes" in ran.err
         assert swarm("merge", rows[0][1]).code == 0 and Path(repo, "a.txt").read_text() == "right\n"
+        swarm.close()
+
+
+STUCK = """#!/bin/sh
+case "$*" in *read-tree*-u*)
+  parent=$PPID
+  while [ -e WAIT ] && ls AGENTS/*/meta.json >/dev/null 2>&1; do
+    : > WAIT.seen; kill -0 $parent 2>/dev/null || exit 1; sleep 0.05
+  done;;
+esac
+exec GIT "$@"
+"""
+
+
+def test_a_race_goes_on_when_the_supervisor_is_killed_and_nothing_is_left_over(zot: Zot, tmp_path: Path) -> None:
+    """Once while a try is at work, and once while the tree of another is being made."""
+    os.rmdir(zot.project)
+    repo = repository(zot.project)
+    (tools := tmp_path / "tools").mkdir()
+    (wait := tmp_path / "wait").touch()  # but for the first one, no tree is finished
+    words = {"exec GIT": f"exec {shutil.which('git')}", "WAIT": str(wait), "AGENTS": f"{zot.home}/zot/swarm/agents"}
+    (tools / "git").write_text(reduce(lambda text, word: text.replace(*word), words.items(), STUCK))
+    (tools / "git").chmod(0o755)
+    asked, healed = threading.Event(), threading.Event()
+
+    def answer(request: SeenRequest) -> Turn:
+        if not healed.is_set():
+            asked.set()
+            return Silent(Say("never"), 0)
+        if request.json["messages"][-1]["role"] == "user":
+            return CallTools([("write", {"path": "a.txt", "content": "right\n"})])
+        return Say("done")
+
+    def killed(swarm: SwarmHome) -> None:
+        pid = swarm.supervisor
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: swarm.supervisor not in (0, pid), lambda: "no other supervisor")
+
+    with FakeModelServer([answer], repeat=True) as server:
+        swarm = SwarmHome(zot, server.url)
+        zot.environment.update(PATH=f"{tools}:{os.environ['PATH']}")
+        argv = zot.argv(["swarm", "race", "3", "mend it", "--check", "grep -q right a.txt", "--name", "try"])
+        child = subprocess.Popen(argv, cwd=repo, env=zot.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: asked.is_set() and Path(f"{wait}.seen").exists(), lambda: "no tree is being made")
+        killed(swarm)
+        wait.unlink()
+        wait_for(lambda: len(list((swarm.home / "swarm/agents").glob("*/meta.json"))) == 3, lambda: "not three tries")
+        healed.set()
+        killed(swarm)
+        out, said = child.communicate(timeout=100)
+        assert child.returncode == 0, said.decode()
+        assert [line.split()[0] for line in out.decode().splitlines()] == ["passed"] * 3
+        assert said.decode().count("supervisor was killed; its workers go on under a new one") == 2
+        swarm.until_nothing_runs()
+        agents = sorted(path.name for path in (swarm.home / "swarm" / "agents").iterdir())
+        assert len(agents) == 3
+        assert sorted(git(repo, "branch", "--list", "zot/*").split()) == [f"zot/{id}" for id in agents]
+        listed = swarm("list", "--all")
+        assert listed.err == "" and listed.out.count(" done ") == 3
+
+
+def test_a_race_whose_supervisor_cannot_be_kept_alive_ends_with_a_line(zot: Zot) -> None:
+    os.rmdir(zot.project)
+    repository(zot.project)
+    with FakeModelServer([Silent(Say("never"), 0)], repeat=True) as server:
+        swarm = SwarmHome(zot, server.url)
+        argv = zot.argv(["swarm", "race", "1", "mend it", "--name", "try"])
+        child = subprocess.Popen(argv, cwd=zot.project, env=zot.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for attempt in (1, 2, 3):  # it is continued twice
+            wait_for(lambda: len(server.requests) >= attempt, lambda: "nobody asks")  # noqa: B023
+            pid = swarm.supervisor
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: child.poll() is not None or swarm.supervisor not in (0, pid), lambda: "silence")  # noqa: B023
+        out, said = child.communicate(timeout=100)
+        assert child.returncode == 1, said.decode()
+        assert "failed  try-1" in out.decode() and "lost: the supervisor was killed" in out.decode()
+        assert "zot swarm rm --force try-1 removes" in said.decode()
         swarm.close()

@@ -167,7 +167,7 @@ class _Line:
 
     def noted(self, note: str) -> None:
         self.end()
-        tell(f"note: {note}")
+        tell(note)
 
     def _draw(self, text: str) -> None:
         self._width = draw_over(text, self._width)

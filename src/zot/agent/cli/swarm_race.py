@@ -1,6 +1,6 @@
 """``zot swarm race``: several tries at one task; those whose check passes, the cheapest first.
 
-The exit status is 0 when one passed, else 1.
+The exit status is 0 when one passed, else 1; 130 after ctrl+c, which leaves the tries at work.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ def run(verb: str, argv: list[str]) -> int:
     typed, *words = arguments.words
     if not typed.isdecimal() or not 1 <= int(typed) <= _MOST:
         raise UsageError(f'"{typed}": expected how many tries, 1 to {_MOST}')
-    tries = run_loop(_raced(arguments, int(typed), " ".join(words)))
+    try:
+        tries = run_loop(_raced(arguments, int(typed), " ".join(words)))
+    except KeyboardInterrupt:
+        tell("zot: interrupted; the tries go on, zot swarm list shows them, zot swarm stop --all ends them")
+        return 130
     if arguments.has("--json"):
         show_spelled(json.dumps({"tries": [msgspec.to_builtins(one) for one in tries]}))
     else:

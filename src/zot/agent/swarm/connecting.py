@@ -218,9 +218,10 @@ def _gone() -> EngineFault:
 
 
 @asynccontextmanager
-async def connected(home: Path) -> AsyncGenerator[Swarm]:
-    """A connection to the supervisor of this home, which is started when there is none."""
-    swarm = await connect(home)
+async def connected(home: Path, credential: Credential | None = None) -> AsyncGenerator[Swarm]:
+    """A connection to the supervisor of this home, which is started when there is none. ``credential`` is for workers
+    that the last one left."""
+    swarm = await connect(home, credential)
     try:
         yield swarm
     finally:
@@ -242,7 +243,7 @@ def lives(home: Path) -> bool:
     return Room(home).is_alive() or any(worker.status in LIVE for worker in Places(home).all())
 
 
-async def connect(home: Path) -> Swarm:
+async def connect(home: Path, credential: Credential | None = None) -> Swarm:
     """ZotError when there can be none; its text is one line that says why."""
     room = Room(home)
     try:
@@ -255,7 +256,7 @@ async def connect(home: Path) -> Swarm:
                         return swarm
                     if ours and (lock := room.life_lock()) >= 0:
                         try:
-                            await _start(home, room, lock)
+                            await _start(home, room, lock, credential)
                         finally:
                             os.close(lock)
                 await asyncio.sleep(_LOOK_S)
@@ -280,11 +281,12 @@ async def _joined(room: Room) -> Swarm | None:
     return None
 
 
-async def _start(home: Path, room: Room, lock: int) -> None:
+async def _start(home: Path, room: Room, lock: int, credential: Credential | None) -> None:
     """In a session of its own, away from the keyboard's signals, without anybody's keys."""
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
-    task = Task(home=str(home), lent=_keys_of_the_living(home), most=_most(home), **given)
+    lent = _keys_of_the_living(home) | ({credential.provider: credential.value} if credential is not None else {})
+    task = Task(home=str(home), lent=lent, most=_most(home), **given)
     child = _spawned(room, {**_environment(home), "ZOT_HOME": str(home)}, lock)
     own_process.helpers.add(child.pid)
     assert child.stdin is not None and child.stdout is not None

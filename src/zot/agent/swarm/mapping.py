@@ -24,8 +24,9 @@ from zot.wire.returned import candidates
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
 
 PLACE = "{item}"
-_RECONNECTIONS = 5
-_RESTARTS = 2
+RECONNECTIONS = 5
+RESTARTS = 2
+KILLED = "the swarm's supervisor was killed; its workers go on under a new one"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         if self.schema:
             task = f"{task}\n\n{_terms(self.schema)}"
         return msgspec.structs.replace(
-            self.order, task=task, swarm=self.swarm, key=item, once=not self.schema, restarts=_RESTARTS
+            self.order, task=task, swarm=self.swarm, key=item, once=not self.schema, restarts=RESTARTS
         )
 
 
@@ -98,7 +99,7 @@ class _Job(msgspec.Struct):
 
 
 class Mapping:
-    """``told`` hears how far it is, ``finished`` each result as it is written, ``noted`` what trees lack."""
+    """``told`` hears how far it is, ``finished`` each result as it is written, ``noted`` what else is to be told."""
 
     def __init__(
         self,
@@ -126,14 +127,14 @@ class Mapping:
 
     async def run(self) -> None:
         """Until every item is finished, or the budget is spent. A supervisor that is killed meanwhile is replaced."""
-        for _ in range(_RECONNECTIONS):
+        for _ in range(RECONNECTIONS):
             try:
-                async with connecting.connected(self._home) as swarm:
+                async with connecting.connected(self._home, self._credential) as swarm:
                     await self._run(swarm)
                     return
             except EngineFault:
-                continue
-        raise ZotError("the swarm's supervisor ended again and again; --resume goes on")
+                self._noted(KILLED)
+        raise ZotError("the swarm's supervisor was killed again and again; --resume goes on")
 
     async def _run(self, swarm: connecting.Swarm) -> None:
         plan = self._plan
@@ -192,7 +193,7 @@ class Mapping:
         for note in info.notes:
             if note not in self._notes:
                 self._notes.add(note)
-                self._noted(note)
+                self._noted(f"note: {note}")
 
     async def _settle(self, swarm: connecting.Swarm, info: WorkerInfo) -> None:
         """A worker has nothing to do any more: written down, asked once more, or tried again."""

@@ -19,6 +19,8 @@ from zot.errors import NotThere, UsageError, ZotError, closest, in_words
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.opening import read_whole
 
+MAKING = "making"  # as long as a worker's tree is being made: of which repository
+_TRACES = ("meta.json", "session.json", "log.txt", "merged.json")
 _SLUG = 24
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 _SHOWN = 5
@@ -33,6 +35,12 @@ class WorkerPlace:
         self.meta, self.inbox, self.events, self.session, self.log, self.tree = (
             directory / name for name in ("meta.json", "inbox.jsonl", "events.jsonl", "session.json", "log.txt", "tree")
         )
+
+    @property
+    def is_unfinished(self) -> bool:
+        """There is no record yet, and nobody ever worked here."""
+        there = {name for name in (*_TRACES, MAKING, "tree") if os.path.lexists(self.directory / name)}
+        return not there.intersection(_TRACES) and (MAKING in there or "tree" not in there)
 
     def load(self) -> Worker:
         """ZotError when there is no record, or it is damaged; the text names the file."""
@@ -75,6 +83,10 @@ class Places:
         except OSError:
             return []
 
+    def unfinished(self) -> list[WorkerPlace]:
+        """Of workers that are being made, or were when their maker was killed."""
+        return [place for place in map(self.of, self.ids()) if place.is_unfinished]
+
     def all(self, problems: list[str] | None = None) -> list[Worker]:
         """Every worker there is a record of, oldest first; what is wrong with others goes into ``problems``."""
         found: list[Worker] = []
@@ -82,7 +94,7 @@ class Places:
             try:
                 found.append(self.of(id).load())
             except ZotError as error:
-                if problems is not None:
+                if problems is not None and not self.of(id).is_unfinished:
                     problems.append(str(error))
         return sorted(found, key=lambda worker: (worker.created, worker.id))
 

@@ -12,6 +12,7 @@ import msgspec
 
 from zot.agent.swarm import connecting
 from zot.agent.swarm.engine import Credential
+from zot.agent.swarm.mapping import KILLED, RECONNECTIONS, RESTARTS
 from zot.agent.swarm.merging import Check
 from zot.agent.swarm.records import Tree
 from zot.agent.swarm.safe_git import desk, find_repository
@@ -44,38 +45,73 @@ async def race(
     credential: Credential | None = None,
     told: Callable[[str], None] = lambda line: None,
 ) -> list[Try]:
-    """All tries, those that passed first, each kind from the cheapest to the dearest."""
-    swarm_name = order.swarm
-    async with connecting.connected(home) as swarm:
+    """All tries, those that passed first, each kind from the cheapest to the dearest. A supervisor that is killed
+    meanwhile is replaced: the tries go on from where they were, and none is started twice."""
+    running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), told)
+    for _ in range(RECONNECTIONS):
+        try:
+            async with connecting.connected(home, credential) as swarm:
+                await swarm.request(SwarmBudget(swarm=order.swarm, max_cost=max_cost))
+                ended = await running.run(swarm, credential)
+        except EngineFault:
+            told(KILLED)
+            continue
+        tries = [await _judged(home, info, check) for info in ended]
+        return sorted(tries, key=lambda one: (not one.passed, one.cost, one.seconds))
+    raise ZotError(
+        "the swarm's supervisor was killed again and again, and the race is given up; "
+        "`zot swarm list --all` says what became of the tries"
+    )
+
+
+class _Race:
+    """The tries of a race, whoever looks after them. Each is known by its number."""
+
+    def __init__(self, count: int, order: SwarmStart, told: Callable[[str], None]) -> None:
+        self._count = count
+        self._order = order
+        self._told = told
+        self._known: dict[str, WorkerInfo] = {}
+        self._notes: set[str] = set()
+
+    async def run(self, swarm: connecting.Swarm, credential: Credential | None) -> list[WorkerInfo]:
+        """Until all have ended; EngineFault when the supervisor is gone before."""
         await swarm.subscribe()
-        await swarm.request(SwarmBudget(swarm=swarm_name, max_cost=max_cost))
-        running: dict[str, WorkerInfo] = {}
-        for number in range(1, count + 1):
-            one = msgspec.structs.replace(order, key=str(number), once=True, name=_name(order.name, number))
-            info = await swarm.start(one, credential)
-            running[info.id] = info
-            told(f"{info.name}: {info.id}")
-        ended = await _ended(swarm, running, told)
-    tries = [await _judged(home, info, check) for info in ended]
-    return sorted(tries, key=lambda one: (not one.passed, one.cost, one.seconds))
+        there = {info.key: info for info in await swarm.list(all=True, swarm=self._order.swarm)}
+        for number in range(1, self._count + 1):
+            info = there.get(str(number)) or await swarm.start(self._one(number), credential)
+            self._take(info)
+        if not self._at_work:
+            return list(self._known.values())
+        async for event in swarm.events():
+            if isinstance(event, SwarmUpdate) and event.id in self._known:
+                self._take(event.worker)
+                if not self._at_work:
+                    return list(self._known.values())
+        raise EngineFault("the swarm's supervisor has ended")
 
+    def _one(self, number: int) -> SwarmStart:
+        name = f"{self._order.name}-{number}" if self._order.name else ""
+        return msgspec.structs.replace(self._order, key=str(number), name=name)
 
-def _name(name: str, number: int) -> str:
-    return f"{name}-{number}" if name else ""
+    @property
+    def _at_work(self) -> bool:
+        return any(not connecting.is_over(info) for info in self._known.values())
 
-
-async def _ended(
-    swarm: connecting.Swarm, running: dict[str, WorkerInfo], told: Callable[[str], None]
-) -> list[WorkerInfo]:
-    ended: list[WorkerInfo] = []
-    async for event in swarm.events():
-        if isinstance(event, SwarmUpdate) and event.id in running and connecting.is_over(event.worker):
-            del running[event.id]
-            ended.append(event.worker)
-            told(f"{event.worker.name}: {event.worker.status}, ${event.worker.usage.cost_usd:.2f}")
-            if not running:
-                return ended
-    raise EngineFault("the swarm's supervisor has ended; `zot swarm list --all` says what became of the tries")
+    def _take(self, info: WorkerInfo) -> None:
+        """What is new about it is told."""
+        before = self._known.get(info.id)
+        if before is not None and connecting.is_over(before):
+            return  # an update that was under way
+        self._known[info.id] = info
+        if before is None:
+            self._told(f"{info.name}: {info.id}")
+            for note in info.notes:
+                if note not in self._notes:
+                    self._notes.add(note)
+                    self._told(f"note: {note}")
+        if connecting.is_over(info):
+            self._told(f"{info.name}: {info.status}, ${info.usage.cost_usd:.2f}")
 
 
 async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:

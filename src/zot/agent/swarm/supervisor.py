@@ -27,13 +27,14 @@ from zot.agent.swarm.info import info_of
 from zot.agent.swarm.leftovers import end_leftovers
 from zot.agent.swarm.local_engine import LocalEngine
 from zot.agent.swarm.orders import check_order, order_of
-from zot.agent.swarm.places import Places, WorkerPlace, check_name, free_name, meant
+from zot.agent.swarm.places import MAKING, Places, WorkerPlace, check_name, free_name, meant
 from zot.agent.swarm.purse import Budget, Left, Purse
 from zot.agent.swarm.records import LIVE, Order, Tree, Worker
 from zot.agent.swarm.running import Charge
 from zot.agent.swarm.scheduler import Scheduler
 from zot.errors import UsageError, ZotError
 from zot.system.processes import reap_strays
+from zot.system.temporary import remove_tree
 from zot.wire import rpc_frames, swarm_frames
 
 UPDATE_S = 0.1  # between two updates of a worker whose status has not changed
@@ -105,11 +106,23 @@ class Supervisor:
 
     async def recover(self) -> None:
         """What the last supervisor has left: nothing of its workers runs any more, and each is told where it stands."""
-        workers = [worker for worker in self._places.all() if worker.status in LIVE]
+        everyone = self._places.all()
+        await self._clear_unfinished(everyone)
+        workers = [worker for worker in everyone if worker.status in LIVE]
         await end_leftovers([worker for worker in workers if worker.order.engine == "local"])
         for worker in workers:
             self._recover(worker)
         self._note_need()
+
+    async def _clear_unfinished(self, everyone: list[Worker]) -> None:
+        """Nobody was promised a worker where there is no record yet: its tree and branch would be nobody's."""
+        taken = {worker.tree.branch for worker in everyone if worker.tree is not None}
+        for place in self._places.unfinished():
+            from zot.agent.swarm import worktrees  # only after a kill
+
+            with suppress(ZotError, OSError):
+                await worktrees.remove_unfinished(place.directory, taken)
+                remove_tree(place.directory)
 
     def _recover(self, worker: Worker) -> None:
         place = self._places.of(worker.id)
@@ -372,6 +385,8 @@ class Supervisor:
         except BaseException:
             await _discard(place, tree)
             raise
+        with suppress(OSError):
+            (place.directory / MAKING).unlink(missing_ok=True)
         charge = self._take(worker, place, client.lent.get(order.provider))
         charge.environment = client.environment
         self._untold[charge.id] = charge

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from zot.agent.swarm import left_out
+from zot.agent.swarm.places import MAKING
 from zot.agent.swarm.records import Tree
 from zot.agent.swarm.safe_git import (
     Desk,
@@ -28,7 +30,7 @@ from zot.agent.swarm.safe_git import (
     write_new,
 )
 from zot.errors import GitFailed, in_words
-from zot.system.files import make_private_dir
+from zot.system.files import make_private_dir, write_atomic
 from zot.system.opening import read_whole
 from zot.system.temporary import remove_tree
 
@@ -77,6 +79,7 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
     if os.path.lexists(path):
         raise GitFailed(f"{path} is there already")
     make_private_dir(directory)
+    write_atomic(directory / MAKING, os.fsencode(repository.top))
     async with desk(repository, directory) as work:
         base, branch = await work.head()
         first = await _taken_along(work, base) if include_dirty else ""
@@ -393,6 +396,23 @@ async def remove(tree: Tree) -> tuple[str, ...]:
         return ()  # the repository is gone, and the branch with it
     async with desk(repository, Path(tree.path).parent) as work:
         return await _clear(work, tree)
+
+
+async def remove_unfinished(directory: Path, taken: Container[str]) -> None:
+    """What is left of a tree whose maker was killed, and of its branch, which has the worker's id in its name; branches
+    that are ``taken`` stay. GitFailed when that cannot be done now."""
+    remove_tree(directory / TREE)
+    try:
+        top = os.fsdecode(read_whole(directory / MAKING, _LARGEST_POINTER))
+        repository = await find_repository(top)
+    except (OSError, GitFailed):
+        return  # it had not begun, or the repository is gone
+    own = re.compile(rf"refs/heads/(zot[/-](?:.*-)?{re.escape(_plain(directory.name))}(?:-\d+)?)")
+    async with desk(repository, directory) as work:
+        for reference, where in (await work.branches()).items():
+            found = own.fullmatch(reference)
+            if found is not None and not where and found[1] not in taken:
+                await work.forget(reference)
 
 
 async def _clear(work: Desk, tree: Tree) -> tuple[str, ...]:
