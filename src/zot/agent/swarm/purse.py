@@ -9,32 +9,21 @@ ask at the same time, and one more with each call that went well.
 
 from __future__ import annotations
 
-import os
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from zot.agent.swarm.purse_journal import Budget, Entry, Granted, Journal, Settled, Summed
 from zot.agent.swarm.records import Limits
-from zot.system.files import make_private_dir
-from zot.system.opening import open_to_append, read_whole
 
 PAUSE_S = 5.0  # when a provider does not say for how long
 LONGEST_PAUSE_S = 300.0
-_LARGEST = 1 << 30
-
-
-class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="budget"):
-    """The limits of a whole swarm; 0 is none."""
-
-    swarm: str
-    max_cost: float = 0.0
-    max_steps: int = 0
-    max_agents: int = 0
-    timeout_s: float = 0.0
+KEPT_S = 30 * 86400.0  # a budget that nobody has used for so long, and no worker belongs to, is forgotten
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,25 +32,6 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     usd: float = -1.0
     steps: int = -1
     seconds: float = -1.0
-
-
-class Granted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="granted"):
-    call: str
-    swarm: str
-    worker: str
-    usd: float = 0.0
-
-
-class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="settled"):
-    """``age`` is how long the swarm has been at work, in seconds."""
-
-    call: str
-    swarm: str
-    usd: float = 0.0
-    age: float = 0.0
-
-
-_decode = msgspec.json.Decoder(Budget | Granted | Settled).decode
 
 
 class Call(msgspec.Struct, kw_only=True, eq=False):
@@ -88,7 +58,9 @@ class _Account:
     def __init__(self) -> None:
         self.limits = Budget(swarm="")
         self.spent = 0.0
+        self.settled = 0.0  # of it
         self.steps = 0
+        self.used_at = 0.0  # on the clock on the wall
         self.reserved: dict[str, float] = {}
         self.held_back = 0.0  # all of those
         self.age_before = 0.0  # in the lives of earlier supervisors
@@ -119,29 +91,34 @@ class _Provider:
 
 
 class Purse:
-    """``journal`` outlives the supervisor."""
+    """``journal`` outlives the supervisor. ``belongs`` says whether there are workers of a swarm."""
 
-    def __init__(self, journal: Path, now: float) -> None:
-        self._journal = journal
+    def __init__(self, journal: Path, now: float, belongs: Callable[[str], bool] = lambda swarm: True) -> None:
+        self._journal = Journal(journal, self._sum)
         self._accounts: dict[str, _Account] = {}
         self._providers: dict[str, _Provider] = {}
         self._calls: dict[str, Call] = {}  # granted
         self._waiting: dict[tuple[str, str, bool], deque[Call]] = {}  # in the order they came; see _queue
         self._of: dict[str, dict[str, Call]] = {}  # of each worker, granted and waiting
         self._unsettled: dict[str, float] = {}  # granted by an earlier supervisor, and counted as spent
+        self._open: dict[str, Granted] = {}  # all that is granted and not settled, by whomever
         self._count = 0
         self.problem = ""
+        self._now = now
         self._read(now)
+        self._forget_old(belongs)
 
     # --- budgets
 
     def open(self, budget: Budget, now: float) -> None:
         """Make the budget, or change its limits. OSError when it cannot be kept."""
         account = self._account(budget.swarm)
-        self._append(budget)
+        self._journal.append(budget)
         account.limits = budget
+        account.used_at = time.time()
         if account.since is None:
             account.since = now
+        self._journal.shorten_if_long()
 
     def budgets(self) -> list[Budget]:
         return [account.limits for account in self._accounts.values() if account.limits.swarm]
@@ -279,14 +256,17 @@ class Purse:
     def _grant(self, call: Call) -> None:
         account = self._account(call.swarm)
         if call.swarm:
+            granted = Granted(call=call.id, swarm=call.swarm, worker=call.worker, usd=call.usd)
             try:
-                self._append(Granted(call=call.id, swarm=call.swarm, worker=call.worker, usd=call.usd))
+                self._journal.append(granted)
             except OSError as error:
                 self._forget(call)
                 call.answer(f"the budget of the swarm {call.swarm} cannot be kept: {error.strerror}")
                 return
             account.reserve(call.id, call.usd)
             account.steps += 1
+            self._open[call.id] = granted
+            self._journal.shorten_if_long()
         self._calls[call.id] = call
         self._provider(call.provider).asking.add(call.id)
         call.answer("")
@@ -297,8 +277,12 @@ class Purse:
         account = self._account(swarm)
         account.release(id)
         account.spent += usd - self._unsettled.pop(id, 0.0)
+        account.settled += usd
+        account.used_at, self._now = time.time(), now
+        self._open.pop(id, None)
         with suppress(OSError):  # granted and never settled counts as spent, too
-            self._append(Settled(call=id, swarm=swarm, usd=usd, age=round(account.age(now), 1)))
+            self._journal.append(Settled(call=id, swarm=swarm, usd=usd, age=round(account.age(now), 1)))
+            self._journal.shorten_if_long()
 
     def _forget(self, call: Call) -> None:
         calls = self._of.get(call.worker, {})
@@ -314,46 +298,57 @@ class Purse:
 
     # --- the journal
 
-    def _append(self, entry: Budget | Granted | Settled) -> None:
-        line = msgspec.json.encode(entry) + b"\n"
-        make_private_dir(self._journal.parent)
-        fd = open_to_append(self._journal)
-        try:
-            if os.write(fd, line) != len(line):
-                os.write(fd, b"\n")
-                raise OSError(28, os.strerror(28), str(self._journal))
-        finally:
-            os.close(fd)
-
     def _read(self, now: float) -> None:
-        try:
-            data = read_whole(self._journal, _LARGEST)
-        except FileNotFoundError:
-            return
-        granted: dict[str, Granted] = {}
-        for line in data.split(b"\n"):
-            try:
-                entry = _decode(line) if line else None
-            except (msgspec.MsgspecError, UnicodeError):
-                self.problem = f"{self._journal}: a line is damaged and passed over"
-                continue
+        for entry in self._journal.read():
+            account = self._account(entry.swarm)
+            account.used_at = entry.at if isinstance(entry, Summed) else time.time()
             match entry:
                 case Budget():
-                    self._account(entry.swarm).limits = entry
-                    self._account(entry.swarm).since = now
+                    account.limits, account.since = entry, now
                 case Granted():
-                    granted[entry.call] = entry
-                    self._account(entry.swarm).steps += 1
+                    self._open[entry.call] = entry
+                    account.steps += 1
                 case Settled():
-                    granted.pop(entry.call, None)
-                    account = self._account(entry.swarm)
-                    account.spent += entry.usd
+                    self._open.pop(entry.call, None)
+                    account.settled += entry.usd
                     account.age_before = max(account.age_before, entry.age)
-                case _:
-                    pass
-        for entry in granted.values():  # whoever was granted it is gone with the supervisor, or says so
+                case Summed():
+                    account.settled += entry.usd
+                    account.steps += entry.steps
+                    account.age_before = max(account.age_before, entry.age)
+        for account in self._accounts.values():
+            account.spent = account.settled
+        for entry in self._open.values():  # whoever was granted it is gone with the supervisor, or says so
             self._account(entry.swarm).spent += entry.usd
             self._unsettled[entry.call] = entry.usd
+        if self._journal.is_damaged:
+            self.problem = f"{self._journal.path}: a line is damaged and passed over"
+
+    def _sum(self) -> Iterator[Entry]:
+        """The same in few lines. What was used of a budget comes after its limits, so that the time of use stays."""
+        open_calls = list(self._open.values())
+        for swarm, account in self._accounts.items():
+            own = [entry for entry in open_calls if entry.swarm == swarm]
+            if account.limits.swarm:
+                yield account.limits
+            if account.limits.swarm or account.steps or own:
+                yield Summed(
+                    swarm=swarm,
+                    usd=account.settled,
+                    steps=account.steps - len(own),
+                    age=round(account.age(self._now), 1),
+                    at=round(account.used_at, 1),
+                )
+        yield from open_calls
+
+    def _forget_old(self, belongs: Callable[[str], bool]) -> None:
+        """At the beginning of a life, when nobody has been told anything yet."""
+        waiting = {entry.swarm for entry in self._open.values()}
+        for swarm, account in list(self._accounts.items()):
+            old = time.time() - account.used_at > KEPT_S
+            if old and swarm not in waiting and not belongs(swarm):
+                del self._accounts[swarm]
+        self._journal.shorten_if_long()
 
 
 def _queue(call: Call) -> tuple[str, str, bool]:

@@ -81,7 +81,8 @@ class Supervisor:
         self._starts = 0
         self._names: set[str] = set()  # of those that are being made
         self.patience_s, self.idle_s = task.patience_s, task.idle_s
-        self.purse = Purse(self._places.root / "budgets.jsonl", self._loop.time())
+        of_workers = {worker.order.swarm for worker in self._places.all()}
+        self.purse = Purse(self._places.root / "budgets.jsonl", self._loop.time(), of_workers.__contains__)
         for budget in self.purse.budgets():
             self._scheduler.most_of[budget.swarm] = budget.max_agents
         self.unneeded = asyncio.Event()

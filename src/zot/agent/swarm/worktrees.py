@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Container
-from contextlib import suppress
+from collections.abc import Container, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -30,7 +30,7 @@ from zot.agent.swarm.safe_git import (
     write_new,
 )
 from zot.errors import GitFailed, in_words
-from zot.system.files import make_private_dir, write_atomic
+from zot.system.files import make_private_dir
 from zot.system.opening import read_whole
 from zot.system.temporary import remove_tree
 
@@ -79,7 +79,6 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
     if os.path.lexists(path):
         raise GitFailed(f"{path} is there already")
     make_private_dir(directory)
-    write_atomic(directory / MAKING, os.fsencode(repository.top))
     async with desk(repository, directory) as work:
         base, branch = await work.head()
         first = await _taken_along(work, base) if include_dirty else ""
@@ -89,23 +88,39 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
         if not branch:
             notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
         own = worker if worker.startswith(f"{name}-") else f"{name}-{worker}"  # an id begins with the name, mostly
-        reference = await _new_branch(work, _plain(own), begun)
-        place, objects = os.fspath(path), repository.objects
-        tree = Tree(repository=repository.top, path=place, branch=reference, base=base, first=first, objects=objects)
-        try:
-            path.mkdir(mode=0o700)
-            lay_git(repository, tree, begun)
-            await _fill(work, tree, begun)
-        except (OSError, GitFailed) as error:
-            why = "No space left on device" if _is_full(directory) else in_words(error)
-            await _clear(work, tree)
-            raise GitFailed(f"the tree of {worker} could not be made: {why}") from error
-        except BaseException:
-            await _clear(work, tree)
-            raise
+        with _announced(directory, repository):
+            reference = await _new_branch(work, _plain(own), begun)
+            where = {"repository": repository.top, "path": os.fspath(path), "objects": repository.objects}
+            tree = Tree(**where, branch=reference, base=base, first=first)
+            try:
+                path.mkdir(mode=0o700)
+                lay_git(repository, tree, begun)
+                await _fill(work, tree, begun)
+            except (OSError, GitFailed) as error:
+                why = "No space left on device" if _is_full(directory) else in_words(error)
+                await _clear(work, tree)
+                raise GitFailed(f"the tree of {worker} could not be made: {why}") from error
+            except BaseException:
+                await _clear(work, tree)
+                raise
     inside = os.path.relpath(os.path.realpath(cwd), os.path.realpath(repository.top))
     below = path if inside.startswith("..") else path / inside
     return Made(tree=tree, cwd=below if below.is_dir() else path, notes=notes)
+
+
+@contextmanager
+def _announced(directory: Path, repository: Repository) -> Generator[None]:
+    """Whoever comes after a kill knows which repository may have a branch too many. It stays for as long as there is no
+    record of the worker."""
+    making = directory / MAKING
+    try:
+        write_new(making, os.fsencode(repository.top))
+        yield
+    except BaseException as error:
+        making.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise GitFailed(f"no tree can be made in {directory}: {in_words(error)}") from error
+        raise
 
 
 def _is_full(directory: Path) -> bool:

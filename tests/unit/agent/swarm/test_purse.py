@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zot.agent.swarm import purse_journal
 from zot.agent.swarm.purse import Budget, Call, Purse
 from zot.agent.swarm.records import Limits
 
@@ -124,6 +128,7 @@ def test_a_budget_that_cannot_be_kept_permits_nothing(asker: Asker, tmp_path: Pa
     assert "cannot be kept" in asker.answers["a/1"]
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.floats(0.01, 0.5), st.floats(0.0, 0.9)), min_size=1, max_size=40),
 )
@@ -181,3 +186,114 @@ def test_what_was_granted_while_nobody_was_there_is_booked_once(asker: Asker, tm
     again.purse.settle("b/1", 0.3, "ok", 0, 1, "s")
     assert again.purse.spent("s")[0] == pytest.approx(0.8)
     assert again.purse.left(1)["s"].usd == pytest.approx(0.2) and again.purse.left(1)["s"].steps == -1
+
+
+# --- the journal, grown long
+
+
+def lines(path: Path) -> int:
+    return len(path.read_bytes().splitlines())
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.floats(0.01, 0.2), st.sampled_from("gswx")), max_size=60),
+    st.integers(1, 12),
+)
+def test_the_sum_of_a_journal_says_what_the_journal_said(steps: list[tuple[int, float, str]], most: int) -> None:
+    """Granted, settled, gone or begun again in any order: with a short journal everything is as with a long one."""
+    with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        found: list[list[object]] = []
+        for name, limit in (("long", 1 << 30), ("short", most)):
+            patch.setattr(purse_journal, "MOST_LINES", limit)
+            path = Path(place) / name / "budgets.jsonl"
+            asker, seen = Asker(path), []
+            asker.purse.open(Budget(swarm="s", max_cost=3.0, max_steps=40, timeout_s=999), 0)
+            for number, (worker, usd, what) in enumerate(steps):
+                now = float(number)
+                if what == "g":
+                    asker.ask(f"{worker}/{number}", usd, now)
+                elif what == "s":
+                    granted = [id for id, answer in asker.answers.items() if not answer]
+                    if granted:
+                        asker.purse.settle(granted[-1], usd, "ok", 0, now)
+                        del asker.answers[granted[-1]]
+                elif what == "w":
+                    asker.purse.withdraw(str(worker), now)
+                else:
+                    asker.purse, asker.answers = Purse(path, now), {}
+                spent, count = asker.purse.spent("s")
+                seen.append((round(spent, 6), count, asker.purse.budgets(), sorted(asker.answers.items())))
+            after = Purse(path, 100.0)
+            seen.append((round(after.spent("s")[0], 6), after.spent("s")[1], after.budgets()))
+            found.append(seen)
+        assert found[0] == found[1]
+
+
+def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "budgets.jsonl"
+    monkeypatch.setattr(purse_journal, "MOST_LINES", 300)
+    asker = Asker(path)
+    for number in range(500):
+        asker.purse.open(Budget(swarm=f"s{number % 5}", max_cost=1e6), 0)
+        asker.ask(f"w/{number}", 1.0, swarm=f"s{number % 5}")
+        asker.purse.settle(f"w/{number}", 1.0, "ok", 0, 1)
+    assert lines(path) <= 311
+    with path.open("ab") as file:
+        file.write(b'{"type":"granted","call":"torn')
+    monkeypatch.setattr(purse_journal, "MOST_LINES", 10)
+    after = Purse(path, 0.0)
+    assert after.spent("s0") == (100.0, 100) and lines(path) == 11  # five budgets, and what cannot be read
+    assert "a line is damaged" in after.problem and b'"torn' in path.read_bytes()
+    in_a_month = time.time() + 31 * 86400
+    monkeypatch.setattr(time, "time", lambda: in_a_month)
+    later = Purse(path, 0.0, lambda swarm: swarm == "s3")
+    assert [budget.swarm for budget in later.budgets()] == ["s3"] and later.spent("s3") == (100.0, 100)
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purse_journal, "MOST_LINES", 3)
+    path = tmp_path / "budgets.jsonl"
+    asker = Asker(path)
+    asker.purse.open(Budget(swarm="s", max_cost=10), 0)
+
+    def full(path: Path, data: bytes, mode: int = 0o600) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(purse_journal, "write_atomic", full)
+    for number in range(20):
+        asker.ask(f"w/{number}", 0.1)
+        asker.purse.settle(f"w/{number}", 0.1, "ok", 0, 1)
+    assert lines(path) == 41 and Purse(path, 0.0).spent("s") == (pytest.approx(2.0), 20)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from zot.agent.swarm import purse_journal
+from zot.agent.swarm.purse import Budget, Call, Purse
+from zot.agent.swarm.records import Limits
+purse_journal.MOST_LINES = 3
+purse = Purse(Path(sys.argv[1]), 0.0)
+purse.open(Budget(swarm="s", max_cost=1e9), 0)
+for number in range(10**9):
+    id = f"w/{number}"
+    said = lambda answer: sys.stdout.write("x") and sys.stdout.flush()
+    purse.ask(Call(id=id, worker="w", swarm="s", provider="p", usd=1.0, own=Limits(), spent=0, steps=0, answer=said), 0)
+    purse.settle(id, 1.0, "ok", 0, 1)
+"""
+
+
+@pytest.mark.parametrize("least", (9, 60))
+def test_killed_at_any_moment_nothing_granted_is_forgotten(tmp_path: Path, least: int) -> None:
+    """Each call is 1 dollar, told with an x when it is granted; the journal is replaced every other moment."""
+    path = tmp_path / "budgets.jsonl"
+    child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    told = len(child.stdout.read(least))
+    child.kill()
+    told += len(child.stdout.read())
+    child.wait()
+    spent, steps = Purse(path, 0.0).spent("s")
+    assert told <= spent <= told + 1 and told <= steps <= told + 1
+    assert lines(path) < 12
