@@ -11,6 +11,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -366,3 +367,32 @@ def test_a_clock_that_jumps_harms_nobody(swarm: SwarmHome) -> None:
     meta.write_text(json.dumps({**record, "created": 4e9, "started": 4e9, "ended": 1.0}))
     assert " 0s " in swarm("list", "--all").out
     assert swarm("show", id).code == 0
+
+
+LISTENS = """
+import asyncio, sys
+from pathlib import Path
+from zot.agent.swarm import connecting
+
+async def listen():
+    async with connecting.connected(Path(sys.argv[1])) as swarm:
+        await swarm.subscribe()
+        print("connected", flush=True)
+        await asyncio.sleep(1000)
+
+asyncio.run(listen())
+"""
+
+
+def test_nobody_who_was_killed_is_taken_for_a_listener(swarm: SwarmHome) -> None:
+    """The only client is idle: the supervisor is there for it when the last worker has ended, and no longer than it."""
+    argv = [sys.executable, "-c", LISTENS, str(swarm.home)]
+    client = subprocess.Popen(argv, env={**os.environ, "ZOT_HOME": ""}, stdout=subprocess.PIPE)
+    assert client.stdout is not None and client.stdout.readline() == b"connected\n"
+    supervisor = swarm.supervisor
+    assert swarm("start", "--shared", "--wait", "one").code == 0
+    assert swarm.supervisor == supervisor and supervisor in swarm.processes()
+    client.send_signal(signal.SIGSTOP)
+    client.kill()
+    client.wait()
+    swarm.until_nothing_runs()
