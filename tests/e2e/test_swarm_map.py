@@ -165,11 +165,13 @@ def test_in_a_repository_changes_stay_on_branches_and_trees_without_any_go(swarm
     ran = swarm("map", items(zot, "write one", "plain", "write two"), "tell {item}")
     assert ran.code == 0, ran.err
     rows = results(zot)
-    assert rows["write one"]["files"] == 1 and rows["write one"]["branch"].startswith("zot/")
+    assert rows["write one"]["files"] == 1 and rows["write one"]["branch"].startswith("zot/write-one-")
     assert "branch" not in rows["plain"]
     assert len(git(zot.project, "branch", "--list", "zot/*").splitlines()) == 2
     assert not (zot.project / "write one.txt").exists()
-    assert swarm("merge", "--all").code == 0
+    merged = swarm("merge", "--all")
+    assert merged.code == 0 and "write-one: merged into main\n" in merged.out and merged.err == ""
+    assert swarm("prune").err == "removed 3 workers\n"
     assert {path.name for path in zot.project.glob("write*")} == {"write one.txt", "write two.txt"}
 
 

@@ -357,6 +357,19 @@ def test_what_a_tree_lacks_is_told_and_a_conflict_is_given_back(swarm: SwarmHome
     assert (zot.project / "hello.py").read_text() == "print('both')\n"
 
 
+def test_a_worker_follows_the_script_of_the_terminal_and_rows_stay_rows(
+    swarm: SwarmHome, open_zot: OpenZot, zot: Zot
+) -> None:
+    """The scripted model, as in the guide; on a narrow terminal `zot swarm list` writes one row for each."""
+    (zot.home / "one.json").write_text('{"turns": [{"text": "by the script, and at length: ' + "word " * 30 + '"}]}')
+    script = os.path.relpath(zot.home / "one.json", zot.project)
+    terminal = opened(open_zot, "--provider", "script", "--script", script, columns=80, rows=24)
+    start(terminal, swarm, "/swarm new --name one do it", "one")
+    terminal.wait_for("by the script, and at length")
+    listed = opened(open_zot, "swarm", "list", "--all", columns=80, rows=24, wait="…")
+    assert len(listed.screen.split()) > 5 and len([row for row in listed.screen.splitlines() if row.strip()]) == 1
+
+
 # --- leaving
 
 

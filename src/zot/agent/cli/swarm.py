@@ -277,12 +277,22 @@ def _list(arguments: Arguments) -> int:
         tell("no worker lives" + ("" if arguments.has("--all") else "; `zot swarm list --all` shows those that ended"))
         return 0
     width, names = max(len(info.id) for info in rows), max(len(info.name) for info in rows)
+    columns = _columns()
     for info in rows:
         left = f"{info.id:<{width}}  {info.name:<{names}}  {info.status:<7}  {age(info):>4}"
         what = info.activity if info.status in ("running", "waiting") else info.reason or info.last
         mode = f"{info.mode}, merged" if info.merged else info.mode
-        show(f"{left}  {info.model}  ${info.usage.cost_usd:.2f}  {mode}  {' '.join(what.split())[:100]}".rstrip())
+        row = f"{left}  {info.model}  ${info.usage.cost_usd:.2f}  {mode}  {' '.join(what.split())[:100]}".rstrip()
+        show(row if not columns or len(row) <= columns else f"{row[: columns - 1]}…")
     return 0
+
+
+def _columns() -> int:
+    """Of the terminal, in which rows are to stay rows; 0 for a program, which gets all of them."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
 
 
 def _show(arguments: Arguments) -> int:

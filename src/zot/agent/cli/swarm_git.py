@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.cli.lines import show, show_bytes, show_path, show_spelled, tell
+from zot.agent.cli.lines import draw_over, show, show_bytes, show_path, show_spelled, tell
 from zot.agent.cli.swarm import duration
 from zot.agent.cli.verb_arguments import Arguments, parse
 from zot.agent.cli.verbs import options
@@ -110,7 +111,11 @@ async def _merged(arguments: Arguments, every: bool) -> int:
     seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
     how = "no-ff" if arguments.has("--no-ff") else "squash"
-    report = await tending.merge_workers(home, workers, how=how, into=values.get("--into", ""), check=check)
+    line = _Line(len(workers))
+    report = await tending.merge_workers(
+        home, workers, how=how, into=values.get("--into", ""), check=check, told=line.told
+    )
+    line.end()
     if arguments.has("--json"):
         show_spelled(json.dumps(msgspec.to_builtins(report)))
     else:
@@ -122,6 +127,24 @@ async def _merged(arguments: Arguments, every: bool) -> int:
                 files = await tending.repair(home, by_id[row.worker], values.get("--into", ""))
                 tell(f"{row.name} was told to mend {named(files)}; merge it again when it is done")
     return _status(report)
+
+
+class _Line:
+    """Who is being merged, where a person waits for several."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._number = 0
+        self._width = 0
+
+    def told(self, name: str) -> None:
+        self._number += 1
+        if self._count > 1 and sys.stderr.isatty():
+            self._width = draw_over(f"{self._number} of {self._count}: {name}", self._width)
+
+    def end(self) -> None:
+        if self._width:
+            self._width = draw_over("", self._width)
 
 
 def _check_one_repository(workers: list[Worker]) -> None:
@@ -199,8 +222,7 @@ def _prune(arguments: Arguments) -> int:
         tell(f"zot: {line}")
     for worker in gone:
         show(worker.id)
-    if not gone:
-        tell("nothing to remove")
+    tell(f"removed {len(gone)} worker{'s' * (len(gone) != 1)}" if gone else "nothing to remove")
     return 0
 
 

@@ -86,9 +86,15 @@ Check = Callable[[Path], Awaitable[tuple[bool, str]]]  # in a directory with the
 
 
 async def merge(
-    sources: Sequence[Source], *, how: How = "squash", into: str = "", check: Check | None = None
+    sources: Sequence[Source],
+    *,
+    how: How = "squash",
+    into: str = "",
+    check: Check | None = None,
+    told: Callable[[str], None] = lambda name: None,
 ) -> Report:
-    """All of them, in this order. GitFailed when not even the target is fit; else the report has a row for each."""
+    """All of them, in this order. GitFailed when not even the target is fit; else the report has a row for each.
+    ``told`` hears whose turn it is."""
     repository = await find_repository(sources[0].tree.repository)
     directory = sources[0].directory
     async with alone(directory.parent):
@@ -99,7 +105,10 @@ async def merge(
         async with desk(repository, directory, looks=True) as work:
             course = _Course(work, target, how, tips, check)
             await course.begin(sources)
-            rows = [refused.get(source.worker) or await course.add(source) for source in sources]
+            rows: list[Row] = []
+            for source in sources:
+                told(source.name)
+                rows.append(refused.get(source.worker) or await course.add(source))
             files = await course.land(directory)
     rows = [msgspec.structs.replace(row, left=left.get(row.worker, ())) for row in rows]
     for source, row in zip(sources, rows, strict=True):

@@ -44,6 +44,7 @@ class Starter(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     jail: bool = False
     permission_mode: str = ""
+    script: str = ""  # of the scripted model, if that is the model
 
 
 class Office:
@@ -87,6 +88,7 @@ class Office:
             model=found.model,
             cwd=cwd,
             session=session,
+            script=command.script or (by.script if found.provider == by.provider else ""),
             jail=command.jail or by.jail,
             permission_mode=command.permission_mode or by.permission_mode,
         )
@@ -289,6 +291,7 @@ def recorded(home: Path, id: str) -> SwarmWorker:
 def starter_of(conversation: Conversation) -> Starter:
     """A worker that a conversation starts gets its model, belongs to it, and may do no more than it may."""
     present, resources = conversation.present, conversation.resources
+    script = resources.config.script if present.provider == "script" else ""
     return Starter(
         home=resources.home,
         cwd=conversation.workspace.cwd,
@@ -298,4 +301,5 @@ def starter_of(conversation: Conversation) -> Starter:
         session=present.session_id,
         jail=conversation.workspace.jail is not None,
         permission_mode=present.permission_mode if present.permission_mode != "everything" else "",
+        script=os.path.abspath(script) if isinstance(script, str) and script else "",
     )

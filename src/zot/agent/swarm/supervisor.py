@@ -9,6 +9,7 @@ the others lost.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -367,7 +368,7 @@ class Supervisor:
         taken = {charge.worker.name for charge in self._charges.values()} | self._names
         if order.name:
             check_name(order.name, taken)
-        name = order.name or free_name(order.task, taken)
+        name = order.name or free_name(_label(order), taken)
         self._names.add(name)
         try:
             return await self._made(client, order, name)
@@ -375,7 +376,7 @@ class Supervisor:
             self._names.discard(name)
 
     async def _made(self, client: Client, order: Order, name: str) -> Charge:
-        place, tree, notes = self._places.make(order.name or order.task), None, ()
+        place, tree, notes = self._places.make(order.name or _label(order)), None, ()
         try:
             if order.mode == "worktree":
                 tree, notes = await _tree(order, place, name)
@@ -489,6 +490,12 @@ async def _discard(place: WorkerPlace, tree: Tree | None) -> None:
         with suppress(ZotError, OSError):
             await worktrees.remove(tree)
     rmtree(place.directory, ignore_errors=True)
+
+
+def _label(order: Order) -> str:
+    """What a worker without a name is called after: the item of a fan-out, of a path its end, else the task."""
+    item = os.path.basename(order.key.rstrip("/"))
+    return item if any(letter.isascii() and letter.isalpha() for letter in item) else order.task
 
 
 def _engine(name: str) -> Engine:

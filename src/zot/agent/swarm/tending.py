@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from zot.agent.swarm import connecting
@@ -49,10 +49,16 @@ def source_of(worker: Worker) -> Source:
 
 
 async def merge_workers(
-    home: Path, workers: Sequence[Worker], *, how: How = "squash", into: str = "", check: Check | None = None
+    home: Path,
+    workers: Sequence[Worker],
+    *,
+    how: How = "squash",
+    into: str = "",
+    check: Check | None = None,
+    told: Callable[[str], None] = lambda name: None,
 ) -> Report:
-    """All of them, one onto the other; GitFailed when nothing at all could be done."""
-    report = await merge([source_of(worker) for worker in workers], how=how, into=into, check=check)
+    """All of them, one onto the other; GitFailed when nothing at all could be done. ``told`` hears whose turn it is."""
+    report = await merge([source_of(worker) for worker in workers], how=how, into=into, check=check, told=told)
     for row in report.rows:
         if row.outcome == "merged":
             await connecting.note(home, row.worker, merged=report.into)

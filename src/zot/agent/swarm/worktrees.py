@@ -87,8 +87,8 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
         notes = await left_out.not_carried(work, begun, inner)
         if not branch:
             notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
-        own = worker if worker.startswith(f"{name}-") else f"{name}-{worker}"  # an id begins with the name, mostly
-        with _announced(directory, repository):
+        own = worker if worker.startswith(f"{name}-") else f"{name}-{worker.rpartition('-')[2]}"  # with its number
+        with _announced(directory, repository, _plain(own)):
             reference = await _new_branch(work, _plain(own), begun)
             where = {"repository": repository.top, "path": os.fspath(path), "objects": repository.objects}
             tree = Tree(**where, branch=reference, base=base, first=first)
@@ -109,12 +109,12 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
 
 
 @contextmanager
-def _announced(directory: Path, repository: Repository) -> Generator[None]:
+def _announced(directory: Path, repository: Repository, branch: str) -> Generator[None]:
     """Whoever comes after a kill knows which repository may have a branch too many. It stays for as long as there is no
     record of the worker."""
     making = directory / MAKING
     try:
-        write_new(making, os.fsencode(repository.top))
+        write_new(making, os.fsencode(f"{repository.top}\0{branch}"))
         yield
     except BaseException as error:
         making.unlink(missing_ok=True)
@@ -414,15 +414,15 @@ async def remove(tree: Tree) -> tuple[str, ...]:
 
 
 async def remove_unfinished(directory: Path, taken: Container[str]) -> None:
-    """What is left of a tree whose maker was killed, and of its branch, which has the worker's id in its name; branches
-    that are ``taken`` stay. GitFailed when that cannot be done now."""
+    """What is left of a tree whose maker was killed, and its branch; branches that are ``taken`` stay. GitFailed when
+    that cannot be done now."""
     remove_tree(directory / TREE)
     try:
-        top = os.fsdecode(read_whole(directory / MAKING, _LARGEST_POINTER))
+        top, _, branch = os.fsdecode(read_whole(directory / MAKING, _LARGEST_POINTER)).partition("\0")
         repository = await find_repository(top)
     except (OSError, GitFailed):
         return  # it had not begun, or the repository is gone
-    own = re.compile(rf"refs/heads/(zot[/-](?:.*-)?{re.escape(_plain(directory.name))}(?:-\d+)?)")
+    own = re.compile(rf"refs/heads/(zot[/-]{re.escape(branch)}(?:-\d+)?)")
     async with desk(repository, directory) as work:
         for reference, where in (await work.branches()).items():
             found = own.fullmatch(reference)
