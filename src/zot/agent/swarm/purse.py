@@ -3,8 +3,8 @@ its journal: the time is passed in, and only grows.
 
 A call is *granted* with what it costs at least, and *settled* by what it did cost. What is granted and not settled
 counts as spent, also when whoever was granted it is gone. So a swarm goes beyond its budget by at most one call of each
-worker that runs. After a rate limit nobody asks that provider until its pause is over; then half as many as before may
-ask at the same time, and one more with each call that went well.
+worker that runs. At first FIRST_ASKING may ask a provider at the same time, and one more with each call that went well.
+After a rate limit nobody asks it until its pause is over, and then half as many as before may.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from zot.agent.swarm.records import Limits
 PAUSE_S = 5.0  # when a provider does not say for how long
 LONGEST_PAUSE_S = 300.0
 KEPT_S = 30 * 86400.0  # a budget that nobody has used for so long, and no worker belongs to, is forgotten
+FIRST_ASKING = 64  # a thousand that ask in the moment they start are refused, all but those the provider has room for
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ class _Account:
 class _Provider:
     def __init__(self) -> None:
         self.until = 0.0  # when its pause is over
-        self.window = 0  # how many may ask at the same time; 0 is any number
+        self.window = FIRST_ASKING  # how many may ask at the same time
         self.asking: set[str] = set()
 
 
@@ -207,7 +208,7 @@ class Purse:
         if outcome == "rate_limited":
             provider.until = max(provider.until, now + min(pause_s or PAUSE_S, LONGEST_PAUSE_S))
             provider.window = max(1, asking // 2)
-        elif outcome == "ok" and provider.window:
+        elif outcome == "ok":
             provider.window += 1
         self._book(call.swarm, id, usd, now)
         self.look(now)
@@ -230,7 +231,7 @@ class Purse:
         provider = self._provider(call.provider)
         if provider.until - call.patient_s > now:
             return "wait"
-        if provider.window and len(provider.asking) >= provider.window:
+        if len(provider.asking) >= provider.window:
             return "wait"
         account = self._account(call.swarm)
         limit = account.limits.max_cost

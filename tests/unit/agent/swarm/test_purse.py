@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zot.agent.swarm import purse_journal
-from zot.agent.swarm.purse import Budget, Call, Purse
+from zot.agent.swarm.purse import FIRST_ASKING, Budget, Call, Purse
 from zot.agent.swarm.records import Limits
 
 
@@ -98,6 +98,16 @@ def test_one_rate_limit_slows_all(asker: Asker) -> None:
     assert "g/1" not in asker.answers
     asker.purse.settle("a/2", 0, "ok", 0, 122)
     assert asker.answers["g/1"] == ""
+
+
+def test_a_provider_nobody_knows_yet_is_not_asked_by_everybody_at_once(asker: Asker) -> None:
+    """A swarm of hundreds begins as one of the usual size would; answers make room for more."""
+    for number in range(200):
+        asker.ask(f"w{number}/1")
+    assert len(asker.answers) == FIRST_ASKING
+    for number in range(10):
+        asker.purse.settle(f"w{number}/1", 0.1, "ok", 0, 1)
+    assert len(asker.answers) == FIRST_ASKING + 20  # in place of each that was answered, and one more
 
 
 def test_a_worker_that_is_gone_has_spent_what_it_was_granted(asker: Asker) -> None:
