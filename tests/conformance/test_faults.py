@@ -31,6 +31,7 @@ SLICE = [
     ("print", Plan("open", "home", 0, 1, "EMFILE")),  # the settings: zot asks, and where nobody answers, refuses
     ("rpc", Plan("open", "home", 0, 1, "EMFILE")),
     ("terminal", Plan("open", "home", 0, 1, "EMFILE")),
+    ("terminal", Plan("stat", "home/zot/swarm", 0, 1, "EIO")),
     ("print", Plan("write", "home/zot/sessions", 0, FOREVER, "ENOSPC")),
     ("print", Plan("fsync", "home/zot/sessions", 2, 1, "EIO")),
     ("print", Plan("socketpair", "-", 0, 1, "EMFILE")),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zot.errors import ZotError
+from zot.errors import ZotError, in_words
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.screen.looks import Looks
@@ -73,7 +73,8 @@ class Desk:
 
 
 class Tasks:
-    """Everything that runs beside the main loop. A ZotError goes to ``failed``, anything else to ``bug``."""
+    """Everything that runs beside the main loop. A ZotError, or what the system refused, goes to ``failed``, anything
+    else to ``bug``."""
 
     def __init__(self, failed: Callable[[str], None], bug: Callable[[str], None]) -> None:
         self._failed = failed
@@ -90,8 +91,8 @@ class Tasks:
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except ZotError as error:
-            self._failed(str(error))
+        except (ZotError, OSError) as error:
+            self._failed(in_words(error))
         except Exception as error:
             self.report_bug(error)
 
