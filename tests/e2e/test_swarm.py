@@ -133,6 +133,7 @@ def test_stop_ends_everything_a_worker_has_started(swarm: SwarmHome) -> None:
     swarm.seen_at(id, "tool_call")
     wait_for(lambda: sum("sleep 30" in line for line in swarm.processes().values()) >= 3, lambda: "no sleeps")
     assert ABORT_S + TERM_S < 10
+    assert " bash: " in swarm("list").out and "sleep 30" in swarm("list").out  # what it does, and to what
     assert swarm("stop", id).code == 0
     assert swarm.status(id) == "stopped"
     assert not [line for line in swarm.processes().values() if "sleep" in line]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -36,6 +36,19 @@ GO_ON = (
 )
 _ANSWER_KEPT = 8 * 1024  # of the record; the log has all of it
 _ENDED_WORDS = {"done": "done", "stopped": "stopped", "lost": "lost"}
+
+
+_ABOUT = ("command", "path", "pattern", "query", "url", "task", "name")  # of a call, what says most about it
+_LONGEST_DOING = 120
+
+
+def _doing(call: Any) -> str:
+    """The tool it uses, and for what: ``bash: make test``."""
+    given = cast("dict[str, object]", call.args) if isinstance(call.args, dict) else {}
+    found = (given.get(name) for name in _ABOUT)
+    about = next((text for text in found if isinstance(text, str) and text.strip()), "")
+    line = " ".join(about[: 4 * _LONGEST_DOING].split())
+    return f"{call.name}: {line}"[:_LONGEST_DOING] if line else f"tool: {call.name}"
 
 
 class Keeper(Protocol):
@@ -103,7 +116,7 @@ class Charge:
             b"permit_settled": self._hear_permit_settled,
             b"user_message": self._hear_user_message,
             b"turn_start": lambda _: self._set(steps=self.worker.steps + 1, activity="thinking"),
-            b"tool_call": lambda event: self._set(activity=f"tool: {event.name}"),
+            b"tool_call": lambda event: self._set(activity=_doing(event)),
             b"tool_result": lambda _: self._set(activity="thinking"),
             b"retry_wait": lambda event: self._set(activity=f"waiting: {event.reason}"),
             b"usage": lambda event: self._set(usage=event.cumulative),

@@ -23,7 +23,7 @@ from zot.tui.keys import Key
 from zot.tui.live_region import Settled
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.width import cut
+from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.modes.interactive.editor.editor import Submitted
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 600  # events that are shown of a long log
 _MOST_ROWS = 2000
-_KEYS = "i types · ↑↓ scroll · end follows · ctrl+o unfolds · d diff · m merge · k kill"
+_KEYS = "i types · ↑↓ scroll · end follows · ctrl+o unfolds · d diff · m merge · k kill · R resume · esc closes"
+_SHORT = "i types · ↑↓ end scroll · ctrl+o unfolds · d diff · m merge · k kill · esc"
 _TYPING = "enter sends · alt+enter new line · page up/down · esc reads"
 _VERBS: dict[str, Verb] = {"d": "diff", "m": "merge"}
 
@@ -148,7 +149,8 @@ class WorkerView(Dialog[Act]):
         self.cursor = None
         rule = theme.paint("border", "─" * width)
         said = self._told or self._desk.status.text
-        told = said or (_TYPING if self._typing else _KEYS)
+        keys = _KEYS if cells(_KEYS) <= width - 3 else _SHORT
+        told = said or (_TYPING if self._typing else keys)
         hint = theme.paint("warning" if said else "muted", cut(f"  {told}", width))
         if not self._typing:
             return [rule, hint]

@@ -45,6 +45,7 @@ class Workers:
         self._office: Office | None = None
         self._looked_for = ""  # the conversation whose workers were looked for
         self._started: set[str] = set()
+        self._noted: set[str] = set()  # what is the same for every tree is told once
         self._readers: dict[str, Reader] = {}
         self._questions: dict[str, Any] = {}
         self._measured: dict[str, tuple[object, float]] = {}
@@ -141,7 +142,8 @@ class Workers:
         await self.office.subscribe()
         info = await self.office.start(order)
         self._started.add(info.id)
-        self.note(info.name, info.notes)
+        self.note(info.name, [note for note in info.notes if note not in self._noted])
+        self._noted.update(info.notes)
         self._take(self.known.get(info.id, info))
         self._desk.redraw()
         return info
