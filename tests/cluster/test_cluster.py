@@ -14,7 +14,7 @@ import signal
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,11 @@ pytestmark = [pytest.mark.ray, pytest.mark.timeout(1800)]
 COUNT = int(os.environ.get("ZOT_SWARM_WORKERS", "6"))
 KEY = "sk-never-to-be-seen-anywhere"
 _TURNS = 3
-_TOKENS_USD = 10 * 2e-06 + 5 * 8e-06
+_TURN_S = 0.3 + COUNT / 16  # long enough for several to be in the middle of one, however slowly they begin
+_TASK = re.compile(r"task (\d+): write the file")
+_USAGE = (10_000, 1_000)
+_CALL_USD = 10_000 * 2e-06 + 1_000 * 8e-06
+_BUDGET_USD = COUNT * 7 * _CALL_USD  # each calls five times; what was cut off is paid for as well
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +58,21 @@ def scripted(request: Any) -> Any:
     A command that was interrupted is given again."""
     messages = json.loads(request.body)["messages"]
     said = [_text(message) for message in messages if message["role"] == "user"]
-    task = re.search(r"task (\d+)", said[0])
-    assert task is not None
+    task = _task(request)
     done = sum(message["role"] == "tool" and "[exit 0]" in _text(message) for message in messages)
     if done < _TURNS:
-        command = f"echo {done + 1} >> task-{task[1]}.txt; sleep 0.3"
-        return CallTools([("bash", {"command": command})])
-    return Say(f"finished {task[1]}: " + " | ".join(said[1:]))
+        command = f"echo {done + 1} >> task-{task}.txt; sleep {_TURN_S}"
+        return CallTools([("bash", {"command": command})], usage=_USAGE)
+    return Say(f"finished {task}: " + " | ".join(said[1:]), usage=_USAGE)
+
+
+def _calls(server: FakeModelServer) -> Counter[str]:
+    """Calls of the model, by the number of the task."""
+    return Counter(_task(request) for request in list(server.requests) if request.body)
+
+
+def _task(request: Any) -> str:
+    return _TASK.findall(request.body.decode())[0]
 
 
 def _text(message: dict[str, Any]) -> str:
@@ -80,7 +92,7 @@ def home(tmp_path: Path, nodes: FakeNodes, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def use_server(home: Path, server: FakeModelServer) -> None:
-    model = {"id": "scripted", "cost": {"input": 2, "output": 8}, "contextWindow": 100_000, "maxTokens": 1_000}
+    model = {"id": "scripted", "priceInput": 2, "priceOutput": 8, "contextWindow": 100_000, "maxTokens": 1_000}
     provider = {"baseUrl": f"{server.url}/v1", "api": "openai", "auth": "key", "models": [model]}
     (home / "models.json").write_text(json.dumps({"providers": {"here": provider}}))
 
@@ -115,28 +127,30 @@ async def test_every_task_ends_once_whatever_is_killed(home: Path, nodes: FakeNo
         use_server(home, server)
         async with connected(home) as swarm:
             await swarm.subscribe()
-            await swarm.request(SwarmBudget(swarm="all", max_cost=1.0, max_agents=COUNT))
+            await swarm.request(SwarmBudget(swarm="all", max_cost=_BUDGET_USD, max_agents=COUNT))
             credential = Credential(provider="here", value=KEY)
             infos = [await swarm.start(order(repo, nodes, n, swarm="all"), credential) for n in range(COUNT)]
             numbers = {info.id: number for number, info in enumerate(infos)}
             told = await _send_to_all(swarm, numbers)
-            killing = asyncio.create_task(_kill_some(home, nodes, max(1, COUNT // 10)))
+            killing = asyncio.create_task(_kill_some(home, nodes, lambda: _calls(server), max(1, COUNT // 10)))
             found = await ends(swarm, set(numbers))
-            killed = await killing
+            assert killing.done(), "what was to be killed was killed while they worked"
+            killed, at_work = await killing
             everyone = {info.id: info for info in await swarm.list(all=True)}
         took = time.monotonic() - began
-        requests = len(server.requests)
+        calls = _calls(server)
     assert {id: [info.status for info in infos] for id, infos in found.items()} == {id: ["done"] for id in numbers}, [
         (info.status, info.reason) for infos in found.values() for info in infos if info.status != "done"
     ]
     for id, number in numbers.items():
         _check_worker(home, id, number, told)
     attempts = Counter(info.attempt for info in everyone.values())
-    assert requests * _TOKENS_USD <= 1.0
+    assert calls.total() * _CALL_USD <= _BUDGET_USD
     _check_nothing_is_left(home, nodes)
     print(
-        f"\n{COUNT} workers on 3 nodes: {took:.0f} s, {killed} processes and a node killed, {requests} model calls, "
-        f"attempts {dict(attempts)}, {len(told)} further messages acknowledged"
+        f"\n{COUNT} workers, 3 nodes: {took:.0f} s, {killed} processes and a node (with {at_work} in mid-turn) killed, "
+        f"{calls.total()} model calls (of each: {sorted(Counter(calls.values()).items())}), attempts {dict(attempts)}, "
+        f"{len(told)} further messages acknowledged"
     )
 
 
@@ -149,22 +163,28 @@ async def _send_to_all(swarm: Swarm, numbers: dict[str, int]) -> set[int]:
     return told
 
 
-async def _kill_some(home: Path, nodes: FakeNodes, count: int) -> int:
-    """First some workers' processes and hosts, one after another, then a node."""
-    killed, chosen = 0, random.Random(7)
-    places = Places(home)
-    for _ in range(600):
-        running = [worker for worker in places.all() if worker.status == "running" and worker.pid]
-        if running and killed < count:
-            worker = chosen.choice(running)
+async def _kill_some(home: Path, nodes: FakeNodes, calls: Callable[[], Counter[str]], count: int) -> tuple[int, int]:
+    """Processes and hosts of workers that are in the middle of their task, in turn, one after another while more and
+    more have begun; and halfway a node. How many were killed by themselves, and how many were there when the node was.
+    """
+    killed, at_work, chosen = 0, 0, random.Random(7)
+    while killed < count or not at_work:
+        called = calls()
+        busy = [
+            worker
+            for worker in Places(home).all()
+            if worker.status == "running" and worker.pid and 1 <= called[_TASK.findall(worker.order.task)[0]] <= _TURNS
+        ]
+        if not at_work and len(called) >= COUNT // 2 and len(busy) >= max(1, COUNT // 16):
+            at_work = len(busy)
+            await asyncio.to_thread(nodes.kill_node)
+        elif busy and killed < count and len(called) > killed * COUNT // count:
+            worker = chosen.choice(busy)
             with suppress(OSError, IndexError):
                 os.kill(worker.pid if killed % 2 else parent_of(worker.pid), signal.SIGKILL)
                 killed += 1
-        if killed == count:
-            break
         await asyncio.sleep(0.5)
-    await asyncio.to_thread(nodes.kill_node)
-    return killed
+    return killed, at_work
 
 
 def _check_worker(home: Path, id: str, number: int, told: set[int]) -> None:
@@ -176,6 +196,9 @@ def _check_worker(home: Path, id: str, number: int, told: set[int]) -> None:
     if number in told:
         assert sum(text == f"also {number}" for text in texts) == 1, "an acknowledged message is said once"
     assert place.load().status == "done"
+    events = [json.loads(line) for line in (place.directory / "events.jsonl").read_text().splitlines()]
+    endings = [event["status"] for event in events if event["type"] == "agent_stopped"]
+    assert [status for status in endings if status in ("done", "failed", "stopped")] == ["done"], endings
     file = place.tree / f"task-{number}.txt"
     lines = file.read_text().split()
     assert set(lines) == {"1", "2", "3"} and sorted(lines) == lines, lines
@@ -194,6 +217,27 @@ def _check_nothing_is_left(home: Path, nodes: FakeNodes) -> None:
     for path in latest.rglob("*") if latest.is_dir() else ():
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path
+
+
+async def test_a_budget_that_is_too_small_for_all_of_them_holds(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:
+    """They are stopped, and nothing was paid for beyond it but what each was in the middle of."""
+    repo, count, limit = repository(tmp_path / "repo"), 6, 12 * _CALL_USD
+    with FakeModelServer([scripted], repeat=True) as server:
+        use_server(home, server)
+        credential = Credential(provider="here", value=KEY)
+        async with connected(home) as swarm:
+            await swarm.subscribe()
+            await swarm.request(SwarmBudget(swarm="small", max_cost=limit, max_agents=count))
+            orders = [order(repo, nodes, n, swarm="small") for n in range(count)]
+            ids = {(await swarm.start(one, credential)).id for one in orders}
+            found = await ends(swarm, ids, 600)
+        spent = _calls(server).total() * _CALL_USD
+    statuses = [[info.status for info in infos] for infos in found.values()]
+    assert all(one in (["done"], ["stopped"]) for one in statuses) and ["stopped"] in statuses, statuses
+    reasons = [info.reason for infos in found.values() for info in infos if info.status == "stopped"]
+    assert all("the cost limit of the swarm small" in reason for reason in reasons), reasons
+    assert limit - _CALL_USD < spent <= limit + count * _CALL_USD, (spent, limit)
+    _check_nothing_is_left(home, nodes)
 
 
 async def test_workers_go_on_while_the_supervisor_is_away(home: Path, nodes: FakeNodes, tmp_path: Path) -> None:

@@ -45,7 +45,10 @@ _KNOCK_S = 5.0
 _CALL_S = 300.0
 _BEGIN_S = 3600.0  # a cluster that is full may have to find another node first
 _TRIES = 4
-_HOME_FILES = ("config.json", "models.json", "SYSTEM.md", "AGENTS.md", "permissions.json", "guards.json")
+_HOME_FILES = (
+    *("config.json", "models.json", "catalog.json", "SYSTEM.md", "AGENTS.md"),
+    *("permissions.json", "guards.json"),
+)
 _LARGEST_SESSION = 1 << 30
 _PORT = 6379
 _SHARED = "the nodes of a cluster do not have this directory: a worker there needs a repository, and --worktree"
@@ -232,12 +235,12 @@ class RayAttempt:
     async def _write_down(self, batch: Batch) -> str:
         """On this disk, before anybody hears of it; what went wrong, in words."""
         try:
+            if batch.tree is not None:  # before the session that speaks of it
+                await receive(self._tree, self.worker, batch.tree)
             if batch.session or batch.session_whole:
                 _put_at(self._job.session, batch.session_at, batch.session)
             if batch.log:
                 _append(self._job.directory / "log.txt", batch.log)
-            if batch.tree is not None:
-                await receive(self._tree, self.worker, batch.tree)
         except (OSError, GitFailed) as error:
             return f"what came back from its node could not be kept: {in_words(error)}"
         return ""

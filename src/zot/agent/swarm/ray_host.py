@@ -50,7 +50,9 @@ LOOK_S = 0.1  # at the session's size
 TREE_S = 0.2  # between two looks at the tree
 _FAILED_LOOKS = 5  # then a tree that is never at rest holds up nothing any more
 _RESULT = b'{"type":"tool_result"'
+_CLAIMS = (b"tool_outcome", b"tool_result")  # in a session: that something was done
 _HELD_BACK = (b'{"type":"user_message"', b'{"type":"done"')  # what others note down for good
+_LARGEST_GROWTH = 64 << 20
 _MOST_HELD = 4 << 20  # bytes of lines nobody has taken: then the child has to wait
 _MOST_AT_ONCE = 1 << 20
 _CHUNK = 64 * 1024
@@ -147,7 +149,8 @@ class NodeAttempt:
         self._looks = 0  # that found something
         self._results = 0  # how many tools have changed the tree, perhaps
         self._seen_results = 0  # of them, how many the last look has seen
-        self._seen_session = len(begin.session)  # as it was then
+        self._sound = len(begin.session)  # of the session so many bytes speak of nothing that a look has not seen
+        self._looking = asyncio.Lock()  # two looks at a time would be in each other's way
         self._over: Over | None = None
         self._sent: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -228,9 +231,10 @@ class NodeAttempt:
         return batch
 
     def _news_since(self, taken: Taken) -> Batch:
-        """The session, and what is noted down for good, wait for a look at the tree after each tool: whoever continues
-        this elsewhere must not believe in files that were lost."""
-        is_seen = self._seen_results == self._results
+        """What the session says was done, and what is noted down for good, wait for a look at the tree: whoever
+        continues this elsewhere must not believe in files that were lost."""
+        at, session, whole, is_all = self._session_since(taken.session)
+        is_seen = is_all and self._seen_results == self._results
         lines: list[bytes] = []
         size = 0
         for line in self._lines:
@@ -239,8 +243,6 @@ class NodeAttempt:
             lines.append(line)
             size += len(line)
         all_lines = len(lines) == len(self._lines)
-        room = _MOST_AT_ONCE if is_seen else max(0, self._seen_session - taken.session)
-        at, session, whole = _grown(self._session, taken.session, room)
         _, log, _ = _grown(self._log, taken.log, _MOST_AT_ONCE)
         rest = len(session) >= _MOST_AT_ONCE or len(log) >= _MOST_AT_ONCE
         return Batch(
@@ -257,6 +259,17 @@ class NodeAttempt:
             over=self._over if all_lines and not rest else None,
         )
 
+    def _session_since(self, taken: int) -> tuple[int, bytes, bool, bool]:
+        """As ``_grown`` has it, as far as it is sound or claims nothing; and whether there is no more. The child writes
+        its session before it says so, and its words may be long on their way: what is in the file counts."""
+        at, data, whole = _grown(self._session, taken, _MOST_AT_ONCE)
+        sound = self._sound if self._sound <= _size(self._session) else 0
+        safe = min(len(data), max(0, sound - at))
+        free = _claims_nothing(data, safe)
+        if whole and free < len(data):
+            return taken, b"", False, False
+        return at, data[:free], whole, _first_claim(data, safe) is None
+
     async def _read(self, reader: asyncio.StreamReader) -> None:
         lines = Lines()
         while chunk := await reader.read(_CHUNK):
@@ -268,10 +281,11 @@ class NodeAttempt:
             self._hold([rest])
         code = await self._child.wait()
         await self._child.stop(grace=0.0)  # what it left behind
-        await self._look_at_tree()
-        self._seen_results = self._results
-        self._over = Over(code=code, reason=self._last_words())
-        self._news.set()
+        async with self._looking:
+            await self._look_at_tree()
+            self._seen_results, self._sound = self._results, _size(self._session)
+            self._over = Over(code=code, reason=self._last_words())
+            self._news.set()
 
     def _hold(self, lines: list[bytes]) -> None:
         self._lines.extend(lines)
@@ -283,15 +297,30 @@ class NodeAttempt:
         """Its tree is looked at after each tool: a node that is lost takes little along."""
         loop, failed = asyncio.get_running_loop(), 0
         while self._over is None:
-            await asyncio.sleep(TREE_S)
-            if self._seen_results < self._results:
-                began = loop.time()
-                results, session = self._results, _size(self._session)
-                failed = 0 if await self._look_at_tree() else failed + 1
-                if not failed or failed >= _FAILED_LOOKS:
-                    self._seen_results, self._seen_session = results, session
-                    self._news.set()
-                await asyncio.sleep(loop.time() - began)
+            began = loop.time()
+            async with self._looking:
+                failed = await self._look_if_needed(failed)
+            await asyncio.sleep(TREE_S + loop.time() - began)
+
+    async def _look_if_needed(self, failed: int) -> int:
+        """How often that was not possible by now. What is measured before a look is seen by it."""
+        results, session, claims = self._results, *self._growth()
+        if self._over is not None:
+            return 0
+        if self._seen_results < results or claims:
+            failed = 0 if await self._look_at_tree() else failed + 1
+            if 0 < failed < _FAILED_LOOKS:
+                return failed
+        if (self._seen_results, self._sound) != (results, session):
+            self._seen_results, self._sound = results, session
+            self._news.set()
+        return failed
+
+    def _growth(self) -> tuple[int, bool]:
+        """Up to where the session has whole lines, and whether those that are new claim something."""
+        at, data, _ = _grown(self._session, self._sound, _LARGEST_GROWTH)
+        end = data.rfind(b"\n") + 1
+        return at + end, _first_claim(data[:end]) is not None
 
     async def _look_at_tree(self) -> bool:
         """Whether that was possible: files come and go while it works, and the next look may find them at rest."""
@@ -366,6 +395,17 @@ def _filled(flag: str, places: dict[str, str]) -> str:
     for name, place in places.items():
         flag = flag.replace(name, place)
     return flag
+
+
+def _first_claim(data: bytes, start: int = 0) -> int | None:
+    """Where something is said to have been done."""
+    return min((at for word in _CLAIMS if (at := data.find(word, start)) >= 0), default=None)
+
+
+def _claims_nothing(data: bytes, start: int) -> int:
+    """Up to where whole lines, from ``start`` on, claim nothing."""
+    claim = _first_claim(data, start)
+    return max(start, data.rfind(b"\n", start, claim) + 1)
 
 
 def _size(path: Path) -> int:

@@ -140,6 +140,7 @@ async def test_a_worker_has_of_its_starters_environment_what_is_meant_for_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "home" / "config.json").write_text(json.dumps({"env_passthrough": ["APP_*", "GITHUB_TOKEN"]}))
+    (home / "home" / "catalog.json").write_text(json.dumps({"models": []}))
     monkeypatch.setenv("GITHUB_TOKEN", "ghp-of-the-supervisor")
     given = {"APP_MODE": "over there", "LANG": "C.UTF-8", "APP_SECRET": "s3", "APP_KEY_COPY": KEY, "PATH": "/nowhere"}
     given |= {"GITHUB_TOKEN": "ghp-of-the-person", "OTHER": "not named"}
@@ -152,6 +153,7 @@ async def test_a_worker_has_of_its_starters_environment_what_is_meant_for_it(
             assert (own["APP_MODE"], own["LANG"]) == ("over there", "C.UTF-8")
             assert own["PATH"] == os.environ["PATH"] and own["ZOT_HOME"] != str(home / "home")
             assert not own.keys() & {"APP_SECRET", "APP_KEY_COPY", "GITHUB_TOKEN", "OTHER"}
+            assert (Path(own["ZOT_HOME"]) / "catalog.json").exists(), "the models that are known here are known there"
             bridge = _environment(parent_of(pid))
             assert not bridge.keys() & {"APP_MODE", "APP_SECRET", "GITHUB_TOKEN"}
             for process in (pid, parent_of(pid)):
@@ -164,6 +166,31 @@ async def test_a_worker_has_of_its_starters_environment_what_is_meant_for_it(
 def _environment(pid: int) -> dict[str, str]:
     entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+async def test_no_session_arrives_before_the_files_it_speaks_of(home: Path) -> None:
+    """Its child has written down what it did, and nobody has heard a word of it yet."""
+    with FakeModelServer([steps], repeat=True) as server:
+        async with engine_at() as engine:
+            job = await job_of(home, server)
+            assert job.tree is not None
+            attempt = await engine.start(job)
+            reading = asyncio.create_task(Reader(attempt).end())
+            (there,) = (home / "nodes").glob("zot-swarm-*/attempt-*")
+            (there / "tree" / "done.txt").write_text("done\n")
+            with (there / "session.json").open("a") as session:
+                session.write('{"type":"meta"}\n{"type":"tool_outcome"}\n{"type":"usage"}\n')
+            until = time.monotonic() + 60
+            while not (job.session.exists() and "tool_outcome" in job.session.read_text()):
+                assert time.monotonic() < until
+                await asyncio.sleep(0.002)
+            repository = Path(job.tree.repository)
+            assert "done.txt" in git(repository, "ls-tree", "--name-only", "refs/zot/swarm/w/whole", check=False)
+            await attempt.stop(1.0)
+            await reading
+            assert job.session.read_text().endswith('{"type":"usage"}\n')
+            await attempt.collect()
+            assert (Path(job.tree.path) / "done.txt").read_text() == "done\n"
 
 
 async def test_an_attempt_whose_host_is_lost_is_continued_where_it_was_seen_last(home: Path) -> None:
