@@ -229,6 +229,7 @@ MEANINGS: dict[str, str] = {
     "Permit.reason": "Why not; the turn's error says it.",
     "PermitRequest.request_id": "For permit, and repeated by permit_settled.",
     "PermitRequest.usd": "What its input costs, about; 0 when it costs nothing or nobody knows the price.",
+    "PermitRequest.unpriced": "Nobody said what this model costs: no limit in dollars can be held.",
     "PermitSettled.request_id": "The request's.",
     "PermitSettled.usd": "What it cost.",
     "PermitSettled.outcome": "How it ended; absent when it was answered.",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
+from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Refuse, Say, Slow
 from tests.fakes.rpc_client import FakeRpcClient
 
@@ -30,6 +32,7 @@ def test_each_call_is_asked_about_and_settled_with_what_it_cost(rpc: Start, serv
     client = begun(rpc)
     first = asked(client)
     assert (first["provider"], first["model"]) == ("anthropic", "claude-sonnet-4-5") and first["usd"] > 0
+    assert "unpriced" not in first
     assert client.is_silent() and not server.requests
     assert client.ask("permit", request_id=first["request_id"], decision="go")["success"]
     settled = client.until("permit_settled")
@@ -40,6 +43,20 @@ def test_each_call_is_asked_about_and_settled_with_what_it_cost(rpc: Start, serv
     assert len(server.requests) == 2
     again = client.ask("permit", request_id=first["request_id"], decision="go")
     assert not again["success"] and "no permit request" in again["error"]
+
+
+def test_a_model_whose_price_nobody_knows_is_told_as_such(rpc: Start, serve: Any, zot: Zot) -> None:
+    serve([Say("never")])
+    far = {"baseUrl": "http://model.invalid/v1", "api": "openai", "auth": "none", "models": [{"id": "m"}]}
+    (zot.home / "zot").mkdir(exist_ok=True)
+    (zot.home / "zot" / "models.json").write_text(json.dumps({"providers": {"far": far}}))
+    client = rpc("--provider", "far", "--model", "m", model=False)
+    client.ask("hello", protocol_version=1, capabilities=["permits"])
+    client.send("prompt", message="hi")
+    request = asked(client)
+    assert request["unpriced"] is True and not request.get("usd")
+    client.ask("permit", request_id=request["request_id"], decision="refuse", reason="without a price, no")
+    assert client.until("error")["message"] == "without a price, no"
 
 
 def test_a_refusal_ends_the_turn_with_its_reason(rpc: Start, serve: Any) -> None:

@@ -581,13 +581,14 @@ type ElicitationRequestEvent struct {
 // EventType is "elicitation_request".
 func (ElicitationRequestEvent) EventType() string { return "elicitation_request" }
 
-// PermitRequestEvent: May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one.
+// PermitRequestEvent: May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. `unpriced`: nobody said what this model costs, so no limit in dollars can be held.
 type PermitRequestEvent struct {
 	Type      string  `json:"type"`
 	RequestID string  `json:"request_id"`
 	Provider  string  `json:"provider"`
 	Model     string  `json:"model"`
 	USD       float64 `json:"usd,omitempty"`
+	Unpriced  bool    `json:"unpriced,omitempty"`
 }
 
 // EventType is "permit_request".

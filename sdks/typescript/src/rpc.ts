@@ -838,13 +838,14 @@ export interface ElicitationRequestEvent {
   fields?: readonly ElicitationField[];
 }
 
-/** May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. */
+/** May this model call be made? It costs at least `usd`, for its input; the agent waits for `permit`. Asked of a client that announced `permits`, before each call and each repetition of one. `unpriced`: nobody said what this model costs, so no limit in dollars can be held. */
 export interface PermitRequestEvent {
   type: "permit_request";
   request_id: string;
   provider: string;
   model: string;
   usd?: number;
+  unpriced?: boolean;
 }
 
 /** What a permitted call came to. `rate_limited`: the provider refused it, and wants `pause_s` of silence, or does not say for how long. */

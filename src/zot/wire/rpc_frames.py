@@ -513,12 +513,14 @@ class McpState(msgspec.Struct, frozen=True, kw_only=True, tag="mcp_state"):
 
 class PermitRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_request"):
     """May this model call be made? It costs at least ``usd``, for its input; the agent waits for ``permit``. Asked of a
-    client that announced ``permits``, before each call and each repetition of one."""
+    client that announced ``permits``, before each call and each repetition of one. ``unpriced``: nobody said what this
+    model costs, so no limit in dollars can be held."""
 
     request_id: str
     provider: str
     model: str
     usd: float = 0.0
+    unpriced: bool = False
 
 
 class PermitSettled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="permit_settled"):

@@ -54,10 +54,7 @@ class Budget:
                 self._release(hold)
 
     def _check_price(self, model: Model) -> None:
-        resolved = self._conversation.resolved
-        own = resolved.provider.local or model.source in ("script", "ollama")
-        here = resolved.endpoint is not None and is_loopback(resolved.endpoint.base_url)
-        if model.is_priced or own or here:
+        if cost_is_known(self._conversation, model):
             return
         raise CostLimitReached(
             f"no price is known for {model.provider}/{model.id}, so a cost limit cannot be held; write priceInput and"
@@ -98,6 +95,14 @@ class Budget:
 
         with suppress(OSError):  # it counts until this process ends
             self._ledger.append(Release(hold))
+
+
+def cost_is_known(conversation: Conversation, model: Model) -> bool:
+    """Whether somebody said what it costs; one that runs on this machine costs nothing."""
+    resolved = conversation.resolved
+    own = resolved.provider.local or model.source in ("script", "ollama")
+    here = resolved.endpoint is not None and is_loopback(resolved.endpoint.base_url)
+    return model.is_priced or own or here
 
 
 def limits(conversation: Conversation) -> tuple[float, float]:

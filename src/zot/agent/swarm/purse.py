@@ -25,6 +25,10 @@ PAUSE_S = 5.0  # when a provider does not say for how long
 LONGEST_PAUSE_S = 300.0
 KEPT_S = 30 * 86400.0  # a budget that nobody has used for so long, and no worker belongs to, is forgotten
 FIRST_ASKING = 64  # a thousand that ask in the moment they start are refused, all but those the provider has room for
+_UNKNOWN = (
+    "no price is known for {}, so the cost limit of the swarm {} cannot be held; write priceInput and priceOutput"
+    " for it in models.json (0 when it costs nothing)"
+)
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +53,7 @@ class Call(msgspec.Struct, kw_only=True, eq=False):
     steps: int
     answer: Callable[[str], None]
     patient_s: float = 0.0
+    unpriced: str = ""  # the model, when nobody knows what it costs
     number: int = 0  # in the order they came
     is_gone: bool = False
 
@@ -246,6 +251,8 @@ class Purse:
             return _too_dear("this worker's cost limit", own.max_cost, call.spent, call.usd)
         if own.max_steps and call.steps >= own.max_steps:
             return f"this worker's limit of {own.max_steps} model calls is reached"
+        if limits.max_cost and call.unpriced:
+            return _UNKNOWN.format(call.unpriced, call.swarm)
         if limits.max_cost and (account.spent >= limits.max_cost or account.spent + call.usd > limits.max_cost):
             return _too_dear(f"the cost limit of the swarm {call.swarm}", limits.max_cost, account.spent, call.usd)
         if limits.max_steps and account.steps >= limits.max_steps:

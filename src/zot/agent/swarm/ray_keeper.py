@@ -107,8 +107,9 @@ class Allowance:
         self._steps = left.steps if left.steps >= 0 else math.inf
         self._until = _now() + left.seconds if left.seconds >= 0 else math.inf
 
-    def covers(self, usd: float) -> bool:
-        return self._usd > 0 and self._usd >= usd and self._steps > 0 and _now() < self._until
+    def covers(self, request: PermitRequest) -> bool:
+        dear = not self._usd >= request.usd or self._usd <= 0 or (request.unpriced and self._usd < math.inf)
+        return not dear and self._steps > 0 and _now() < self._until
 
     def grant(self, usd: float) -> None:
         self._usd -= usd
@@ -338,7 +339,7 @@ class Keeper:
                 continue
             number = held.answered[id] = -len(held.answered) - 1
             allowed = self._allowed.get(held.swarm)
-            if held.steps_left == 0 or (allowed is not None and not allowed.covers(request.usd)):
+            if held.steps_left == 0 or (allowed is not None and not allowed.covers(request)):
                 answer = Permit(request_id=id, decision="refuse", reason="the limits of the worker or its swarm")
             else:
                 answer = Permit(request_id=id, decision="go")

@@ -466,6 +466,7 @@ class Charge:
             steps=self.worker.steps - 1,  # the one that asks has begun
             answer=answer,
             patient_s=self._wait_s,
+            unpriced=f"{request.provider}/{request.model}" if request.unpriced else "",
         )
         self._keeper.purse.ask(call, self._loop.time())
         self._keeper.look_after_purse()

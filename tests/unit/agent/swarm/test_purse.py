@@ -56,6 +56,18 @@ def test_what_is_granted_counts_before_it_is_spent(asker: Asker) -> None:
     assert "cost limit of the swarm s of $1 is reached ($1.1000 spent)" in asker.answers["d/1"]
 
 
+def test_a_model_without_a_price_spends_nothing_of_a_budget_in_dollars(asker: Asker) -> None:
+    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+    asker.purse.open(Budget(swarm="steps", max_steps=1), 0)
+    asker.ask("a/1", 0.0, unpriced="far/m")
+    asker.ask("b/1", 0.0, unpriced="far/m", swarm="steps")
+    asker.ask("c/1", 0.0)
+    assert asker.answers["a/1"].startswith(
+        "no price is known for far/m, so the cost limit of the swarm s cannot be held"
+    )
+    assert (asker.answers["b/1"], asker.answers["c/1"]) == ("", "")
+
+
 def test_a_call_that_alone_would_go_beyond_is_refused(asker: Asker) -> None:
     asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
     asker.ask("a/1", 1.2)

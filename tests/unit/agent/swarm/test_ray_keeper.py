@@ -187,6 +187,17 @@ async def test_without_a_driver_calls_are_permitted_out_of_what_was_left(
     assert len(host.heard) == 3, "what was answered is not answered again"
 
 
+async def test_without_a_driver_a_model_without_a_price_spends_nothing_of_a_budget_in_dollars(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.keeper.begin("one", order(), b"")
+    (host,) = cluster.hosts
+    await cluster.keeper.allow("one", msgspec.msgpack.encode({"s": Left(usd=0.5)}))
+    monkeypatch.setattr(ray_keeper, "AWAY_S", -1.0)
+    host.say({**asks(1, 0.0), "unpriced": True}, asks(2, 0.0))
+    assert [one["decision"] for one in await seen(host, 2)] == ["refuse", "go"]
+
+
 async def test_it_ends_when_nothing_is_left_to_keep(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     await cluster.keeper.begin("one", order(), b"")
     (host,) = cluster.hosts

@@ -148,8 +148,9 @@ class Commands:
     def _announce_permits(self, can_answer: bool) -> None:
         if can_answer and self._permits is None:
             from zot.agent.modes.rpc.permits import Permits  # few drive so many agents that they share a budget
+            from zot.agent.spending.budget import cost_is_known
 
-            self._permits = Permits(self._writer)
+            self._permits = Permits(self._writer, lambda model: cost_is_known(self._conversation, model))
             self._approvals.on_close.append(self._permits.close)
         if self._permits is not None:
             self._conversation.ask_permits(self._permits.stream if can_answer else None)

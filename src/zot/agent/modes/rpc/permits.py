@@ -8,13 +8,14 @@ the wait.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Literal
 
 from zot.agent.modes.rpc.writer import Writer
 from zot.agent.spending.estimate import Estimate
 from zot.errors import CostLimitReached, RateLimited, UsageError
+from zot.provider.model import Model
 from zot.provider.model_call import Client, Finished, Request, Retrying, Started, StreamEvent, UsageReported
 from zot.provider.retry import RATE_LIMITED
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
@@ -25,8 +26,11 @@ Ending = Literal["ok", "failed", "rate_limited"]
 
 
 class Permits:
-    def __init__(self, writer: Writer) -> None:
+    """``knows_cost`` tells whether it is known what a model costs."""
+
+    def __init__(self, writer: Writer, knows_cost: Callable[[Model], bool]) -> None:
         self._writer = writer
+        self._knows_cost = knows_cost
         self._estimate = Estimate()
         self._asked: dict[str, asyncio.Future[Permit]] = {}
         self._count = 0
@@ -72,7 +76,13 @@ class Permits:
             raise CostLimitReached(GONE)
         self._count += 1
         least = self._estimate.least(request)
-        one = PermitRequest(request_id=f"permit-{self._count}", provider=client.name, model=request.model.id, usd=least)
+        one = PermitRequest(
+            request_id=f"permit-{self._count}",
+            provider=client.name,
+            model=request.model.id,
+            usd=least,
+            unpriced=not self._knows_cost(request.model),
+        )
         future = self._asked[one.request_id] = asyncio.get_running_loop().create_future()
         self._writer.tell(one)
         try:
