@@ -85,4 +85,6 @@ def test_ids_are_made_in_private_directories(tmp_path: Path) -> None:
     made = places.make("Fix the tests")
     assert made.directory.stat().st_mode & 0o777 == 0o700 and places.ids() == [made.id]
     problems: list[str] = []
+    assert places.all(problems) == problems == [], "it is being made"
+    made.session.write_text("")
     assert places.all(problems) == [] and "cannot be read" in problems[0]
