@@ -396,3 +396,18 @@ def test_nobody_who_was_killed_is_taken_for_a_listener(swarm: SwarmHome) -> None
     client.kill()
     client.wait()
     swarm.until_nothing_runs()
+
+
+def test_a_home_that_is_removed_takes_its_supervisor_along_and_nothing_of_the_next(swarm: SwarmHome, zot: Zot) -> None:
+    zot.environment["ZOT_SWARM_PATIENCE_S"] = "4"
+    swarm.until(swarm.start("one", "--shared"), "idle")
+    old, place = swarm.supervisor, swarm.home / "swarm"
+    place.rename(swarm.home / "removed")
+    zot.environment["ZOT_SWARM_PATIENCE_S"] = "1000"
+    id = swarm.start("two", "--shared")
+    new = swarm.supervisor
+    assert new != old
+    wait_for(lambda: old not in swarm.processes(), lambda: "the first one is still there")
+    swarm.until(id, "idle")
+    assert swarm("list", "--all").out.count(" idle ") == 1 and swarm.supervisor == new
+    assert swarm("stop", id).code == 0

@@ -39,6 +39,7 @@ class Room:
         self.home = home
         self.directory = home / "swarm"
         self.state, self.log = self.directory / "supervisor.json", self.directory / "supervisor.log"
+        self._own: Running | None = None
 
     def running(self) -> Running | None:
         """The living supervisor; None when there is none, or it is not ready."""
@@ -87,17 +88,35 @@ class Room:
 
     def publish(self, running: Running) -> None:
         write_atomic(self.state, msgspec.json.encode(running))
+        self._own = running
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the home of the one that published itself is gone, or belongs to another one by now: somebody removed
+        it, and nobody can find this one any more."""
+        if self._own is None:
+            return False
+        last = self.last()
+        return not self.directory.is_dir() or (last is not None and last != self._own)
 
     def withdraw(self) -> None:
-        self.sweep()
-        with suppress(OSError):
-            self.state.unlink()
+        """Nothing of another one, whose home this may be by now."""
+        if self._own is not None:
+            _remove_socket(self._own)
+        if self.last() == self._own:
+            with suppress(OSError):
+                self.state.unlink()
 
     def sweep(self) -> None:
-        """Remove the socket of a supervisor that ended, or is ending."""
+        """Remove the socket of a supervisor that ended."""
         last = self.last()
-        if last is not None and Path(last.socket).parent.name.startswith(_PREFIX):
-            rmtree(Path(last.socket).parent, ignore_errors=True)
+        if last is not None:
+            _remove_socket(last)
+
+
+def _remove_socket(running: Running) -> None:
+    if Path(running.socket).parent.name.startswith(_PREFIX):
+        rmtree(Path(running.socket).parent, ignore_errors=True)
 
 
 def _bases() -> list[str]:

@@ -131,6 +131,7 @@ async def _serve(task: Task, room: Room) -> None:
         with suppress(OSError):  # whoever started it may be gone
             os.write(1, b"ready\n")
             os.dup2(2, 1)  # left free, a client's socket would get the number, and whatever is printed
+        group.create_task(_leave_if_lost(room, task.patience_s / 4))
         await _until_unneeded(supervisor, room)
         server.close()
         from zot.system.processes import kill_all
@@ -151,6 +152,15 @@ async def _until_unneeded(supervisor: Supervisor, room: Room) -> None:
         await asyncio.sleep(LINGER_S)
         if supervisor.is_unneeded:
             supervisor.unneeded.set()
+
+
+async def _leave_if_lost(room: Room, every_s: float) -> None:
+    """A home that was removed takes its workers along: nobody could stop them any more, or see what they did."""
+    while True:
+        await asyncio.sleep(every_s)
+        if room.is_lost:
+            room.withdraw()
+            _terminate()
 
 
 def _terminate() -> None:
