@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Zot
-from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Silent, Turn
+from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, SeenRequest, Silent, Turn
 from tests.fakes.swarm_home import SwarmHome
 from tests.unit.agent.swarm.repositories import everything, git, put, repository
 from zot.system.files import find_program
@@ -31,6 +31,8 @@ echo over
 def answer(request: SeenRequest) -> Turn:
     """A task is ``FILE: text``: the file is written. ``hang`` is never answered; a conflict is mended."""
     messages = request.json["messages"]
+    if messages[-1]["role"] != "user" and "half.txt" in json.dumps(messages):
+        return Refuse(400, {"error": {"message": "no more"}})
     if messages[-1]["role"] != "user":
         return Say("done", usage=(1000, 100))
     text = messages[-1]["content"]
@@ -140,6 +142,8 @@ def test_all_are_merged_one_after_another_if_the_check_passes(swarm: SwarmHome, 
     repo = zot.project
     tasks = ("x.txt: fine\n", "y.txt: BAD\n", "z.txt: fine too\n")
     ids = [worker(swarm, task) for task in tasks]
+    half = swarm.start("half.txt: done\n", "--name", "half")
+    swarm.until(half, "failed")
     running = swarm.start("hang there")
     swarm.until(running, "running")
     ran = swarm("merge", "--all", "--check", "! grep -r BAD . && ls")
@@ -148,6 +152,7 @@ def test_all_are_merged_one_after_another_if_the_check_passes(swarm: SwarmHome, 
         *("merged into main", "not merged, the check failed on the merged files:", "merged into main")
     ]
     assert "hang-there is running and left out" in ran.err
+    assert "half is failed and left out; merge it by its name if you want it" in ran.err
     assert git(repo, "status", "--porcelain").splitlines() == [" M mine.txt", "?? x.txt", "?? z.txt"]
     refused = swarm("merge", running)
     assert refused.code == 1 and "is running: wait for it, or stop it first" in refused.err
@@ -155,7 +160,7 @@ def test_all_are_merged_one_after_another_if_the_check_passes(swarm: SwarmHome, 
     pruned = swarm("prune")
     assert set(pruned.out.split()) == {ids[0], ids[2]} and "not merged" in pruned.err
     assert swarm("prune", "--older", "1h", "--force").out == ""
-    assert swarm("prune", "--force").out.split() == [ids[1]]
+    assert swarm("prune", "--force").out.split() == [ids[1], half]
 
 
 def test_other_ways_to_merge(swarm: SwarmHome, zot: Zot) -> None:

@@ -425,7 +425,7 @@ VERBS: tuple[Verb, ...] = (
         "[WORKER…]",
         "bring what it changed into your working tree, not committed",
         (
-            Switch("--all", "of every worker of this repository that has ended, one after another"),
+            Switch("--all", "of every worker of this repository that has ended and has not failed, one after another"),
             Switch("--squash", "change the files and commit nothing; the default"),
             Switch("--no-ff", "make a merge commit"),
             Switch("--patch", "write a patch file for `git apply` and change nothing"),

@@ -66,8 +66,8 @@ async def merge_workers(
 
 
 async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
-    """The workers of the repository ``cwd`` lies in that have ended and have something to merge, in the order they
-    did; and what is to be said about the others of it."""
+    """The workers of the repository ``cwd`` lies in that have done what they were told, or were stopped, and have
+    something to merge, in the order they ended; and what is to be said about the others of it."""
     top = (await find_repository(cwd)).top
     chosen: list[Worker] = []
     told: list[str] = []
@@ -80,7 +80,11 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
             told.append(f"{worker.name} is {worker.status} and left out")
             continue
         try:
-            if await has_unmerged(tree):
+            if not await has_unmerged(tree):
+                continue
+            if worker.status in ("failed", "lost"):  # in the middle of something
+                told.append(f"{worker.name} is {worker.status} and left out; merge it by its name if you want it")
+            else:
                 chosen.append(worker)
         except GitFailed as error:
             told.append(f"{worker.name} is left out: {error}")
