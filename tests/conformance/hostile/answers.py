@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import cycle, islice
 from typing import Any
 
-from tests.conformance.hostile.row import every_word, quietly, rows
+from tests.conformance.hostile.row import quietly, rows
 from tests.fakes.event_frames import event_frame, frame
 from zot.agent.mcp.comments import without_comments
 from zot.agent.mcp.login import challenge_words
@@ -27,6 +27,7 @@ from zot.provider.dialects.grammar.asking import for_file
 from zot.provider.dialects.grammar.decoder import read_blocks
 from zot.provider.dialects.grammar.dialect import GrammarDialect
 from zot.provider.dialects.grammar.quoting import likely_lines
+from zot.provider.dialects.grammar.task_words import read_task
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
 from zot.provider.failures import failure
@@ -41,6 +42,11 @@ from zot.provider.retry import retry_after
 from zot.provider.secrets import without
 
 # --- HTTP and its streams
+
+
+def every_word(text: str) -> object:
+    task = read_task(text)
+    return task.commands, task.file_names, task.search_words, task.literal_words, task.is_about("a.py")
 
 
 def events(data: bytes) -> None:

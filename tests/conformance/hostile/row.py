@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-from zot.provider.dialects.grammar.task_words import read_task
 from zot.tui.markdown import Painter
 from zot.tui.theme import built_in
 
@@ -44,11 +43,6 @@ def quietly(read: Callable[[Any], object], *errors: type[BaseException]) -> Call
             read(given)
 
     return reads
-
-
-def every_word(text: str) -> object:
-    task = read_task(text)
-    return task.commands, task.file_names, task.search_words, task.literal_words, task.is_about("a.py")
 
 
 @cache
