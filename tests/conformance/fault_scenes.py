@@ -191,9 +191,11 @@ def terminal(stage: Stage) -> Ended:
             if not _is_answered(screen):  # without settings that can be read, zot asks
                 screen.press("3")
                 screen.wait_until(lambda: _is_answered(screen))
-        with contextlib.suppress(AssertionError, OSError):
-            screen.press("ctrl+d")
-            code = screen.wait_exit()
+        for _ in range(20):  # it quits when it is idle, which it need not be yet
+            with contextlib.suppress(AssertionError, OSError):
+                screen.press("ctrl+d")
+                code = screen.wait_exit(1.0)
+                break
         with contextlib.suppress(OSError):
             screen.pump(0.01)
         return Ended(code, "", screen.everything)
