@@ -197,6 +197,16 @@ def test_git_works_inside(zot: Zot, level: str) -> None:
     assert sorted(os.listdir(zot.project)) == [".git", "file"]
 
 
+def test_a_run_in_a_repository_is_warned_of_nothing(zot: Zot, serve, level: str) -> None:
+    """The jail's own cover over a name that git would read is not a change by the command."""
+    subprocess.run(["git", "init", "-q", zot.project], check=True)
+    once = CallTools([("bash", {"command": "git status --short"})])
+    server = serve([once, once, Say("done")])
+    assert zot("-p", "--jail", "go").code == 0
+    told = json.dumps(server.requests[-1].json["messages"])
+    assert told.count("[exit 0]") == 2 and "[jail:" not in told, told
+
+
 def test_a_python_project_is_tested_inside(zot: Zot) -> None:
     (zot.project / "test_it.py").write_text("import socket\ndef test_it():\n    s = socket.socket(); s.bind(('', 0))\n")
     script = f"{sys.executable} -m venv --without-pip v && v/bin/python -c 'print(1)' && {sys.executable} -m pytest -q"

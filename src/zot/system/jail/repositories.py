@@ -191,7 +191,10 @@ def _runs(place: str, mode: int) -> Iterator[Reason]:
 
 
 def _keys(path: str) -> Iterator[Reason]:
-    """The settings that are not known to be harmless."""
+    """The settings that are not known to be harmless. A directory holds none, and the jail itself covers a name that
+    is missing with an empty one."""
+    if os.path.isdir(path):
+        return
     try:
         text = read_whole(path, _LARGEST).decode()
     except FileNotFoundError:
