@@ -154,18 +154,20 @@ def test_a_step_costs_little_more_with_a_limit(tmp_path: Path) -> None:
     """A reservation, a row and a release among 5,000 others take less than a millisecond."""
     import asyncio
 
-    from zot.agent.spending.ledger import Ledger, Release, spent_row
+    from zot.agent.spending.claims import Claims
+    from zot.agent.spending.ledger import Ledger, spent_row
     from zot.provider.messages import Usage
 
     book = Ledger(tmp_path)
+    claims = Claims(book)
     row = spent_row(Usage(10, 10, cost_usd=0.0001), "anthropic", "claude", "session", "/tmp")
     for _ in range(5000):
         book.append(row)
 
     async def step() -> None:
-        hold, _ = await book.reserve(0.01, 1000)
+        hold, _ = await claims.reserve(0.01, 1000)
         book.append(row)
-        book.append(Release(hold))
+        claims.release(hold)
 
     async def steps() -> list[float]:
         await step()

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
+from zot.agent.spending.claims import Claims
 from zot.agent.spending.estimate import Estimate
 from zot.errors import CostLimitReached, in_words
 from zot.provider.model import Model
@@ -31,6 +32,7 @@ class Budget:
         self._inner = inner
         self._estimate = Estimate()
         self._ledger = conversation.resources.ledger
+        self._claims = Claims(self._ledger)
         self._claimed = 0.0  # by requests of this process that are being made
 
     async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
@@ -79,7 +81,7 @@ class Budget:
         if not limit:
             return ""
         try:
-            hold, taken = await self._ledger.reserve(least, limit)
+            hold, taken = await self._claims.reserve(least, limit)
         except OSError as error:
             what = f"{self._ledger.root}: {in_words(error)}"
             raise CostLimitReached(
@@ -91,10 +93,8 @@ class Budget:
         return hold
 
     def _release(self, hold: str) -> None:
-        from zot.agent.spending.ledger import Release
-
         with suppress(OSError):  # it counts until this process ends
-            self._ledger.append(Release(hold))
+            self._claims.release(hold)
 
 
 def cost_is_known(conversation: Conversation, model: Model) -> bool:

@@ -25,12 +25,14 @@ async def run(context: Context, arguments: str) -> None:
 def _limits(context: Context) -> str:
     """What may be spent, where that is limited."""
     from zot.agent.spending.budget import limits
+    from zot.agent.spending.claims import Claims
 
     session, day = limits(context.conversation)
     told = [f"this session may cost ${session:g}"] if session > 0 else []
     if day > 0:
         try:
-            told.append(f"${context.conversation.resources.ledger.spent_today():.4f} of ${day:g} are spent today")
+            spent = Claims(context.conversation.resources.ledger).spent_today()
+            told.append(f"${spent:.4f} of ${day:g} are spent today")
         except OSError:
             told.append(f"all runs of a day may cost ${day:g}")
     return "; ".join(told)
