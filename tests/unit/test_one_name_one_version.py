@@ -18,13 +18,15 @@ ROOT = Path(__file__).parents[2]
 _INSTALL = re.compile(
     r"\b(?:pip|pipx|uv|uvx|conda|brew|npm|npx)\b[^\n`]*?\b(?:install|upgrade|add|run|i)\b(?P<rest>[^\n`]*)"
 )
+_EXTRA = re.compile(r"(?<![{\w])zot\[[a-z]\w*\]")
 _FOREIGN = re.compile(r"""(?:^|[\s"'=])zot(?:\[[\w,]*\])?(?=$|[\s"'`),;=<>~!@])""")
 
 
 def foreign_installs(text: str) -> list[str]:
     """Lines that have somebody install the package called plainly ``zot``, which is not ours."""
-    found = [line.strip() for line in text.splitlines() for match in _INSTALL.finditer(line) if _foreign(match["rest"])]
-    return found + re.findall(r".*(?<![{\w])zot\[[a-z]\w*\].*", text)
+    lines = [line for line in text.splitlines() if "zot" in line]
+    found = [line.strip() for line in lines for match in _INSTALL.finditer(line) if _foreign(match["rest"])]
+    return found + [line for line in lines if _EXTRA.search(line)]
 
 
 def _foreign(rest: str) -> bool:
