@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import run, scratch_home
+from benchmarks.measure import own_peak_mb, run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.extension_host import Kit, hosting
 from tests.fakes.extensions import write_extension
@@ -142,7 +141,7 @@ async def main() -> None:
         loud.mkdir()
         milliseconds = await intercept_ms(quiet)
         rate, lag = await flood(loud)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = own_peak_mb()
     found = {"intercept_ms": milliseconds, "frames_per_s": rate, "lag_ms": lag, "rss_mb": memory}
     os.write(1, json.dumps(found).encode())
 

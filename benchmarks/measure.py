@@ -54,6 +54,12 @@ def run(argv: Sequence[str], env: dict[str, str] | None = None, cwd: Path | None
     return Process(started, ended, usage.ru_utime + usage.ru_stime)
 
 
+def own_peak_mb() -> float:
+    """Of this process alone: what ``getrusage`` says begins with the memory of whoever started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
 def peak_rss_mb(argv: Sequence[str], env: dict[str, str], cwd: Path) -> float:
     """Started by a small process: the kernel counts the memory of whoever forks towards the child's peak."""
     done = subprocess.run([sys.executable, "-I", "-S", "-c", _SMALL, *argv], env=env, cwd=cwd, capture_output=True)

@@ -16,14 +16,15 @@ from benchmarks.row import Row
 
 RECORDS = 50_000
 OPEN = """
-import sys, time, resource
+import sys, time
 from pathlib import Path
 from zot.core.session.store import SessionStore
 before = time.perf_counter()
 store = SessionStore(Path(sys.argv[2]), Path(sys.argv[3]), "bench")
 session = store.open(Path(sys.argv[1]))
 elapsed = time.perf_counter() - before
-print(elapsed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(session.messages))
+status = Path("/proc/self/status").read_text()
+print(elapsed, int(status.partition("VmHWM:")[2].split()[0]) / 1024, len(session.messages))
 """
 
 

@@ -32,7 +32,7 @@ from zot.agent.tools.registry import (
 )
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
-from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart, UsageCounted, UserMessage
+from zot.core.events import AgentEvent, AssistantStart, Diagnostic, ToolUseStart, TurnStart, UsageCounted, UserMessage
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
@@ -226,6 +226,7 @@ def _converse(
     late.append(conversation)
     conversation.hold_limits()
     agent.readers.add(conversation.note_prompt, UserMessage)
+    agent.readers.add(conversation.expect_spending, TurnStart)
     agent.readers.add(conversation.note_spending, UsageCounted)
     if front_end.reader is not None:
         agent.readers.add(front_end.reader, *front_end.kinds)

@@ -571,11 +571,16 @@ class Conversation:
         self._permits = permits
         self.hold_limits()
 
+    def expect_spending(self, _: AgentEvent) -> None:
+        """A model call begins: what will write down its price is loaded while it connects, not when it has answered."""
+        if self.model.source != "script":
+            asyncio.get_running_loop().call_soon(lambda: self.resources.ledger)
+
     def note_spending(self, event: AgentEvent) -> None:
         """What was paid for goes into the day's ledger, for the limits of other runs and for ``zot cost``."""
         if not isinstance(event, UsageCounted) or self.model.source == "script" or event.usage == Usage():
             return
-        from zot.agent.spending.ledger import spent_row  # nobody waits for it before the first answer
+        from zot.agent.spending.ledger import spent_row  # loaded since the request, see above
 
         present, kept = self.present, self.session is not None
         try:

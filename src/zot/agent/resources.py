@@ -113,7 +113,7 @@ class Resources:
     def ledger(self) -> Ledger:
         """What all runs of this home spend."""
         if self._ledger is None:
-            from zot.agent.spending.ledger import Ledger  # nobody waits for it before the first answer
+            from zot.agent.spending.ledger import Ledger  # the first request is not kept waiting for it
 
             self._ledger = Ledger(self.home)
         return self._ledger
@@ -201,4 +201,6 @@ class Resources:
             self.workspace.jail.close()
         for client in self._local.values():
             await client.aclose()
+        if self._ledger is not None:
+            self._ledger.close()
         await self.pool.aclose()

@@ -12,11 +12,9 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-
 from zot.core import events
 from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted
-from zot.core.inputs import Prompt
+from zot.core.inputs import FirstCall, Prompt
 from zot.core.loop import Loop, Outcome
 from zot.core.readers import Reader
 from zot.core.run import Run
@@ -31,13 +29,6 @@ from zot.provider.model_call import Client, ToolSpec
 __all__ = ["Agent", "FirstCall", "Outcome", "Prompt"]
 
 _CODES: dict[type[Exception], str] = {CostLimitReached: "cost_limit"}
-
-
-class FirstCall(msgspec.Struct, frozen=True):
-    """A tool call an extension wants made and recorded before the model answers."""
-
-    call: ToolCallBlock
-    origin: str
 
 
 class Agent(AgentState):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from zot.provider.messages import ImageBlock
+from zot.provider.messages import ImageBlock, ToolCallBlock
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -19,6 +19,13 @@ class Prompt(msgspec.Struct, frozen=True):
 
     text: str
     images: tuple[ImageBlock, ...] = ()
+
+
+class FirstCall(msgspec.Struct, frozen=True):
+    """A tool call an extension wants made and recorded before the model answers."""
+
+    call: ToolCallBlock
+    origin: str
 
 
 class Inputs:

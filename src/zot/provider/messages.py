@@ -18,10 +18,17 @@ Role = Literal["user", "assistant", "tool"]
 StopReason = Literal["end", "length", "tool_use", "error", "aborted"]
 
 
+_second = (0, "")  # the one that was written last, and its text: a step of the loop asks for several times in one
+
+
 def utc_now() -> str:
     """The current time as RFC 3339 in UTC with milliseconds, the form every message and record carries."""
+    global _second
     now = _time.time()
-    return f"{_time.strftime('%Y-%m-%dT%H:%M:%S', _time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
+    whole, text = _second
+    if int(now) != whole:
+        whole, text = _second = int(now), _time.strftime("%Y-%m-%dT%H:%M:%S", _time.gmtime(now))
+    return f"{text}.{int(now % 1 * 1000):03d}Z"
 
 
 # The old and the new line at which each run of a diff begins.

@@ -94,9 +94,8 @@ class Keeping:
     async def after_command(self, by: str) -> None:
         try:
             found = await self._watched().after()
-            prompt, now = self.prompt(), utc_now()
             rows: list[Event] = [self.change(by, path, was, will) for path, was, will in found.changes]
-            rows += [Blind(prompt, now, reason) for reason in found.blind]
+            rows += [Blind(self.prompt(), utc_now(), reason) for reason in found.blind]
             if rows:
                 self.append(rows)
         except OSError as error:

@@ -14,7 +14,7 @@ import msgspec
 from zot.agent.extensions.child_requests import Panels
 from zot.agent.extensions.process.child import Child, new_id
 from zot.agent.extensions.registry import Registry
-from zot.core.agent import FirstCall
+from zot.core.inputs import FirstCall
 from zot.errors import ExtensionError
 from zot.provider.messages import ToolCallBlock
 from zot.wire import frames, limits

@@ -64,19 +64,26 @@ def today() -> str:
 
 
 class Ledger:
-    """One home's."""
+    """One home's. The file of the day that was added to last stays open: there is a row for every model call."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / "spend"
         self._day = ""
+        self._pruned = ""
+        self._fd = -1
 
     def append(self, row: msgspec.Struct) -> None:
         """Add a row to the present day; raises OSError."""
-        fd = self.open(today())
-        try:
-            write_row(fd, row)
-        finally:
-            os.close(fd)
+        day = today()
+        if self._fd < 0 or self._day != day or os.fstat(self._fd).st_nlink == 0:
+            self.close()
+            self._fd, self._day = self.open(day), day
+        write_row(self._fd, row)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
     def open(self, day: str) -> int:
         """A day's file, to read it and to add to it."""
@@ -87,8 +94,8 @@ class Ledger:
             make_private_dir(self.root)
             return open_to_append(path, os.O_RDWR)
         finally:
-            if self._day != day:
-                self._day = day
+            if self._pruned != day:
+                self._pruned = day
                 prune(self.root)
 
 

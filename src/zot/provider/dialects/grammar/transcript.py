@@ -37,6 +37,7 @@ you: {"tool": "glob", "pattern": "*.txt"}
 user: list.txt
 you: {"tool": "read", "path": "list.txt"}
 …"""
+_SHOWN_TOOLS = {"glob", "read"}
 
 
 def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
@@ -48,9 +49,11 @@ def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
-    """Who it is, what it can do, the rest of the prompt, an example: as such models follow it best."""
+    """Who it is, what it can do, the rest of the prompt, an example: as such models follow it best. It would follow an
+    example with tools it does not have, too."""
     first, _, rest = system.partition("\n\n")
-    return "\n\n".join(part for part in (first, told(tools), rest, _EXAMPLE) if part)
+    example = _EXAMPLE if {tool.name for tool in tools} >= _SHOWN_TOOLS else ""
+    return "\n\n".join(part for part in (first, told(tools), rest, example) if part)
 
 
 def told(tools: Sequence[ToolSpec]) -> str:

@@ -137,6 +137,14 @@ def test_without_tools_it_is_a_plain_conversation() -> None:
     assert [message["content"] for message in plain["messages"]] == ["S", "hi", "ho", "well?"]
 
 
+def test_the_example_shows_only_tools_there_are() -> None:
+    whole = request()
+    only_bash = msgspec.structs.replace(whole, tools=(BUILT_IN["bash"],))
+    with_all, with_one = (body(one)["messages"][0]["content"] for one in (whole, only_bash))
+    assert with_all.endswith('you: {"tool": "read", "path": "list.txt"}\n…')
+    assert '"read"' not in with_one and '"glob"' not in with_one and "Example" not in with_one
+
+
 def test_what_was_changed_as_asked_is_not_changed_again() -> None:
     assert advice(READ, EDIT, task="Set x to 3.").must_end
     listed = "Files: a.py, b.py"
