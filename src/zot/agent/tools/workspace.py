@@ -71,6 +71,7 @@ class Workspace:
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
         self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld
+        self._kept: list[str] = []  # those withheld when an environment was last made
 
     @property
     def jobs(self) -> Jobs:
@@ -115,28 +116,38 @@ class Workspace:
 
     def removed_credentials(self) -> list[str]:
         """The variables that are set and that no child gets to see; names only."""
-        return sorted(name for name in os.environ if self._is_withheld(name) and os.environ[name])
+        return sorted(self._sorted_out()[1])
 
     def kept_from_commands(self) -> list[str]:
-        """The variables that are set and that the commands of tools do not get: in a jail, all but what it allows."""
+        """The variables that are set and that the last command of a tool did not get: in a jail, all but what it
+        allows."""
         if self.jail is None:
-            return self.removed_credentials()  # asked after every command: few are, and only names are looked at
+            return self._kept  # asked after every command, whose environment was sorted out when it started
         given = self.child_environment()
         return [name for name, value in os.environ.items() if value and name not in given]
+
+    def _sorted_out(self) -> tuple[dict[str, str], list[str]]:
+        """What children may have of our own environment, and the names of what is set and withheld from them."""
+        given: dict[str, str] = {}
+        self._kept = []
+        for name, value in os.environ.items():  # for every command there is: names are judged once
+            withheld = self._judged.get(name)
+            if withheld is None:
+                withheld = self._judged[name] = self._is_withheld(name)
+            if not withheld:
+                given[name] = value
+            elif value:
+                self._kept.append(name)
+        return given, self._kept
 
     def _is_withheld(self, variable: str) -> bool:
         """A credential zot knows, unless the user names it; or what looks like a secret of another service, unless the
         user names it or gives a pattern for it."""
-        withheld = self._judged.get(variable)
-        if withheld is None:
-            from zot.system.secret_names import looks_like_secret, matches
+        from zot.system.secret_names import looks_like_secret, matches
 
-            if variable in self._credentials:
-                withheld = variable not in self._passthrough
-            else:
-                withheld = looks_like_secret(variable) and not matches(variable, self._passthrough)
-            self._judged[variable] = withheld
-        return withheld
+        if variable in self._credentials:
+            return variable not in self._passthrough
+        return looks_like_secret(variable) and not matches(variable, self._passthrough)
 
     def child_environment(self) -> dict[str, str]:
         """What a command started by a tool gets: in a jail, what is allowed there."""
@@ -148,11 +159,9 @@ class Workspace:
 
     def free_environment(self) -> dict[str, str]:
         """What a program of the person's own gets (an editor, the clipboard's): no jail is for it."""
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in SESSION_VARIABLES and not self._is_withheld(name)
-        }
+        environment, _ = self._sorted_out()
+        for name in SESSION_VARIABLES:
+            environment.pop(name, None)
         environment.update(self.added)
         environment.update(self._session_variables())
         environment.update(AI_AGENT="zot", ZOT_AGENT="1", ZOT_CHILD_SESSION="1", PWD=str(self.cwd))
