@@ -19,8 +19,19 @@ IMPORTED_AS = {"pillow": "PIL"}
 
 
 @functools.cache
-def trees() -> dict[str, ast.Module]:
-    return {str(path.relative_to(SRC)): ast.parse(path.read_text("utf-8")) for path in SRC.rglob("*.py")}
+def sources() -> dict[str, str]:
+    return {str(path.relative_to(SRC)): path.read_text("utf-8") for path in SRC.rglob("*.py")}
+
+
+def trees(pattern: str) -> Iterator[tuple[str, ast.Module]]:
+    """Of the files in which something is written like that: parsing all of them takes seconds."""
+    written = re.compile(pattern)
+    return ((file, parsed(file)) for file, text in sources().items() if written.search(text))
+
+
+@functools.cache
+def parsed(file: str) -> ast.Module:
+    return ast.parse(sources()[file])
 
 
 def reads(tree: ast.AST, receiver: str) -> Iterator[str]:
@@ -34,12 +45,13 @@ def reads(tree: ast.AST, receiver: str) -> Iterator[str]:
 
 
 def read_anywhere(receiver: str, *, but: str) -> set[str]:
-    return {name for file, tree in trees().items() if file != but for name in reads(tree, receiver)}
+    found = trees(rf"{receiver}\s*\.")
+    return {name for file, tree in found if file != but for name in reads(tree, receiver)}
 
 
 def read_by_itself(file: str, name: str) -> set[str]:
     """What the methods of a class read of their own fields."""
-    (found,) = [node for node in trees()[file].body if isinstance(node, ast.ClassDef) and node.name == name]
+    (found,) = [node for node in parsed(file).body if isinstance(node, ast.ClassDef) and node.name == name]
     return set(reads(found, "self"))
 
 
@@ -63,8 +75,10 @@ def test_every_setting_is_read() -> None:
 def test_every_extra_is_imported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = {re.split(r"[^\w-]", need)[0] for needs in project["optional-dependencies"].values() for need in needs}
-    imported = {name.partition(".")[0] for tree in trees().values() for name in _imports(tree)}
-    assert {name for name in wanted if IMPORTED_AS.get(name, name.replace("-", "_")) not in imported} == set()
+    modules = {IMPORTED_AS.get(name, name.replace("-", "_")) for name in wanted}
+    found = trees(rf"(?:from|import|import_module)\W+(?:{'|'.join(modules)})\b")
+    imported = {name.partition(".")[0] for _, tree in found for name in _imports(tree)}
+    assert modules - imported == set()
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
