@@ -40,6 +40,8 @@ from zot.system.processes import spawn
 
 LIMITS = Limits(processes=200, memory=2 << 30)
 _PATIENCE_S = 20.0
+_STRAGGLERS_S = 3.0  # for what is still there when the script is over, to say that it won
+_SETTLING_S = {"staying": 0.25, "network": 0.05}  # a letter is in its mailbox at once, a process takes a moment to end
 _NAMES = ("OUT", "ABSTRACT")
 _NUMBERS = ("VICTIM", "TCP", "UDP", "SHM")
 PRELUDE = """
@@ -237,10 +239,14 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
     try:
         tree = spawn(argv, cwd=stage.project, env=environment, stdin=stdin, stdout=telling, stderr=telling, jail=jail)
         os.close(telling)
-        text = await asyncio.to_thread(_read, told)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE_S):
-                await tree.wait()
+        over = threading.Event()
+        async with asyncio.TaskGroup() as tasks:
+            reading = tasks.create_task(asyncio.to_thread(_read, told, over))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE_S):
+                    await tree.wait()
+            over.set()
+        text = reading.result()
         began = not tree.never_began
         tree.leave()
     finally:
@@ -250,7 +256,7 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
         return f"the jail was not built: {text[-300:]}"
     if "GOT" in text or SECRET in text:
         return f"it said {text[-200:]!r}"
-    await asyncio.sleep(0.25 if attempt.room in ("staying", "network") else 0)
+    await asyncio.sleep(_SETTLING_S.get(attempt.room, 0))
     if attempt.room == "staying" and (left := await _staying()):
         await asyncio.to_thread(subprocess.run, ["pkill", "-f", f"sleep 987.*{os.getpid()}"], check=False)
         return f"still there: {left}"
@@ -272,12 +278,16 @@ async def _staying() -> list[str]:
     return left
 
 
-def _read(fd: int) -> str:
-    """What was written within a reasonable time: something that stays may hold the pipe."""
+def _read(fd: int, over: threading.Event) -> str:
+    """What was written within a reasonable time: something that stays may hold the pipe, also when its parent is
+    over."""
     parts: list[bytes] = []
     deadline = time.monotonic() + _PATIENCE_S
+    waiting = True
     os.set_blocking(fd, False)
     while time.monotonic() < deadline:
+        if waiting and over.is_set():
+            waiting, deadline = False, min(deadline, time.monotonic() + _STRAGGLERS_S)
         try:
             data = os.read(fd, 65536)
         except BlockingIOError:

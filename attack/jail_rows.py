@@ -48,7 +48,7 @@ READING = _sh(
     ),
     (
         "through descriptors of every process",
-        'for f in /proc/[0-9]*/fd/*; do timeout 1 head -c 200 "$f" </dev/null; done 2>&1 | grep -a s3cr3t',
+        r"printf '%s\0' /proc/[0-9]*/fd/* | xargs -0 -n 1 -P 40 timeout 1 head -c 200 2>&1 | grep -a s3cr3t",
     ),
     ("through our own descriptors", 'for n in $(seq 3 40); do timeout 1 head -c 200 "/dev/fd/$n" </dev/null; done'),
     ("a descriptor somebody forgot to close", 'cat <&"$FD"'),
