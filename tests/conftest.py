@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.collecting"]
+
 settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("fuzz", max_examples=int(os.environ.get("ZOT_FUZZ", "20000")), deadline=None)
 settings.load_profile("fuzz" if "ZOT_FUZZ" in os.environ else "default")
