@@ -26,6 +26,8 @@ from typing import Any
 
 import pyte
 
+from tests.fakes.emulator import Emulator
+
 TIMEOUT = 15.0
 
 KEYS = {
@@ -65,7 +67,7 @@ class FakeTerminal:
         self._argv, self._cwd = list(argv), cwd
         self._env = {"TERM": "xterm-256color", **env}
         self._answer = f"\x1b]11;rgb:{background}\x1b\\".encode() if background else b""
-        self._emulated = pyte.HistoryScreen(columns, rows, history=100_000)
+        self._emulated = Emulator(columns, rows)
         self._stream = pyte.ByteStream(self._emulated)
         self._pending = b""
         self._main: Any = None
@@ -164,7 +166,7 @@ class FakeTerminal:
     def history(self) -> list[str]:
         """Rows that scrolled off the top, oldest first."""
         columns = range(self._emulated.columns)
-        return ["".join(line[x].data for x in columns).rstrip() for line in self._emulated.history.top]
+        return ["".join(line[x].data for x in columns).rstrip() for line in self._emulated.top]
 
     @property
     def everything(self) -> str:
@@ -253,14 +255,15 @@ class FakeTerminal:
         for part in _ALTERNATE.split(data):
             if part == b"\x1b[?1049h":
                 screen = self._emulated
-                self._main = (copy.deepcopy(screen.buffer), screen.cursor.y, screen.cursor.x, screen.history.top.copy())
+                self._main = (copy.deepcopy(screen.buffer), screen.cursor.y, screen.cursor.x, screen.top.copy())
                 self._stream.feed(b"\x1b[2J\x1b[H")
             elif part == b"\x1b[?1049l" and self._main is not None:
                 buffer, row, column, top = self._main
                 self._emulated.buffer.clear()
                 self._emulated.buffer.update(buffer)
-                self._emulated.history.top.clear()
-                self._emulated.history.top.extend(top)
+                self._emulated.top.clear()
+                self._emulated.top.extend(top)
+                self._emulated.forget()
                 self._stream.feed(f"\x1b[{row + 1};{column + 1}H".encode())
                 self._main = None
             else:
