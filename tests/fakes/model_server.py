@@ -26,6 +26,7 @@ from tests.fakes.model_turns import (
     CallTools,
     Cut,
     CutBeforeHeaders,
+    Held,
     Raw,
     Refuse,
     Say,
@@ -44,6 +45,7 @@ __all__ = [
     "Cut",
     "CutBeforeHeaders",
     "FakeModelServer",
+    "Held",
     "Raw",
     "Refuse",
     "Say",
@@ -75,7 +77,8 @@ class _Answer(NamedTuple):
     stop_after: int | None = None  # body bytes; then the connection is cut, or falls silent
     silent: bool = False
     before_headers: bool = False
-    delay_s: float = 0.0
+    delay_s: float | None = 0.0  # before each event, or before those with one of the texts; None: until `go_on`
+    held: tuple[bytes, ...] = (b"",)
 
 
 class FakeModelServer:
@@ -106,6 +109,7 @@ class FakeModelServer:
         self._closed_by_client = threading.Event()
         self._ready = threading.Event()
         self._stop: asyncio.Event | None = None
+        self._go_on = asyncio.Semaphore(0)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
@@ -123,6 +127,11 @@ class FakeModelServer:
     def add(self, *turns: TurnSource) -> None:
         """More turns, while it serves."""
         self._turns.extend(turns)
+
+    def go_on(self) -> None:
+        """The event that is held back may come."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._go_on.release)
 
     def wait_for_requests(self, count: int = 1, timeout: float = 20) -> None:
         """Until so many requests have arrived: only then has the script advanced."""
@@ -209,6 +218,8 @@ class FakeModelServer:
                 return _Answer(before_headers=True)
             case Slow():
                 return self._resolve(turn.turn, dialect, model)._replace(delay_s=turn.delay_s)
+            case Held():
+                return self._resolve(turn.turn, dialect, model)._replace(delay_s=turn.delay_s, held=turn.before)
             case _:
                 kind = ("content-type", content_type(dialect))
                 return _Answer(headers=(kind,), chunks=self._events(turn, dialect, model))
@@ -238,9 +249,10 @@ class FakeModelServer:
     async def _write_body(self, answer: _Answer, writer: asyncio.StreamWriter) -> None:
         chunks = answer.chunks if answer.stop_after is None else _first_bytes(answer.chunks, answer.stop_after)
         end = b"0\r\n\r\n" if answer.stop_after is None else b""
-        if answer.delay_s:
+        if answer.delay_s != 0:
             for chunk in chunks:
-                await asyncio.sleep(answer.delay_s)
+                if any(text in chunk for text in answer.held):
+                    await (self._go_on.acquire() if answer.delay_s is None else asyncio.sleep(answer.delay_s))
                 writer.write(_frame(chunk))
                 await writer.drain()
             writer.write(end)

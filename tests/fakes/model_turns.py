@@ -110,5 +110,14 @@ class Slow:
     delay_s: float
 
 
-Turn = Say | CallTools | Refuse | Stop | StreamError | Raw | Cut | CutBeforeHeaders | Silent | Slow
+@dataclass(frozen=True)
+class Held:
+    """A pause before each event that has one of these texts: so long, or until the test says ``server.go_on()``."""
+
+    turn: Turn
+    before: tuple[bytes, ...]
+    delay_s: float | None = None
+
+
+Turn = Say | CallTools | Refuse | Stop | StreamError | Raw | Cut | CutBeforeHeaders | Silent | Slow | Held
 TurnSource = Turn | Callable[[SeenRequest], Turn]

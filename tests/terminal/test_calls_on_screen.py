@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import write_extension
-from tests.fakes.model_server import CallTools, Raw, Say, Slow
+from tests.fakes.model_server import CallTools, Held, Raw, Say
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 
@@ -139,8 +139,8 @@ def test_many_reads_are_counted(serve: Any, open_zot: OpenZot, project: Path) ->
     assert [call[0] for call in calls_of(terminal)] == ["● Read 6 files"]
 
 
-def slow_arguments(name: str, pieces: list[str], delay: float = 0.15) -> Slow:
-    """Anthropic's events of one call whose arguments come in pieces."""
+def in_pieces(name: str, pieces: list[str], held: tuple[bytes, ...]) -> Held:
+    """Anthropic's events of one call whose arguments come in pieces, some of them when the test says so."""
 
     def event(kind: str, **fields: Any) -> bytes:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()
@@ -162,19 +162,23 @@ def slow_arguments(name: str, pieces: list[str], delay: float = 0.15) -> Slow:
         event("message_delta", delta={"stop_reason": "tool_use"}, usage=usage),
         event("message_stop"),
     ]
-    return Slow(Raw(200, {"content-type": "text/event-stream"}, chunks), delay)
+    return Held(Raw(200, {"content-type": "text/event-stream"}, chunks), held)
 
 
 def test_while_write_streams_its_path_is_in_the_label_and_the_content_grows(serve: Any, open_zot: OpenZot) -> None:
     """iface-095: while `write` streams, its path is in the label and the content grows."""
     pieces = ['{"path":"deep/new.py",', '"content":"import os\\n', "def f():\\n", "    return 42\\n", '"}']
-    serve([slow_arguments("write", pieces, 1.0), Say("all done")])
+    server = serve([in_pieces("write", pieces, (b"import os", b"return 42", b"message_stop")), Say("all done")])
     terminal = open_zot()
     terminal.submit("go")
     terminal.wait_for("Writing deep/new.py")
+    assert "import os" not in terminal.screen
+    server.go_on()
     terminal.wait_for("1 import os")
     assert "return 42" not in terminal.screen
+    server.go_on()
     terminal.wait_for("3     return 42")
+    server.go_on()
     terminal.wait_for("all done")
     assert (Path(terminal._cwd) / "deep" / "new.py").exists()
 
@@ -183,11 +187,13 @@ def test_while_edit_streams_the_number_of_the_edit_is_shown(serve: Any, open_zot
     """iface-096: while `edit` streams, the number of the current edit is shown."""
     (project / "a.txt").write_text("one\ntwo\n")
     pieces = ['{"path":"a.txt","edits":[{"oldText":"one","newText":"ONE', '"},{"oldText":"two",', '"newText":"TWO"}]}']
-    serve([slow_arguments("edit", pieces, 1.0), Say("all done")])
+    server = serve([in_pieces("edit", pieces, (b"two", b"TWO")), Say("all done")])
     terminal = open_zot()
     terminal.submit("go")
     terminal.wait_for("edit 1")
+    server.go_on()
     terminal.wait_for("edit 2")
+    server.go_on()
     terminal.wait_for("all done")
 
 

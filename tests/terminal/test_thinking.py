@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import write_extension
-from tests.fakes.model_server import CallTools, Say, Silent, Slow
+from tests.fakes.model_server import CallTools, Held, Say, Silent
 from tests.fakes.model_wire import events
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import configure
@@ -22,6 +22,11 @@ def until_the_answer(say: Say) -> Silent:
     wire = events("anthropic", say, "claude-sonnet-4-5")
     before = next(n for n, event in enumerate(wire) if b"signature_delta" in event)
     return Silent(say, sum(map(len, wire[:before])))
+
+
+def long_thought(turn: Say | CallTools) -> Held:
+    """Long enough to have a row, which begins at a second."""
+    return Held(turn, (b"signature_delta",), 1.3)
 
 
 def test_a_thought_is_dim_while_it_is_thought_and_the_status_row_says_so(serve: Any, open_zot: OpenZot) -> None:
@@ -39,7 +44,7 @@ def test_a_thought_is_dim_while_it_is_thought_and_the_status_row_says_so(serve: 
 
 
 def test_a_thought_folds_into_one_row_and_ctrl_o_opens_it(serve: Any, open_zot: OpenZot) -> None:
-    serve([Slow(Say("The answer.", reasoning=THOUGHT), 0.4), Slow(Say("Another.", reasoning="And again."), 0.4)])
+    serve([long_thought(Say("The answer.", reasoning=THOUGHT)), long_thought(Say("Another.", reasoning="And again."))])
     terminal = open_zot()
     terminal.submit("go")
     terminal.wait_until(lambda: re.search(r"✻ Thought for \ds · ctrl\+o shows it", terminal.screen), "the row")
@@ -63,8 +68,8 @@ def test_a_thought_between_reads_does_not_part_them(serve: Any, open_zot: OpenZo
     for name in ("a.py", "b.py"):
         (zot.project / name).write_text("x = 1\n")
     first, second = (("read", {"path": name}) for name in ("a.py", "b.py"))
-    thinking = Slow(CallTools([second], reasoning="Once more."), 0.4)
-    serve([CallTools([first]), thinking, Slow(Say("The answer.", reasoning="And again."), 0.4)])
+    thinking = long_thought(CallTools([second], reasoning="Once more."))
+    serve([CallTools([first]), thinking, long_thought(Say("The answer.", reasoning="And again."))])
     terminal = open_zot()
     terminal.submit("go")
     terminal.wait_until(lambda: "The answer." in terminal.screen, "the answer", timeout=40)
