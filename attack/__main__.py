@@ -19,7 +19,7 @@ def main() -> int:
         page.PATH.write_text(page.page(), "utf-8")
         return 0
     if options.one:
-        return run_here(options.one, Path(options.scratch))
+        return run_here(options.one, options.of, Path(options.scratch))
     rows = [row for row in every_row() if row.quick or not options.quick]
     rows = [row for row in rows if options.room in ("", row.room)]
     results: list[Result] = []
@@ -46,6 +46,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="write docs/concepts/attacks.md; for full runs")
     parser.add_argument("--names", action="store_true", help="only bring the names on that page up to date")
     parser.add_argument("--one", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--of", default="", help=argparse.SUPPRESS)
     parser.add_argument("--scratch", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.write and (options.quick or options.room):

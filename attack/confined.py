@@ -14,8 +14,8 @@ from typing import Any
 
 from attack.stage import zot_in
 from attack.table import attack
-from tests.e2e.conftest import Ran, Zot
 from tests.e2e.probing import at_level, prober, told
+from tests.fakes.zot_process import Ran, Zot
 
 ROOM = "confinement"
 SECRET = "THE-SECRET"

@@ -10,9 +10,9 @@ from typing import Any
 
 from attack.stage import zot_in
 from attack.table import attack
-from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 from tests.fakes.rpc_client import FakeRpcClient
+from tests.fakes.zot_process import Zot
 
 Call = tuple[str, dict[str, Any]]
 

@@ -50,7 +50,7 @@ def run_row(row: Attack, limit_s: float = LIMIT_S) -> Result:
     scratch = Path(tempfile.mkdtemp(prefix="attack-"))
     began = time.monotonic()
     child = subprocess.Popen(
-        [sys.executable, "-m", "attack", "--one", name_of(row), "--scratch", str(scratch)],
+        [sys.executable, "-m", "attack", "--one", name_of(row), "--of", row.module, "--scratch", str(scratch)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -77,9 +77,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def run_here(name: str, scratch: Path) -> int:
-    """The child's part: exit code 0 when the attack was refused, else 1 and what happened."""
-    [row] = [row for row in every_row() if name_of(row) == name]
+def run_here(name: str, module: str, scratch: Path) -> int:
+    """The child's part: exit code 0 when the attack was refused, else 1 and what happened. It loads no other rows."""
+    import_module(module)
+    [row] = [row for row in TABLE if name_of(row) == name]
     try:
         happened = row.run(scratch)
     except BaseException:

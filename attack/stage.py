@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.conftest import Zot
 from tests.fakes.model_server import FakeModelServer
 from tests.fakes.terminal import FakeTerminal
+from tests.fakes.zot_process import Zot
 
 # An address where nobody listens: with no credential, the first-launch screen would take the keys.
 NOBODY = ("--base-url", "http://127.0.0.1:9", "--api-key", "test-key")

@@ -17,6 +17,10 @@ class Attack(msgspec.Struct, frozen=True):
     ]  # given a scratch directory; returns "" when the attack was refused as expected, else what happened
     quick: bool = True  # part of the slice `make test` runs
 
+    @property
+    def module(self) -> str:
+        return self.run.__module__
+
 
 TABLE: list[Attack] = []
 

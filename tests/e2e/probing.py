@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.conftest import Zot
+from tests.fakes.zot_process import Zot
 
 _PROGRAM = """\
 import json, os, pathlib, socket, subprocess, sys

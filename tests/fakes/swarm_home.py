@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.conftest import Ran, Zot
+from tests.fakes.zot_process import Ran, Zot
 
 PATIENCE_S = 60.0
 KEY = "key-of-a-test-0123456789"
