@@ -33,6 +33,8 @@ def answer(request: SeenRequest) -> Turn:
     messages = request.json["messages"]
     if messages[-1]["role"] != "user" and "half.txt" in json.dumps(messages):
         return Refuse(400, {"error": {"message": "no more"}})
+    if messages[-1]["role"] != "user" and "slow.txt" in json.dumps(messages):
+        return Silent(Say("never"), 0)
     if messages[-1]["role"] != "user":
         return Say("done", usage=(1000, 100))
     text = messages[-1]["content"]
@@ -161,6 +163,18 @@ def test_all_are_merged_one_after_another_if_the_check_passes(swarm: SwarmHome, 
     assert set(pruned.out.split()) == {ids[0], ids[2]} and "not merged" in pruned.err
     assert swarm("prune", "--older", "1h", "--force").out == ""
     assert swarm("prune", "--force").out.split() == [ids[1], half]
+
+
+def test_a_worker_that_was_stopped_half_way_is_merged_by_its_name_only(swarm: SwarmHome, zot: Zot) -> None:
+    done, half = swarm.start("x.txt: fine\n", "--name", "rested"), swarm.start("slow.txt: half\n", "--name", "halved")
+    swarm.until(done, "idle")
+    swarm.seen_at(half, "tool_result")
+    assert swarm("stop", done, half).code == 0
+    assert (swarm.status(done), swarm.status(half)) == ("stopped", "stopped")
+    ran = swarm("merge", "--all")
+    assert ran.code == 0 and "rested: merged into main" in ran.out
+    assert "halved was stopped in the middle of its task and left out; merge it by its name if you want it" in ran.err
+    assert swarm("merge", "halved").code == 0 and (zot.project / "slow.txt").is_file()
 
 
 def test_other_ways_to_merge(swarm: SwarmHome, zot: Zot) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from zot.agent.swarm import connecting
+from zot.agent.swarm.inbox import Inbox
 from zot.agent.swarm.merging import Check, How, Report, Source, has_unmerged, merge
 from zot.agent.swarm.places import Places
 from zot.agent.swarm.records import Worker
@@ -66,12 +67,13 @@ async def merge_workers(
 
 
 async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
-    """The workers of the repository ``cwd`` lies in that have done what they were told, or were stopped, and have
-    something to merge, in the order they ended; and what is to be said about the others of it."""
+    """The workers of the repository ``cwd`` lies in that have done what they were told and have something to merge, in
+    the order they ended; and what is to be said about the others of it."""
     top = (await find_repository(cwd)).top
     chosen: list[Worker] = []
     told: list[str] = []
-    for worker in Places(home).all():
+    places = Places(home)
+    for worker in places.all():
         tree = worker.tree
         if tree is None or tree.repository != top or not os.path.isdir(tree.path):
             continue
@@ -82,11 +84,14 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
         try:
             if not await has_unmerged(tree):
                 continue
-            if worker.status in ("failed", "lost"):  # in the middle of something
-                told.append(f"{worker.name} is {worker.status} and left out; merge it by its name if you want it")
+            how = "" if worker.status not in ("failed", "lost") else f"is {worker.status}"
+            if not how and Inbox(places.of(worker.id).inbox).interrupted:  # or its time or its money was up
+                how = "was stopped in the middle of its task"
+            if how:
+                told.append(f"{worker.name} {how} and left out; merge it by its name if you want it")
             else:
                 chosen.append(worker)
-        except GitFailed as error:
+        except ZotError as error:
             told.append(f"{worker.name} is left out: {error}")
     return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), told
 
