@@ -18,12 +18,14 @@ from zot.agent.swarm.records import LIVE, Worker
 from zot.errors import NotThere, UsageError, ZotError, closest, in_words
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.opening import read_whole
+from zot.system.temporary import remove_tree
 
 MAKING = "making"  # as long as a worker's tree is being made: of which repository
 _TRACES = ("meta.json", "session.json", "log.txt", "merged.json")
 _SLUG = 24
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 _SHOWN = 5
+_GONE = ".gone-"  # the beginning of the name under which a place is removed
 
 
 class WorkerPlace:
@@ -79,9 +81,27 @@ class Places:
     def ids(self) -> list[str]:
         try:
             with os.scandir(self.agents) as entries:
-                return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+                return sorted(
+                    entry.name
+                    for entry in entries
+                    if not entry.name.startswith(_GONE) and entry.is_dir(follow_symlinks=False)
+                )
         except OSError:
             return []
+
+    def remove(self, id: str) -> tuple[str, ...]:
+        """It is nobody's place any more at once, also when this is killed half way; what could not go is told. Takes
+        along what an earlier removal has left."""
+        place = self.of(id).directory
+        try:
+            os.replace(place, self.agents / f"{_GONE}{id}-{secrets.token_hex(4)}")
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            return (f"{place} could not be removed: {in_words(error)}",)
+        for left in self.agents.glob(f"{_GONE}*"):
+            remove_tree(left)
+        return tuple(f"{left} could not be removed" for left in self.agents.glob(f"{_GONE}{id}-*"))
 
     def unfinished(self) -> list[WorkerPlace]:
         """Of workers that are being made, or were when their maker was killed."""

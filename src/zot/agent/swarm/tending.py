@@ -20,7 +20,6 @@ from zot.agent.swarm.safe_git import find_repository
 from zot.agent.swarm.worktrees import diff, left_behind, remove
 from zot.errors import GitFailed, ZotError
 from zot.system.files import write_atomic
-from zot.system.temporary import remove_tree
 
 AT_WORK = ("queued", "running", "waiting")
 
@@ -140,9 +139,7 @@ async def remove_worker(home: Path, worker: Worker, *, force: bool = False) -> t
                 await swarm.stop(worker.id)
     await connecting.note(home, worker.id, forget=True)
     left = await remove(worker.tree) if worker.tree is not None else ()
-    directory = Places(home).of(worker.id).directory
-    remove_tree(directory)
-    return (*left, f"{directory} could not be removed") if os.path.lexists(directory) else left
+    return (*left, *Places(home).remove(worker.id))
 
 
 async def _check_merged(worker: Worker) -> None:
