@@ -5,8 +5,8 @@ import { Client, ClientError, type ClientOptions, type Event, type TextDeltaEven
 const config = JSON.parse(process.env.DRIVER ?? "{}");
 
 function client(more: ClientOptions = {}): Client {
-  const { command, args, base_url: baseUrl, cwd, env } = config;
-  return new Client({ command, args, baseUrl, cwd, env, silence: 500, answerTimeout: 2_000, ...more });
+  const { command, args, base_url: baseUrl, cwd, env, patience } = config;
+  return new Client({ command, args, baseUrl, cwd, env, silence: 500, answerTimeout: patience * 1_000, ...more });
 }
 
 const isDelta = (event: Event): event is TextDeltaEvent => event.type === "text_delta";

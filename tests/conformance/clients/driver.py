@@ -26,7 +26,7 @@ CONFIG = json.loads(os.environ["DRIVER"])
 
 def client(**more: Any) -> Client:
     base = {name: CONFIG[name] for name in ("command", "args", "base_url", "cwd")}
-    return Client(**{**base, "env": CONFIG["env"], "silence": 0.5, "answer_timeout": 2.0, **more})
+    return Client(**{**base, "env": CONFIG["env"], "silence": 0.5, "answer_timeout": CONFIG["patience"], **more})
 
 
 async def tools() -> Any:

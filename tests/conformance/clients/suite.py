@@ -92,6 +92,7 @@ class ClientSuite:
                 "args": [],
                 "base_url": zot.url,
                 "cwd": str(zot.project),
+                "patience": 20,
                 "env": {"HOME": str(zot.home), "ZOT_HOME": str(zot.home / "zot"), "ANTHROPIC_API_KEY": "test-key"},
                 **config,
             }
@@ -179,7 +180,7 @@ class ClientSuite:
 
     def test_a_stopped_process_is_noticed_and_replaced(self, serve: Serve, run: Callable[..., Any]) -> None:
         serve([ENDLESS, Say("alive")])
-        assert run("stopped") == {"kind": "silent", "text": "alive", "starts": 2}
+        assert run("stopped", patience=2) == {"kind": "silent", "text": "alive", "starts": 2}
 
     def test_what_zot_says_when_it_cannot_start(self, run: Callable[..., Any], zot: Zot) -> None:
         env = {"HOME": str(zot.home), "ZOT_HOME": str(zot.home / "zot"), "ANTHROPIC_API_KEY": ""}

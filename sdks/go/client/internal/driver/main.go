@@ -25,6 +25,7 @@ type config struct {
 	Extension string            `json:"extension"`
 	Decision  string            `json:"decision"`
 	Answers   []json.RawMessage `json:"answers"`
+	Patience  int               `json:"patience"`
 }
 
 type seen map[string]any
@@ -37,7 +38,7 @@ var (
 func options() client.Options {
 	return client.Options{
 		Command: given.Command, Args: given.Args, BaseURL: given.BaseURL, CWD: given.CWD, Env: given.Env,
-		Silence: 500 * time.Millisecond, AnswerTimeout: 2 * time.Second,
+		Silence: 500 * time.Millisecond, AnswerTimeout: time.Duration(given.Patience) * time.Second,
 	}
 }
 
