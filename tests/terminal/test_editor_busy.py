@@ -156,6 +156,7 @@ def test_ctrl_d_leaves_only_when_idle_and_empty(serve: Any, open_zot: OpenZot) -
     terminal.wait_for("▌ still here")
     terminal.press("ctrl+u", "esc")
     terminal.wait_for("cancelled")
+    terminal.wait_gone("esc stops")
     terminal.press("ctrl+d")
     assert terminal.wait_exit() == 0
 

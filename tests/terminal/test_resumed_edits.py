@@ -31,6 +31,7 @@ def live(serve: Any, open_zot: OpenZot, project: Path) -> list[str]:
     terminal = open_zot(rows=50)
     terminal.submit("go")
     terminal.wait_for("all done")
+    terminal.wait_gone("esc stops")  # ctrl+d ends one that is idle
     rows = box(terminal)
     assert any("- 50 line 50" in row for row in rows)
     terminal.press("ctrl+d")

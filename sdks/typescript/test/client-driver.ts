@@ -79,11 +79,19 @@ async function panel(): Promise<unknown> {
   });
 }
 
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error; // what it said before may still be coming
+  }
+}
+
 async function lost(signal: NodeJS.Signals): Promise<unknown> {
   return using(client(), async (zot) => {
     let kind = "";
     try {
-      for await (const event of zot.prompt("hi")) if (isDelta(event) && zot.pid) process.kill(zot.pid, signal);
+      for await (const event of zot.prompt("hi")) if (isDelta(event) && zot.pid) kill(zot.pid, signal);
     } catch (error) {
       kind = (error as ClientError).kind;
     }

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 from zot.client import (
@@ -185,7 +186,8 @@ async def lost(number: signal.Signals) -> Any:
         try:
             async for event in zot.prompt("hi"):
                 if isinstance(event, TextDelta) and zot.pid:
-                    os.kill(zot.pid, number)
+                    with suppress(ProcessLookupError):  # what it said before may still be coming
+                        os.kill(zot.pid, number)
         except ClientError as error:
             kind = {"ProcessGone": "gone", "NoAnswer": "silent"}[type(error).__name__]
         return {"kind": kind, "text": await zot.ask("again"), "starts": zot.starts}
