@@ -75,6 +75,7 @@ VERBS: dict[str, Verb] = {
     "learn_window": inside(),
     "note_command": inside(),
     "note_prompt": inside(),
+    "expect_spending": inside(),
     "note_spending": inside(),
     "hold_limits": Verb(OWNS, OWNS, "/settings"),
     "ask_permits": Verb("permit", Not("several agents of one program share its budget in other ways"), ONE_PERSON),
