@@ -70,7 +70,8 @@ check: $(STAMP)-dev ## lint, types, layers, generated files
 generate: $(STAMP)-dev ## write the generated reference pages
 	@$(BIN)/python -m generate
 
-# The tests start real processes by the hundred, and wait for many: four at once keep two cores busy. One that failed beside the others is named and has one more go alone.
+# The tests start real processes by the hundred, and wait for many: four at once keep two cores busy.
+# One that failed beside the others is named and has one more go alone.
 test: $(STAMP)-sdks $(STAMP)-fixtures $(STAMP)-wheels $(STAMP)-mcp check ## everything CI runs
 	@echo "==> tests"; $(BIN)/python -m pytest -n 4 --dist loadfile || { [ $$? -eq 1 ] && \
 	  echo "==> once more, alone: what failed" && $(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none --maxfail 3; }
