@@ -259,6 +259,25 @@ def test_a_race_goes_on_when_the_supervisor_is_killed_and_nothing_is_left_over(z
         assert listed.err == "" and listed.out.count(" done ") == 3
 
 
+def test_ctrl_c_leaves_the_tries_of_a_race_at_work_and_says_how_to_end_them(zot: Zot) -> None:
+    os.rmdir(zot.project)
+    repository(zot.project)
+    with FakeModelServer([Silent(Say("never"), 0)], repeat=True) as server:
+        swarm = SwarmHome(zot, server.url)
+        argv = zot.argv(["swarm", "race", "2", "mend it", "--name", "try"])
+        child = subprocess.Popen(argv, cwd=zot.project, env=zot.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: len(server.requests) == 2, lambda: "not two tries at work")
+        child.send_signal(signal.SIGINT)
+        out, said = child.communicate(timeout=60)
+        assert (child.returncode, out) == (130, b"")
+        assert "interrupted; the tries go on" in said.decode() and "zot swarm stop --all ends them" in said.decode()
+        rows = json.loads(swarm("list", "--json").out)["workers"]
+        assert [row["status"] for row in rows] == ["running", "running"]
+        assert swarm("stop", "--all").code == 0
+        swarm.until_nothing_runs()
+        swarm.close()
+
+
 def test_a_race_whose_supervisor_cannot_be_kept_alive_ends_with_a_line(zot: Zot) -> None:
     os.rmdir(zot.project)
     repository(zot.project)
