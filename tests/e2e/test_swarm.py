@@ -126,6 +126,19 @@ def test_a_fifth_worker_waits_for_one_of_four(swarm: SwarmHome) -> None:
     swarm.until(fifth, "idle")
 
 
+def test_how_many_work_at_once_is_a_setting_that_holds_from_the_next_worker_on(swarm: SwarmHome) -> None:
+    path = swarm.home / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"swarm_agents": 1}))
+    first = swarm.start("hang one")
+    swarm.until(first, "running")
+    second = swarm.start("hang two")
+    swarm.until(second, "queued")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"swarm_agents": 3}))  # beside the same supervisor
+    third = swarm.start("hang three")
+    for id in (first, second, third):
+        swarm.until(id, "running")
+
+
 def test_stop_ends_everything_a_worker_has_started(swarm: SwarmHome) -> None:
     """iface-262: `stop` ends the worker and all processes it started within 10 s."""
     swarm.until(swarm.start("one that stays"), "idle")
