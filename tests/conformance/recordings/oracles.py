@@ -1,16 +1,19 @@
-"""The vendors' own SDKs reading the same bytes. What they make of an answer is what zot has to make of it."""
+"""The vendors' own SDKs reading the same bytes. What they make of an answer is what zot has to make of it.
+
+They are loaded when they are asked: each takes a second, and every worker collects these tests.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from typing import Any
-
-import anthropic
-import openai
+from typing import TYPE_CHECKING, Any
 
 from tests.conformance.recordings.cassettes import Kind
 from tests.conformance.recordings.outcome import Counts, Outcome, parsed
+
+if TYPE_CHECKING:
+    import openai
 
 _STOPS = {
     "end_turn": "end",
@@ -34,6 +37,8 @@ async def stream_with_sdk(kind: Kind, base_url: str) -> Outcome:
 
 
 async def _messages(base_url: str) -> Outcome:
+    import anthropic
+
     transport = anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=False)
     async with (
         anthropic.AsyncAnthropic(
@@ -64,6 +69,8 @@ def _thought(block: Any) -> tuple[str, str] | None:
 
 
 def _openai(base_url: str) -> openai.AsyncOpenAI:
+    import openai
+
     transport = openai.DefaultAsyncHttpxClient(trust_env=False, verify=False)
     return openai.AsyncOpenAI(base_url=f"{base_url}/v1", api_key="not-a-key", max_retries=0, http_client=transport)
 
