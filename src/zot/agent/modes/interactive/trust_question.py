@@ -72,16 +72,18 @@ async def ask_about_hooks(conversation: Conversation, dialogs: Dialogs) -> None:
     if await dialogs.ask(HooksDialog(found)) != TRUST:
         return
     trust = GuestTrust(conversation.home)
+    agreed: list[tuple[Source, bytes]] = []
     for source, seen in zip(found, content, strict=True):
         if source.content() != seen:
             conversation.emit(Diagnostic(f"hooks: {source.name} changed while you looked at it; it is not trusted"))
             continue
+        hooks.adopt(source)  # before the answer is kept: a prompt that is sent meanwhile is theirs to guard, too
+        agreed.append((source, seen))
+    for source, seen in agreed:
         try:
             await asyncio.to_thread(trust.trust, source.project, "hooks", source.name, seen)
         except (ConfigError, OSError) as error:
-            conversation.emit(Diagnostic(f"hooks: {source.name} was not trusted: {in_words(error)}"))
-            continue
-        hooks.adopt(source)
+            conversation.emit(Diagnostic(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}"))
 
 
 async def _ask_about_project(host: ExtensionHost, place: Path, dialogs: Dialogs) -> bool:
