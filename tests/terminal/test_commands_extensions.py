@@ -113,6 +113,28 @@ def test_an_extension_of_the_project_runs_only_when_it_was_trusted(
     assert json.loads((zot.home / "zot" / "trust.json").read_text())["extensions"]
 
 
+DAWDLING = "hello(); ready(); serve(shutdown=lambda f: time.sleep(1.5))"
+GUARDING = """
+hello(); subscribe(intercept=["tool_call"]); ready()
+serve(event_intercept=lambda f: answer(f, block=True))
+"""
+
+
+def test_a_guard_that_was_just_trusted_guards_at_once(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:
+    """While the others are being stopped for it to be started, nothing runs that it might refuse."""
+    server = serve([CallTools([("write", {"path": "written", "content": "x"})]), Say("that is all")])
+    write_extension(zot.home / "zot" / "extensions", "slow", DAWDLING)
+    write_extension(project / ".zot" / "extensions", "keeper", GUARDING, guard=True)
+    terminal = open_zot()
+    terminal.wait_for("keeper (a guard)")
+    terminal.press("down", "enter")
+    terminal.wait_gone("keeper (a guard)")
+    terminal.submit("write it")
+    terminal.wait_for("that is all")
+    assert not (project / "written").exists()
+    assert "refused" in str(server.requests[1].json)
+
+
 def test_an_extension_of_ones_own_that_asks_for_more_is_a_question(serve: Any, open_zot: OpenZot, zot: Zot) -> None:
     """Closing it grants nothing and it is asked again; a yes grants what was shown, and nothing is asked after that."""
     serve([Say("ok")])

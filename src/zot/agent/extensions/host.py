@@ -156,6 +156,11 @@ class ExtensionHost:
         self._registry.settle(self._children)
         self._tell_tools_changed()
 
+    def expect_guard(self, directory: Path) -> None:
+        """A person has just allowed this guard: until ``start`` has begun it, what it might refuse is refused."""
+        reason, fix = "it was trusted a moment ago and is not running yet", "try again when the extensions are ready"
+        self._missing_guards.append(LoadProblem(directory, reason, guard=True, fix=fix))
+
     async def stop(self) -> None:
         """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; no process and no task is left."""
         await self._children.stop()

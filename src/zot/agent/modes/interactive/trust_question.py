@@ -91,6 +91,9 @@ async def _ask_about_project(host: ExtensionHost, place: Path, dialogs: Dialogs)
 
     found = await asyncio.to_thread(undecided, place, host.trust)
     answer = await dialogs.ask(TrustDialog(found)) if found else None
+    for extension in found if answer in (TRUST, EDITING) else ():
+        if extension.guard:  # a prompt may be sent before it runs, and while the others are stopped for that
+            host.expect_guard(extension.directory)
     for extension in found:
         if answer == TRUST:  # what was shown, whatever lies there by now
             try:
@@ -110,6 +113,8 @@ async def _ask_about_more(host: ExtensionHost, dialogs: Dialogs) -> bool:
     found = await asyncio.to_thread(widened, host.home)
     answer = await dialogs.ask(MoreDialog(found)) if found else None
     for extension in found if answer == TRUST else ():
+        if extension.guard:
+            host.expect_guard(extension.directory)
         try:
             await asyncio.to_thread(grant, host.home, extension)
         except (ExtensionError, ConfigError, OSError) as error:
