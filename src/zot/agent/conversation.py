@@ -572,9 +572,9 @@ class Conversation:
         self.hold_limits()
 
     def expect_spending(self, _: AgentEvent) -> None:
-        """A model call begins: what will write down its price is loaded while it connects, not when it has answered."""
+        """A model call begins: the ledger is loaded and opened while it connects, not when it has answered."""
         if self.model.source != "script":
-            asyncio.get_running_loop().call_soon(lambda: self.resources.ledger)
+            asyncio.get_running_loop().call_soon(lambda: self.resources.ledger.prepare())
 
     def note_spending(self, event: AgentEvent) -> None:
         """What was paid for goes into the day's ledger, for the limits of other runs and for ``zot cost``."""

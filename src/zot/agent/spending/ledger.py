@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -72,13 +73,21 @@ class Ledger:
         self._pruned = ""
         self._fd = -1
 
+    def prepare(self) -> None:
+        """Open the file before there is a row for it; what is wrong with it, ``append`` says."""
+        with suppress(OSError):
+            self._of_today()
+
     def append(self, row: msgspec.Struct) -> None:
         """Add a row to the present day; raises OSError."""
+        write_row(self._of_today(), row)
+
+    def _of_today(self) -> int:
         day = today()
         if self._fd < 0 or self._day != day or os.fstat(self._fd).st_nlink == 0:
             self.close()
             self._fd, self._day = self.open(day), day
-        write_row(self._fd, row)
+        return self._fd
 
     def close(self) -> None:
         if self._fd >= 0:
