@@ -573,7 +573,7 @@ class Conversation:
 
     def expect_spending(self, _: AgentEvent) -> None:
         """A model call begins: the ledger is loaded and opened while it connects, not when it has answered."""
-        if self.model.source != "script":
+        if not self.resources.has_ledger and self.model.source != "script":
             asyncio.get_running_loop().call_soon(lambda: self.resources.ledger.prepare())
 
     def note_spending(self, event: AgentEvent) -> None:

@@ -110,6 +110,10 @@ class Resources:
         return os.environ if self.config.environ is None else self.config.environ
 
     @property
+    def has_ledger(self) -> bool:
+        return self._ledger is not None
+
+    @property
     def ledger(self) -> Ledger:
         """What all runs of this home spend."""
         if self._ledger is None:

@@ -25,20 +25,17 @@ def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
     waiting: list[str] = []  # ids still without result, in order; small servers repeat ids, so no set
     for message in messages:
         if message.role == "tool":
-            _append(out, _answering(message, waiting))
-            continue
-        if waiting:
-            _fill(out, waiting)
-        _append(out, _without_results(message))
-        waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
+            message = _answering(message, waiting)
+        else:
+            if waiting:
+                _fill(out, waiting)
+            message = _without_results(message)
+            waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
+        if message.content:
+            out.append(message)
     if waiting:
         _fill(out, waiting)
     return tuple(out)
-
-
-def _append(out: list[Message], message: Message) -> None:
-    if message.content:
-        out.append(message)
 
 
 def _without_results(message: Message) -> Message:

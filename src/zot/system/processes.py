@@ -231,6 +231,7 @@ class _Children:
         self._adopts = own_process.adopt_orphans()
         self._strayed: set[int] = set()
         self._looking = False
+        self._telling: asyncio.AbstractEventLoop | None = None  # which will tell the watch in a moment
         atexit.register(kill_all)
 
     def spawn(
@@ -330,9 +331,16 @@ class _Children:
         return {*self._trees.copy(), *own_process.helpers, self._watch.pid}
 
     def _tell_watch_soon(self) -> None:
-        """A moment later, so that a short command is over before anybody hears of it."""
+        """A moment later, so that a short command is over before anybody hears of it, and many are told of together."""
         with suppress(RuntimeError):  # without a running loop there is no hurry: kill_all does the work
-            asyncio.get_running_loop().call_later(WATCH_DELAY, self.tell_watch)
+            loop = asyncio.get_running_loop()
+            if self._telling is not loop:
+                self._telling = loop
+                loop.call_later(WATCH_DELAY, self._tell_watch_now)
+
+    def _tell_watch_now(self) -> None:
+        self._telling = None
+        self.tell_watch()
 
     def tell_watch(self) -> None:
         trees = self._trees.copy()  # several event loops may share one process
