@@ -80,6 +80,8 @@ class Stage:
         closing.callback(lambda: (victim.kill(), victim.wait()))
         argument = subprocess.Popen(["sh", "-c", "sleep 600; :", f"{SECRET}-argument"], start_new_session=True)
         closing.callback(lambda: (os.killpg(argument.pid, 9), argument.wait()))
+        # Not orphans of the first attempt, which may begin within the same hundredth of a second.
+        own_process.helpers.update((victim.pid, argument.pid))
         self.victim = victim
         self.heard: list[str] = []
         master, window = pty.openpty()

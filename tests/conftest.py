@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ pytest_plugins = ["tests.collecting"]
 settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("fuzz", max_examples=int(os.environ.get("ZOT_FUZZ", "20000")), deadline=None)
 settings.load_profile("fuzz" if "ZOT_FUZZ" in os.environ else "default")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell hands it to what it starts with `&`; children inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _LEAKS = ("_API_KEY", "_TOKEN", "_PROXY", "_proxy")
 _OURS = ("ZOT_TORTURE", "ZOT_FUZZ")
