@@ -15,7 +15,7 @@ settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("fuzz", max_examples=int(os.environ.get("ZOT_FUZZ", "20000")), deadline=None)
 settings.load_profile("fuzz" if "ZOT_FUZZ" in os.environ else "default")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell hands it to what it starts with `&`; children inherit
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited from a shell that put us in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _LEAKS = ("_API_KEY", "_TOKEN", "_PROXY", "_proxy")

@@ -15,27 +15,47 @@ from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, Tool
 MISSING_RESULT = "The call was aborted without a recorded result."
 
 
-def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages without orphan results and empty messages, and with a stub for each unanswered call.
+class Repair:
+    """For requests that follow each other: what was in order the last time is not looked through again."""
 
-    Valid messages come back as the same objects. A result counts only in the tool messages right behind
-    the calls: further away no provider accepts it.
-    """
-    out: list[Message] = []
-    waiting: list[str] = []  # ids still without result, in order; small servers repeat ids, so no set
-    for message in messages:
-        if message.role == "tool":
-            message = _answering(message, waiting)
-        else:
-            if waiting:
-                _fill(out, waiting)
-            message = _without_results(message)
-            waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
-        if message.content:
-            out.append(message)
-    if waiting:
-        _fill(out, waiting)
-    return tuple(out)
+    def __init__(self) -> None:
+        self._settled: tuple[Message, ...] = ()  # up to here every call has its result
+        self._made: tuple[Message, ...] = ()
+
+    def __call__(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """The messages without orphan results and empty messages, and with a stub for each unanswered call.
+
+        Valid messages come back as the same objects. A result counts only in the tool messages right behind
+        the calls: further away no provider accepts it.
+        """
+        messages = tuple(messages)
+        settled = len(self._settled)
+        if messages[:settled] != self._settled:
+            settled, self._made = 0, ()
+        out = list(self._made)
+        made = len(out)
+        waiting: list[str] = []  # ids still without result, in order; small servers repeat ids, so no set
+        for place in range(settled, len(messages)):
+            message = messages[place]
+            if message.role == "tool":
+                message = _answering(message, waiting)
+            else:
+                if waiting:
+                    _fill(out, waiting)
+                message = _without_results(message)
+                waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
+            if message.content:
+                out.append(message)
+            if not waiting:
+                settled, made = place + 1, len(out)
+        self._settled, self._made = messages[:settled], tuple(out[:made])
+        if waiting:
+            _fill(out, waiting)
+        return tuple(out)
+
+
+def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
+    return Repair()(messages)
 
 
 def _without_results(message: Message) -> Message:

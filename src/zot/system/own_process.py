@@ -20,6 +20,7 @@ helpers: set[int] = set()  # children started apart from ``processes``, each wit
 _PR_SET_CHILD_SUBREAPER = 36
 _ENV_START, _ENV_END = 47, 48  # fields of /proc/<pid>/stat, counted from the state; see proc(5), 50 and 51
 _shown: dict[str, tuple[int, int]] | None = None
+_listed: tuple[int, int] | None = None  # whose children, and the open file that names them
 
 
 def open_missing_streams(flags: int = os.O_RDWR) -> None:
@@ -59,14 +60,14 @@ def adopt_orphans() -> bool:
 
 
 def children() -> list[int]:
-    """Whose parent we are, adopted ones and zombies included; empty where the kernel does not tell."""
+    """Whose parent we are, adopted ones and zombies included; empty where the kernel does not tell. Asked after every
+    command: the list stays open, and is made anew by each reading from its beginning."""
+    global _listed
     pid = os.getpid()
     try:
-        fd = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return [int(word) for word in os.read(fd, 65536).split()]
-        finally:
-            os.close(fd)
+        if _listed is None or _listed[0] != pid:  # a fork has its own
+            _listed = (pid, os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC))
+        return [int(word) for word in os.pread(_listed[1], 65536, 0).split()]
     except (OSError, ValueError):
         return []
 

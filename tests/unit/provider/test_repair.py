@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tests.unit.provider.samples import assistant, result, results, tool_round, user
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
-from zot.provider.repair import MISSING_RESULT, repaired
+from zot.provider.repair import MISSING_RESULT, Repair, repaired
 
 
 def calls(*ids: str) -> Message:
@@ -87,3 +90,20 @@ def test_a_long_transcript_takes_time_in_proportion() -> None:
     """20,000 messages, each round with a hole: quadratic work would take minutes."""
     turns = tuple(m for n in range(10_000) for m in (calls(f"a{n}", f"b{n}"), results(result(f"a{n}"))))
     assert len(repaired(turns)) == 20_000
+
+
+_PIECES = st.sampled_from(
+    [
+        *(user("a"), user(), assistant("b"), calls("c1"), calls("c1", "c2"), results(result("c1", "ok"))),
+        *(results(result("c2", "ok"), result("c1", "ok")), results(result("gone", "x"))),
+    ]
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.lists(_PIECES, max_size=5)), max_size=8))
+def test_what_was_in_order_before_changes_nothing(changes: list[tuple[int, list[Message]]]) -> None:
+    """Requests that follow each other grow, lose their end or begin anew; each is repaired as if it were the first."""
+    repair, messages = Repair(), list[Message]()
+    for dropped, added in changes:
+        messages = [*messages[: max(len(messages) - dropped, 0)], *added]
+        assert repair(messages) == repaired(messages)

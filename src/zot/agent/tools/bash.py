@@ -62,14 +62,14 @@ class BashTool(WorkspaceTool):
 
     def _explained(self, command: str, capture: OutputCapture, ending: Ending, remarks: list[str]) -> Ending:
         """With what the jail remarked, and a line about a variable that it may have wanted and did not get."""
-        ending = msgspec.structs.replace(ending, notes=(*ending.notes, *(f"[jail: {text}]" for text in remarks)))
-        names = self._workspace.kept_from_commands()
-        if not names:
-            return ending
-        from zot.agent.tools.withheld import withheld_note
+        notes = [f"[jail: {text}]" for text in remarks]
+        if names := self._workspace.kept_from_commands():
+            from zot.agent.tools.withheld import withheld_note
 
-        note = withheld_note(command, capture.text(), failed=ending.exit_code != 0, names=names)
-        return msgspec.structs.replace(ending, notes=(*ending.notes, note)) if note else ending
+            failed = ending.exit_code != 0
+            if note := withheld_note(command, capture.text() if failed else "", failed=failed, names=names):
+                notes.append(note)
+        return msgspec.structs.replace(ending, notes=(*ending.notes, *notes)) if notes else ending
 
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)

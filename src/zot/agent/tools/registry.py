@@ -94,8 +94,9 @@ def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
 
     def watch(event: AgentEvent) -> None:
         if isinstance(event, ToolUseStart):
-            import_module("zot.core.tool_runs")  # the loop will want it
-            if isinstance(tool := agent.toolbox.get(event.name), LazyTool):
+            tool = agent.toolbox.get(event.name)
+            if isinstance(tool, LazyTool) and not tool.is_prepared:
+                import_module("zot.core.tool_runs")  # the loop will want it
                 tool.prepare()
 
     return watch

@@ -70,8 +70,7 @@ class Workspace:
         self.added: dict[str, str] = {}  # variables that hooks of a session's start left for commands
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
-        self._judged: dict[str, bool] = {}  # variables by name: whether they are withheld
-        self._kept: list[str] = []  # those withheld when an environment was last made
+        self._sorted: tuple[dict[bytes, bytes], dict[str, str], list[str]] = ({}, {}, [])
 
     @property
     def jobs(self) -> Jobs:
@@ -122,23 +121,20 @@ class Workspace:
         """The variables that are set and that the last command of a tool did not get: in a jail, all but what it
         allows."""
         if self.jail is None:
-            return self._kept  # asked after every command, whose environment was sorted out when it started
+            return self._sorted_out()[1]
         given = self.child_environment()
         return [name for name, value in os.environ.items() if value and name not in given]
 
     def _sorted_out(self) -> tuple[dict[str, str], list[str]]:
-        """What children may have of our own environment, and the names of what is set and withheld from them."""
-        given: dict[str, str] = {}
-        self._kept = []
-        for name, value in os.environ.items():  # for every command there is: names are judged once
-            withheld = self._judged.get(name)
-            if withheld is None:
-                withheld = self._judged[name] = self._is_withheld(name)
-            if not withheld:
-                given[name] = value
-            elif value:
-                self._kept.append(name)
-        return given, self._kept
+        """What children may have of our own environment, and the names of what is set and withheld from them. It is
+        there for every command and hardly ever changes; to see that it did not is quicker than to read it."""
+        present: dict[bytes, bytes] | None = getattr(os.environ, "_data", None)
+        seen, given, kept = self._sorted
+        if not present or present != seen:
+            given = {name: value for name, value in os.environ.items() if not self._is_withheld(name)}
+            kept = [name for name, value in os.environ.items() if value and name not in given]
+            self._sorted = (dict(present or {}), given, kept)
+        return given.copy(), kept
 
     def _is_withheld(self, variable: str) -> bool:
         """A credential zot knows, unless the user names it; or what looks like a secret of another service, unless the

@@ -45,7 +45,6 @@ from zot.provider.messages import (
 )
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
-from zot.provider.repair import repaired
 from zot.system.opening import open_to_append
 
 _VERSION = "2023-06-01"
@@ -132,7 +131,7 @@ def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
 
 
 def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
-    messages = repaired(request.messages)
+    messages = sent.repaired(request.messages)
     model = request.model
 
     def wire(message: Message) -> list[dict[str, Any]]:

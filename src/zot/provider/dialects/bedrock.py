@@ -46,7 +46,6 @@ from zot.provider.messages import (
 )
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
-from zot.provider.repair import repaired
 
 _ACCEPT = "application/vnd.amazon.eventstream"
 _CACHE_POINT = {"cachePoint": {"type": "default"}}
@@ -174,7 +173,8 @@ def _tools(request: Request) -> list[dict[str, Any]]:
 def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
     """The newest user content carries the mark up to which all of it is cached, and the user content before it keeps
     the mark of the last request, so that what was written there is found again."""
-    messages, model = _turns(request, provider), request.model
+    model = request.model
+    messages = _turns(sent.repaired(request.messages), model, provider)
 
     def wire(message: Message) -> list[dict[str, Any]]:
         role = "assistant" if message.role == "assistant" else "user"
@@ -189,11 +189,11 @@ def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any
     return [*sent.items(before, (provider, model), wire), *last]
 
 
-def _turns(request: Request, provider: str) -> list[Message]:
+def _turns(messages: Sequence[Message], model: Model, provider: str) -> list[Message]:
     """The transcript without what would be empty on the wire, neighbours of one role joined."""
     turns: list[Message] = []
-    for message in repaired(request.messages):
-        if not any(_says(block, request.model, provider) for block in message.content):
+    for message in messages:
+        if not any(_says(block, model, provider) for block in message.content):
             continue
         if turns and (turns[-1].role == "assistant") == (message.role == "assistant"):
             joint = turns[-1].content + message.content

@@ -43,7 +43,6 @@ from zot.provider.messages import (
 )
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolEnded, ToolSpec, ToolStarted
-from zot.provider.repair import repaired
 
 _Part = dict[str, Any]
 
@@ -151,7 +150,7 @@ def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
 
 
 def _contents(request: Request, provider: str, sent: Sent) -> list[msgspec.Raw]:
-    messages, model = _turns(repaired(request.messages)), request.model
+    messages, model = _turns(sent.repaired(request.messages)), request.model
     names = _names(messages)
 
     def wire(message: Message) -> list[dict[str, Any]]:

@@ -43,7 +43,6 @@ from zot.provider.messages import (
 )
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
-from zot.provider.repair import repaired
 
 # Every reasoning model has these three; more must be named by its catalogue row.
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
@@ -85,7 +84,7 @@ class OpenAIChatDialect:
 def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
     system = [{"role": "system", "content": request.system}] if request.system else []
     said = sent.items(
-        repaired(request.messages),
+        sent.repaired(request.messages),
         (provider, request.model),
         lambda message: _message(message, request.model, provider),
     )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -18,6 +18,7 @@ from zot.provider.http.message import HttpRequest
 from zot.provider.messages import ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Request
+from zot.provider.repair import Repair
 
 _Headers = list[tuple[str, str]]
 
@@ -185,28 +186,39 @@ def mirror(message: Message) -> tuple[ResultBlock, ...]:
 class Sent:
     """What the last request said of each message; one for each client.
 
-    A message never changes, so its wire form holds as long as it goes to the same model. It is kept by identity,
-    and only for the messages of the last request: memory follows the transcript, a compaction included.
+    A message never changes, so its wire form holds as long as it goes to the same model. Only the messages of the
+    last request are kept: memory follows the transcript, a compaction included. Nearly every request is the last one
+    with a little more at its end, and that is what a step pays for.
     """
 
     def __init__(self) -> None:
+        self.repaired = Repair()
         self._whom: object = None
-        self._known: dict[int, tuple[Message, list[Raw]]] = {}
+        self._messages: tuple[Message, ...] = ()
+        self._items: list[list[Raw]] = []
 
     def items(
-        self, messages: Iterable[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
+        self, messages: Sequence[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
     ) -> list[Raw]:
         """The wire items of these messages, in order; ``whom`` stands for all that ``wire`` looks at besides."""
         return [item for items in self.by_message(messages, whom, wire) for item in items]
 
     def by_message(
-        self, messages: Iterable[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
+        self, messages: Sequence[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
     ) -> list[list[Raw]]:
         """The same, with the items of each message apart."""
-        known = self._known if whom == self._whom else {}
-        entries = [
-            known.get(id(message)) or (message, [Raw(encode_body(item)) for item in wire(message)])
-            for message in messages
-        ]
-        self._whom, self._known = whom, {id(entry[0]): entry for entry in entries}
-        return [items for _, items in entries]
+        messages = tuple(messages)
+        if whom != self._whom:
+            self._whom, self._messages, self._items = whom, (), []
+        begun = len(self._messages)
+        if messages[:begun] == self._messages:
+            self._items = [*self._items, *(_encoded(message, wire) for message in messages[begun:])]
+        else:
+            known = dict(zip(map(id, self._messages), self._items, strict=True))
+            self._items = [known.get(id(message)) or _encoded(message, wire) for message in messages]
+        self._messages = messages
+        return self._items
+
+
+def _encoded(message: Message, wire: Callable[[Message], Iterable[dict[str, Any]]]) -> list[Raw]:
+    return [Raw(encode_body(item)) for item in wire(message)]

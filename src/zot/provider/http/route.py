@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -63,6 +64,7 @@ class Route(msgspec.Struct, frozen=True):
     insecure: bool
 
 
+@lru_cache(maxsize=8)  # every request has one
 def parse_url(text: str) -> Url:
     """Raises BadRequest, naming the address without its password."""
     scheme, found, rest = text.partition("://")

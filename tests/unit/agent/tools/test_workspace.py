@@ -71,3 +71,19 @@ def test_a_pattern_lets_other_services_through_and_no_key_of_a_provider(monkeypa
     removed = {"AWS_BEDROCK_KEY", "GH_TOKEN", "ZOTCORE_RPC_TOKEN"}
     assert not removed & workspace.child_environment().keys()
     assert removed <= set(workspace.removed_credentials()) & set(workspace.kept_from_commands())
+
+
+def test_what_changes_between_two_commands_is_seen_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLAIN", "one")
+    monkeypatch.delenv("LATE_TOKEN", raising=False)
+    workspace = Workspace(Path("/w"))
+    first = workspace.child_environment()
+    first["PLAIN"] = "the caller's own"
+    assert workspace.child_environment()["PLAIN"] == "one"
+    monkeypatch.setenv("PLAIN", "two")
+    monkeypatch.setenv("LATE_TOKEN", "v")
+    assert workspace.child_environment()["PLAIN"] == "two"
+    assert "LATE_TOKEN" not in workspace.child_environment()
+    assert "LATE_TOKEN" in workspace.kept_from_commands()
+    monkeypatch.delenv("PLAIN")
+    assert "PLAIN" not in workspace.child_environment()
