@@ -121,8 +121,9 @@ def test_over_rpc_one_is_killed_and_comes_back_and_an_abort_ends_a_call(real: Zo
     client.prompt("hi")
     assert_all_answered(server)
     [line] = [line for line in running(real) if "mcp-server-git" in line]
-    os.kill(int(line.split()[0]), signal.SIGKILL)
-    eventually(lambda: not any("mcp-server-git" in line for line in running(real)), "git to be gone")
+    pid = int(line.split()[0])
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not Path(f"/proc/{pid}").exists(), "git to be gone, and zot to have heard of it")
     client.prompt("once more")
     assert "notes.txt" in last_result(server.requests[4])
     [line] = [line for line in running(real) if "mcp-server-git" in line]
