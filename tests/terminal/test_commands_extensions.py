@@ -182,9 +182,9 @@ def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
     zot("ext", "trust", model=False)
     stored = (zot.home / "zot" / "trust.json").read_text()
     terminal = open_zot()
-    terminal.submit("/two")
-    terminal.wait_for("[two] two before")  # both run: an edit from now on is found by the reload, not by the start
-    for number, edit in enumerate(("after", "again"), 1):
+    terminal.submit("/reload-ext")  # once it is over, the start has looked, too: it will not ask about the edits
+    terminal.wait_for("2 loaded, 2 ready")
+    for number, edit in enumerate(("after", "again"), 2):
         for name in ("one", "two"):
             write_extension(root, name, COMMAND.format(name=name, says=f"{name} {edit}"))
         terminal.submit("/reload-ext")
@@ -202,6 +202,23 @@ def test_an_edit_asks_once_for_all_and_trust_while_editing_stores_nothing(
     terminal.wait_exit()
     again = open_zot()
     again.wait_for("changed since you trusted")
+
+
+def test_a_reload_typed_over_the_question_does_not_ask_again(
+    serve: Any, open_zot: OpenZot, zot: Zot, project: Path
+) -> None:
+    """The start's question is open when `/reload-ext` is typed: what it settles is settled for both."""
+    serve([])
+    write_extension(project / ".zot" / "extensions", "mine", COMMAND.format(name="say", says="I run"))
+    terminal = open_zot()
+    terminal.wait_for("wants to run")
+    terminal.submit("/reload-ext")
+    terminal.press("tab", "down", "enter")
+    terminal.wait_for("1 loaded, 1 ready")
+    terminal.wait_idle(0.5)
+    assert "wants to run" not in terminal.screen
+    terminal.submit("/say")
+    terminal.wait_for("[mine] I run")
 
 
 def test_a_reload_that_nobody_typed_does_not_ask(serve: Any, open_zot: OpenZot, zot: Zot, project: Path) -> None:

@@ -39,6 +39,11 @@ TRUST, EDITING, SKIP = "trust", "editing", "skip"
 
 async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
     """Ask if there is something to ask; whether an extension may run now that could not before."""
+    async with dialogs.about_trust:
+        return await _ask_what_is_open(conversation, flags, dialogs)
+
+
+async def _ask_what_is_open(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
     if conversation.resources.mcp is not None and conversation.resources.mcp.untrusted:
         await _ask_about_servers(conversation.resources.mcp, dialogs)
     host = conversation.extensions
