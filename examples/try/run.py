@@ -8,8 +8,10 @@ is found out by running it. Nothing is changed but the scratch directory, which 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib.util
+import itertools
 import json
 import shlex
 import shutil
@@ -108,8 +110,21 @@ def watch(flags: list[str]) -> Watching:
     return watching
 
 
+def new_directory() -> Path:
+    """Numbered: a small model reads the name in every traceback, and letters drawn by lot make it see other things."""
+    places = (Path(tempfile.gettempdir(), f"zot-try-{number}") for number in itertools.count(1))
+    return next(place for place in places if _made(place))
+
+
+def _made(place: Path) -> bool:
+    with contextlib.suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+        return True
+    return False
+
+
 def new_project(jailed: bool) -> Path:
-    scratch = Path(tempfile.mkdtemp(prefix="zot-try-"))
+    scratch = new_directory()
     for file in PROJECT.glob("*.py"):
         shutil.copy(file, scratch)
     say(f"a scratch project with a failing test: {scratch}")

@@ -27,6 +27,7 @@ from typing import Any
 import pyte
 
 from tests.fakes.emulator import Emulator
+from zot.tui.keys import ESCAPE_WAIT_S
 
 TIMEOUT = 15.0
 
@@ -73,6 +74,7 @@ class FakeTerminal:
         self._main: Any = None
         self._asked = False
         self._fd = self._pid = -1
+        self._escaped = 0.0  # when escape was pressed last
         self.columns, self.rows = columns, rows
         if before:
             self._stream.feed(before.encode())
@@ -110,11 +112,15 @@ class FakeTerminal:
     # --- what a person does
 
     def type(self, text: str) -> None:
+        """No finger is as quick as to make alt out of an escape before it."""
+        while time.monotonic() < self._escaped + 2 * ESCAPE_WAIT_S:
+            self.pump(0.01)
         os.write(self._fd, text.encode())
 
     def press(self, *names: str) -> None:
         for name in names:
             os.write(self._fd, KEYS.get(name, name).encode())
+            self._escaped = time.monotonic() if name == "esc" else 0.0
 
     def paste(self, text: str) -> None:
         self.type(f"\x1b[200~{text}\x1b[201~")
