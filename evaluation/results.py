@@ -121,9 +121,14 @@ def keep(results: Results, folder: Path = RESULTS) -> Path:
     """One file for each model and way of calling tools; the newest run of it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{results.name}.json"
-    told = msgspec.json.encode(results).replace(str(ROOT).encode(), b"ZOT")  # whose it is concerns nobody
-    path.write_bytes(msgspec.json.format(told, indent=1) + b"\n")
+    told = _without_places(msgspec.json.encode(results).decode())
+    path.write_bytes(msgspec.json.format(told.encode(), indent=1) + b"\n")
     return path
+
+
+def _without_places(text: str) -> str:
+    """Tracebacks and answers name the checkout and the home it was made in, which concern nobody."""
+    return text.replace(str(ROOT), "ZOT").replace(f"{Path.home()}/.", "~/.")
 
 
 def kept(folder: Path = RESULTS) -> list[Results]:

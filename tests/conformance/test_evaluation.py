@@ -138,5 +138,12 @@ def test_the_page_gets_the_table_and_keeps_its_text(tmp_path: Path) -> None:
     assert text.startswith("# Before") and text.endswith("After\n") and "old" not in text
 
 
+def test_what_is_kept_does_not_say_where_it_was_made(tmp_path: Path) -> None:
+    places = f"{results.ROOT}/docs and {Path.home()}/.pyenv/bin/python3"
+    tries = [Attempt("edit/a", False, 3, 10.0, "end_turn", places, places)]
+    path = results.keep(Results("m", "local/small", "grammar", "2026-01-01", "2 cores", "abc", tries), tmp_path)
+    assert path.read_text().count("ZOT/docs and ~/.pyenv/bin/python3") == 2
+
+
 def test_the_page_of_the_documentation_shows_what_is_kept() -> None:
     assert results.table(results.kept()) in results.PAGE.read_text("utf-8")
