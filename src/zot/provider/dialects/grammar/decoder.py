@@ -22,7 +22,8 @@ _NAMED = re.compile(r'\s{0,9}\{\s{0,9}"tool"\s{0,9}:\s{0,9}"((?:[^"\\]|\\.){1,20
 _UNDECIDED = 300  # characters in which a name must have come
 _ANSWERED = re.compile(r'\s{0,9},\s{0,9}"answer"\s{0,9}:\s{0,9}"')
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_HALF = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?$")
+_HALF = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?\Z")
+_MARK = re.compile(r'["\\]')
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _FENCED = re.compile(rf"({FENCE}|{OTHER_FENCE})[^\n]*\n")
 
@@ -134,20 +135,20 @@ class GrammarDecoder(OpenAIChatDecoder):
 def unescaped(text: str) -> tuple[str, str, bool]:
     """Of the inside of a JSON string: what it says, the half of an escape at its end, and whether it was closed."""
     found: list[str] = []
-    place = 0
-    half = _HALF.search(text[-12:])
-    end = len(text) - len(half[0]) if half else len(text)
-    while True:
-        escape, quote = _ESCAPED.search(text, place, end), text.find('"', place, end)
-        if escape is None or -1 < quote < escape.start():
+    place, rest, closed = 0, "", False
+    while mark := _MARK.search(text, place):
+        found.append(text[place : mark.start()])
+        place, closed = mark.end(), mark[0] == '"'
+        if closed or _HALF.match(text, mark.start()):
+            rest, text = "" if closed else text[mark.start() :], text[:place]
             break
+        escape = _ESCAPED.match(text, mark.start())
+        assert escape is not None  # something follows, or it would be half of one
         code, letter = escape[1], escape[2]
-        found += [text[place : escape.start()], chr(int(code, 16)) if code else _LETTERS.get(letter, letter)]
+        found.append(chr(int(code, 16)) if code else _LETTERS.get(letter, letter))
         place = escape.end()
-    stop = end if quote < 0 else quote
-    found.append(text[place:stop])
-    said = "".join(found).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return said, text[end:] if quote < 0 else "", quote >= 0
+    found.append(text[place:])
+    return "".join(found).encode("utf-16", "surrogatepass").decode("utf-16", "replace"), rest, closed
 
 
 def read_action(text: str, shape: Shape) -> dict[str, Any]:

@@ -43,6 +43,14 @@ def test_an_answer_is_said_as_it_comes(size: int) -> None:
         assert end_of(events).stop == "end" and end_of(events).message.text() == said
 
 
+@pytest.mark.parametrize("said", ["C:\\\\ and\\", "\\\\\\", '\\"\\"', "\\\n", "\\u0041 \\😀"])
+def test_backslashes_are_told_in_pairs_wherever_they_are_cut(said: str) -> None:
+    text = json.dumps({"tool": "final", "answer": said})
+    assert {size: end_of(heard(text, size=size)).message.text() for size in range(1, len(text) + 1)} == dict.fromkeys(
+        range(1, len(text) + 1), said
+    )
+
+
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_a_call_is_a_call_as_of_any_other_model(size: int) -> None:
     events = heard('{"tool": "write", "path": "a.py"}\n```python\nx = "é"\n```', size=size)
