@@ -99,6 +99,9 @@ class _Paths:
     def _inside(self, field: str, item: str) -> Path | None:
         root = self._manifest.root
         path = root / item
+        if "\0" in item:
+            self._problems.append(f"{field}: {item!r} is not a path and is left out")
+            return None
         if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
             self._problems.append(f"{field}: {item!r} leads out of the plugin and is left out")
             return None
