@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 from collections.abc import Callable
 
@@ -20,8 +19,7 @@ class TerminalSoak:
 
     def run(self, seconds: float) -> None:
         place = self.place
-        argv = [sys.executable, "-m", "zot", "--base-url", place.server.url, "--api-key", "k"]
-        with FakeTerminal(argv, cwd=place.zot.project, env=place.zot.env(), rows=30) as self.terminal:
+        with FakeTerminal(place.argv([]), cwd=place.zot.project, env=place.zot.env(), rows=30) as self.terminal:
             self.wait("▌")
             self.terminal.wait_gone("starting…", PATIENCE_S)
             self.work(time.monotonic() + seconds)

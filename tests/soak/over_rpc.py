@@ -19,19 +19,18 @@ SAMPLE_EVERY = 20
 class RpcSoak:
     def __init__(self, place: Place) -> None:
         self.place = place
-        argv = place.zot.argv(["rpc", "--continue", "--base-url", place.server.url, "--api-key", "k"])
-        self.client = FakeRpcClient(argv, place.zot.env(), place.zot.project)
+        self.client = FakeRpcClient(place.argv(["rpc", "--continue"]), place.zot.env(), place.zot.project)
         self.number = 0
+        self.steps: list[Callable[[], None]] = [
+            *(self.tools, self.tools, self.queued, self.refused, self.abort, self.spool, self.tools, self.command),
+            *(self.look, self.compact, self.tools, self.clear),
+        ]
         assert self.client.ask("hello", capabilities=["commands"])["success"]
 
     def run(self, seconds: float) -> None:
         """Until the time is over or something went wrong; a process that is gone is named with how it went."""
-        steps: list[Callable[[], None]] = [
-            *(self.tools, self.tools, self.queued, self.refused, self.abort, self.spool, self.tools, self.command),
-            *(self.look, self.compact, self.tools, self.clear),
-        ]
         end = time.monotonic() + seconds
-        for turn, step in enumerate(itertools.cycle(steps)):
+        for turn, step in enumerate(itertools.cycle(self.steps)):
             if time.monotonic() > end or len(self.place.faults) > 5:
                 break
             self.client.seen.clear()
@@ -47,6 +46,12 @@ class RpcSoak:
             if turn % SAMPLE_EVERY == 0:
                 self.place.watch(self.client.process.pid)
         self.end()
+
+    def round(self) -> None:
+        """Everything once, with a new session at its end."""
+        for step in self.steps:
+            self.client.seen.clear()
+            step()
 
     def end(self) -> None:
         code = self.client.process.poll()

@@ -5,9 +5,13 @@ A prompt is ``N kind``, and its answer says ``N``: nothing lost and nothing twic
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import statistics
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +19,7 @@ from tests.conformance.fault_stage import left_behind, orphans
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Slow, Turn
+from tests.soak import counted
 
 ECHO = """
 hello("commands")
@@ -38,6 +43,7 @@ serve(event_intercept=decide)
 # ``serve`` keeps each line it reads, which would be what grows.
 KEPT_LINES = 'with open(os.path.join(HERE, "seen.jsonl"), "ab") as file:\n            file.write(line)'
 MOST_GROWTH = 0.10  # of memory, from the end of the warm-up to the end
+PATIENCE_S = 60.0
 WORDS = " ".join(["a word and another"] * 60)
 TOOLS = {
     "tools": [("bash", {"command": "seq 500"}), ("write", {"path": "w.txt", "content": "x" * 5000}), ("echo", {})],
@@ -93,6 +99,7 @@ class Place:
         self.root = root
         self.zot = Zot(root / "home", root / "project")
         self.tmp = root / "tmp"
+        self.counts = root / "counts.json"
         for directory in (self.zot.home, self.zot.project, self.tmp):
             directory.mkdir(parents=True)
         self.zot.environment["TMPDIR"] = str(self.tmp)
@@ -112,6 +119,29 @@ class Place:
     def watch(self, pid: int) -> None:
         self.samples.append(sample(pid))
         self.server.requests.clear()
+
+    def argv(self, args: Sequence[str]) -> list[str]:
+        """To start zot with; it can be asked what it holds."""
+        argv = self.zot.argv([*args, "--base-url", self.server.url, "--api-key", "k"])
+        return [argv[0], counted.__file__, str(self.counts), *argv[argv.index("zot") + 1 :]]
+
+    def held(self, pid: int) -> Counter[str]:
+        """How many objects of each type zot holds now."""
+        self.counts.unlink(missing_ok=True)
+        os.kill(pid, signal.SIGUSR1)
+        end = time.monotonic() + PATIENCE_S
+        while not self.counts.exists():
+            assert time.monotonic() < end, "zot does not say what it holds"
+            time.sleep(0.01)
+        return Counter(json.loads(self.counts.read_bytes()))
+
+    def kept(self, pid: int, rounds: Sequence[Callable[[], object]]) -> dict[str, int]:
+        """Of which types of zot's own each of these rounds left one or more behind, and how many in all."""
+        before = self.held(pid)
+        for work in rounds:
+            work()
+        grown = self.held(pid) - before
+        return {kind: number for kind, number in grown.items() if kind.startswith("zot.") and number >= len(rounds)}
 
     def verdict(self, name: str) -> list[str]:
         """What leaked, and what is left now that it has ended; the figures are printed."""

@@ -84,6 +84,7 @@ class Conversation:
         self._spent_before = agent.cost
         self._stop_recording: Callable[[], None] | None = None
         self._keeping: Keeping | None = None
+        self._changes: list[Event] | None = None  # of whoever collects them
         self._said = ""  # when the last prompt was
         self._asking: asyncio.Future[Any] | None = None  # hooks about a prompt, a model about its abilities
         self._looked_at: Resolved | None = None  # whose abilities are known as far as they can be
@@ -730,13 +731,16 @@ class Conversation:
                 capacity,
             )
             config = self.resources.config
+            self._keeping.happened = self._changes
             self._keeping.ours = tuple(map(os.path.realpath, filter(None, (config.record, config.ext_trace))))
         return self._keeping
 
-    @property
-    def changes(self) -> list[Event]:
-        """What this run was seen to change so far, oldest first."""
-        return self._keeping.happened if self._keeping is not None else []
+    def collect_changes(self) -> list[Event]:
+        """A list that fills with what is changed from now on, oldest first, until the next one is asked for."""
+        self._changes = []
+        if self._keeping is not None:
+            self._keeping.happened = self._changes
+        return self._changes
 
     async def file_changes(self, prompt: int = 0) -> Changes:
         """What the prompt of this number, from 1, did to files; with 0 the whole session."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Keeping:
     """``session`` is the one of this moment, ``prompt`` the time of what is being worked on, ``tell`` reaches the user.
 
-    ``happened`` is what this process has seen, oldest first; whoever wants to know what a turn did looks at its end."""
+    ``happened`` fills with what is seen, oldest first, for whoever put a list there; all of it is in the ledger, and a
+    process that lives for weeks is not to hold it, too."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Keeping:
     ) -> None:
         self.place = place
         self.cwd = cwd
-        self.happened: list[Event] = []
+        self.happened: list[Event] | None = None
         self._session = session
         self._prompt = prompt
         self._tell = tell
@@ -127,11 +128,12 @@ class Keeping:
             return
         ledger.append(rows)
         self._failing = False
-        for row in rows:
-            if isinstance(row, Void):
-                self.happened = [event for event in self.happened if getattr(event, "id", "") != row.id]
-            else:
-                self.happened.append(row)
+        if self.happened is not None:
+            for row in rows:
+                if isinstance(row, Void):
+                    self.happened[:] = [event for event in self.happened if getattr(event, "id", "") != row.id]
+                else:
+                    self.happened.append(row)
         self._tidy()
 
     def sync(self) -> None:
@@ -159,7 +161,8 @@ class Keeping:
             self._ledger = None
 
     def _failed(self, error: OSError) -> None:
-        self.happened.append(Blind(self.prompt(), utc_now(), f"it could not be kept: {error.strerror or error}"))
+        if self.happened is not None:
+            self.happened.append(Blind(self.prompt(), utc_now(), f"it could not be kept: {error.strerror or error}"))
         if not self._failing:
             self._failing = True
             reason = error.strerror or str(error)

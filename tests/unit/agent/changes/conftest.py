@@ -35,6 +35,7 @@ class Project:
         self.workspace = Workspace(cwd)
         self.capacity = 512 << 20
         self.progress: Callable[[str], None] = lambda text: None
+        self.happened: list[Event]
         self._said = ""
         self._number = 0
         self.again()
@@ -45,6 +46,7 @@ class Project:
         self.keeping = Keeping(
             self.place, self.cwd, lambda: self.session, lambda: self._said, self.told.append, self.capacity
         )
+        self.keeping.happened = self.happened = []
         self.workspace.keeping = lambda: self.keeping
 
     def prompt(self, text: str = "do it") -> str:

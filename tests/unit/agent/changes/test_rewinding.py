@@ -169,7 +169,7 @@ async def test_a_change_that_failed_did_not_happen(project: Project) -> None:
     with pytest.raises(ToolError):
         await project.write("d", "x")
     assert project.plan(prompt).items == ()
-    assert project.keeping.happened == []
+    assert project.happened == []
 
 
 async def test_a_store_that_fails_stops_no_tool_and_is_told_once(project: Project) -> None:

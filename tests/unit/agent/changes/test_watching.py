@@ -153,7 +153,7 @@ async def test_a_project_without_end_is_not_looked_at_and_that_is_said(
     await project.bash("echo x > 2")
     assert project.plan(prompt).items == ()
     assert project.plan(prompt).blind == ("the project has more than 3 files, so what commands changed is not known",)
-    assert isinstance(project.keeping.happened[0], Blind)
+    assert isinstance(project.happened[0], Blind)
 
 
 async def test_a_large_product_is_recognised_but_not_kept(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,12 +22,12 @@ class TurnMark:
         self._conversation = conversation
         self._began = time.monotonic()
         self._cost = conversation.cost.cost_usd
-        self._seen = len(conversation.changes)
+        self._changes = conversation.collect_changes()
 
     async def line(self) -> str:
         """``3 files changed +41 −7 · worked for 2m13s · $0.04``; empty when there is nothing to tell."""
         seconds = time.monotonic() - self._began
-        changed = await self._changed(self._conversation.changes[self._seen :])
+        changed = await self._changed(self._changes)
         if not changed and seconds < LONG_S:
             return ""
         dollars = self._conversation.cost.cost_usd - self._cost
