@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from typing import Any
 
 from tests.e2e.conftest import Zot
@@ -210,6 +212,22 @@ def test_an_address_is_shown_and_opened_only_after_a_yes(zot: Zot, serve: Any, o
     terminal.wait_for("done")
     assert '"action": "accept"' in last_result(server.requests[3]).replace("\\", "")
     terminal.wait_until(opened.exists, "the browser")
+
+
+def test_an_address_that_nothing_opens_is_left_on_the_screen(zot: Zot, serve: Any, open_zot: OpenZot) -> None:
+    programs = zot.home / "programs"
+    programs.mkdir()
+    for name in ("sh", "bash", "python3"):
+        (programs / name).symlink_to(shutil.which(name) or sys.executable)
+    zot.environment |= {"PATH": str(programs), "BROWSER": "nobody"}
+    mine(zot)
+    serve([LOOK, CallTools([("mcp__fake__ask", {"url": "https://login.example/first"})]), Say("done")])
+    terminal = open_zot(rows=40, columns=120)
+    terminal.submit("hi")
+    terminal.wait_for("https://login.example/first")
+    terminal.press("down", "enter")
+    terminal.wait_for("done")
+    terminal.wait_for("nothing here opens an address, so open it yourself: https://login.example/first")
 
 
 def test_the_log_of_a_server_is_shown(zot: Zot, serve: Any, open_zot: OpenZot) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -47,13 +48,13 @@ def open_in_browser(url: str, environment: Mapping[str, str], cwd: Path | None =
     to: what becomes of it is not known."""
     import subprocess
 
-    program = find_program("open" if sys.platform == "darwin" else "xdg-open")
-    if program is None:
+    argv = _opening(url, environment)
+    if not argv:
         return False
     quiet = subprocess.DEVNULL
     with suppress(OSError):
         opener = subprocess.Popen(
-            [program, url],
+            argv,
             stdin=quiet,
             stdout=quiet,
             stderr=quiet,
@@ -64,3 +65,20 @@ def open_in_browser(url: str, environment: Mapping[str, str], cwd: Path | None =
         own_process.helpers.add(opener.pid)  # a browser that begins now does not end with zot
         return True
     return False
+
+
+def _opening(url: str, environment: Mapping[str, str]) -> list[str]:
+    """The system's opener, or else the first of ``$BROWSER`` that is there; empty when there is none."""
+    program = find_program("open" if sys.platform == "darwin" else "xdg-open")
+    if program is not None:
+        return [program, url]
+    import shlex
+
+    for command in environment.get("BROWSER", "").split(os.pathsep):
+        with suppress(ValueError):  # a quote that is never closed
+            name, *words = shlex.split(command) or [""]
+            program = name if os.path.isabs(name) else find_program(name)
+            if program is not None:
+                told = [word.replace("%s", url) for word in words]
+                return [program, *told] if told != words else [program, *told, url]
+    return []

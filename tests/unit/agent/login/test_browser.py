@@ -44,6 +44,27 @@ def test_the_address_is_handed_to_the_systems_opener(tmp_path: Path, monkeypatch
     assert told.read_text() == "http://127.0.0.1:1/a?b=c \n"
 
 
+@pytest.mark.parametrize(
+    ("browser", "asked"),
+    [
+        ("{mine}", "http://127.0.0.1:1/"),
+        ("mine", "http://127.0.0.1:1/"),
+        ("nobody:'never closed:{mine} --new-window", "--new-window http://127.0.0.1:1/"),
+        ("{mine} --at=%s --quiet", "--at=http://127.0.0.1:1/ --quiet"),
+    ],
+)
+def test_without_the_systems_opener_it_is_the_users_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, browser: str, asked: str
+) -> None:
+    told, mine = tmp_path / "told", tmp_path / "mine"
+    os.mkfifo(told)
+    mine.write_text(f'#!/bin/sh\necho "$@" > {told}\n')
+    mine.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert open_in_browser("http://127.0.0.1:1/", {"BROWSER": browser.format(mine=mine)})
+    assert told.read_text() == f"{asked}\n"
+
+
 def test_without_an_opener_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not open_in_browser("http://127.0.0.1:1/", {})
+    assert not open_in_browser("http://127.0.0.1:1/", {"BROWSER": "nobody:"})

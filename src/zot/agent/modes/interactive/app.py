@@ -232,7 +232,8 @@ class App:
         if conversation.resources.mcp is not None:
             from zot.agent.modes.interactive.dialogs.elicit import ServerQuestions
 
-            conversation.resources.mcp.asked = ServerQuestions(desk, self._dialogs, conversation.workspace)
+            tell = self._transcript.diagnose
+            conversation.resources.mcp.asked = ServerQuestions(tell, self._dialogs, conversation.workspace)
         self.swarm = workers = Workers(conversation, desk, self._notes, confirmations)
         self._layout.bar = AgentBar(
             conversation,

@@ -7,6 +7,7 @@ answer of its own. An address is shown in full and opened only on a yes.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from zot.agent.mcp.elicitation import Elicitation, Field, read_answer
@@ -20,7 +21,6 @@ from zot.tui.widgets.select_list import Choice, SelectList
 from zot.tui.width import wrap
 
 if TYPE_CHECKING:
-    from zot.agent.modes.interactive.screen.desk import Desk
     from zot.agent.tools.workspace import Workspace
 
 _FILL, _DECLINE, _OPEN = "fill", "decline", "open"
@@ -68,10 +68,10 @@ class FieldPrompt(TextPrompt):
 
 
 class ServerQuestions:
-    """Implements ``mcp.session.Ask`` for the terminal, one question at a time."""
+    """Implements ``mcp.session.Ask`` for the terminal, one question at a time; ``tell`` is for what went wrong."""
 
-    def __init__(self, desk: Desk, dialogs: Dialogs, workspace: Workspace) -> None:
-        self._desk = desk
+    def __init__(self, tell: Callable[[str], None], dialogs: Dialogs, workspace: Workspace) -> None:
+        self._tell = tell
         self._dialogs = dialogs
         self._workspace = workspace
         self._turn = asyncio.Lock()
@@ -88,7 +88,8 @@ class ServerQuestions:
             return {"action": "decline" if answer == _DECLINE else "cancel"}
         from zot.agent.login.browser import open_in_browser
 
-        open_in_browser(question.url, self._workspace.free_environment())
+        if not open_in_browser(question.url, self._workspace.free_environment()):
+            self._tell(f"nothing here opens an address, so open it yourself: {spelled(question.url)}")
         return {"action": "accept"}
 
     async def _fill(self, question: Elicitation) -> dict[str, Any]:
