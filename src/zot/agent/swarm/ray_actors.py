@@ -42,7 +42,7 @@ def keeper(namespace: str) -> Any:
 
 class RayKeeper(Keeper):
     def __init__(self, namespace: str) -> None:
-        super().__init__(RayHost, self._end)
+        super().__init__(RayHost, self._end, import_module("ray").put)
         self._namespace = namespace
 
     def _end(self) -> None:
@@ -66,8 +66,8 @@ class RayHost:
         }
         self._actor = ray.remote(WorkerHost).options(**options).remote(worker)
 
-    async def begin(self, data: bytes, bundle: bytes, secret: bytes) -> bytes:
-        return await self._ask("begin", data, _shared(bundle), secret)
+    async def begin(self, data: bytes, bundle: Any, secret: bytes) -> bytes:
+        return await self._ask("begin", data, bundle, secret)
 
     async def poll(self, attempt: int, taken: bytes) -> bytes:
         return await self._ask("poll", attempt, taken)
@@ -96,17 +96,6 @@ class RayHost:
             raise HostGone(for_good=True) from error
         except faults.RayTaskError as error:
             raise EngineFault(reason_of(error)) from None
-
-
-_put: dict[int, tuple[bytes, Any]] = {}
-
-
-def _shared(bundle: bytes) -> Any:
-    """Put into Ray's store once, however many begin from it."""
-    ray: Any = import_module("ray")
-    if id(bundle) not in _put:
-        _put[id(bundle)] = (bundle, ray.put(bundle))
-    return _put[id(bundle)][1]
 
 
 def reason_of(error: BaseException) -> str:

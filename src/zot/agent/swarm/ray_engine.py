@@ -99,7 +99,7 @@ class RayEngine:
         for further in reversed(range(_TRIES)):
             try:
                 return await self._begun(job, job.tree, begin, _secret(credential))
-            except _ClusterGone:
+            except (_ClusterGone, _BundleGone):
                 if not further:
                     raise
         raise AssertionError
@@ -110,7 +110,10 @@ class RayEngine:
         attempt = RayAttempt(bridge, job, tree)
         bridge.attempts[job.worker, job.attempt] = attempt
         try:
-            attempt.begun(await bridge.call("begin", encode(begin), secret))
+            begun = await bridge.call("begin", encode(begin), secret)
+            if not begun:
+                raise _BundleGone("the cluster has let go of what it begins from")
+            attempt.begun(begun)
         except BaseException:
             bridge.forget(attempt)
             raise
@@ -153,16 +156,19 @@ class RayEngine:
     async def _sent_ahead(self, bridge: _Bridge, tree: Tree, seen: Carried) -> None:
         """The bundle goes to the cluster once, for all workers that begin from the same."""
         async with self._packing:
-            if seen.key not in bridge.packed and not await bridge.call("has", seen.key):
+            if not await bridge.call("has", seen.key):
                 try:
                     await bridge.call("keep", seen.key, (await bundled(tree, seen)).bundle)
                 except GitFailed as error:
                     raise EngineFault(str(error)) from error
-            bridge.packed.add(seen.key)
 
 
 class _ClusterGone(EngineFault):
     """The connection, or the keeper at its other end; the next try may find another one."""
+
+
+class _BundleGone(EngineFault):
+    """Many others were sent since; it is sent again."""
 
 
 class RayAttempt:
@@ -251,7 +257,6 @@ class _Bridge:
 
     def __init__(self, process: Process) -> None:
         self.attempts: dict[tuple[str, int], RayAttempt] = {}
-        self.packed: set[str] = set()
         self._process = process
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._count = 0

@@ -37,13 +37,16 @@ LINGER_S = 60.0  # with nothing to keep
 RESTART_S = 90.0  # for a host that does not answer to come back
 _TRY_AGAIN_S = 0.5
 _MOST_HELD = 32 << 20  # bytes of one worker nobody has acknowledged: then its host is not asked for more
+MOST_BUNDLES = 512 << 20  # bytes of trees for workers to begin from; then those used longest ago go
 _LOST = "the node or the process it ran on was lost"
 
 
 class Host(Protocol):
     """A ``WorkerHost``, wherever it is. Any of these raises HostGone."""
 
-    def begin(self, data: bytes, bundle: bytes, secret: bytes) -> Awaitable[bytes]: ...
+    def begin(self, data: bytes, bundle: Any, secret: bytes) -> Awaitable[bytes]:
+        """``bundle`` is what ``share`` made of it."""
+        ...
 
     def poll(self, attempt: int, taken: bytes) -> Awaitable[bytes]: ...
 
@@ -121,12 +124,15 @@ class Allowance:
 
 
 class Keeper:
-    """``make`` makes a host for a worker; ``leave`` ends this keeper's process."""
+    """``make`` makes a host for a worker; ``leave`` ends this keeper's process; ``share`` puts a bundle where hosts
+    can get it, for as long as what it returns is held."""
 
-    def __init__(self, make: Callable[[str], Host], leave: Callable[[], None]) -> None:
-        self._make, self._leave = make, leave
+    def __init__(
+        self, make: Callable[[str], Host], leave: Callable[[], None], share: Callable[[bytes], Any] = bytes
+    ) -> None:
+        self._make, self._leave, self._share = make, leave, share
         self._held: dict[str, Held] = {}
-        self._bundles: dict[str, bytes] = {}
+        self._bundles: dict[str, tuple[Any, int]] = {}  # shared, and how large; the one used last is the last
         self._allowed: dict[str, Allowance] = {}
         self._driver = ""
         self._heard = 0.0
@@ -170,16 +176,26 @@ class Keeper:
     async def keep(self, driver: str, key: str, bundle: bytes) -> None:
         """A bundle that attempts begin from; many have the same."""
         self._check(driver)
-        self._bundles[key] = bundle
+        self._bundles[key] = self._share(bundle), len(bundle)
+        while len(self._bundles) > 1 and sum(size for _, size in self._bundles.values()) > MOST_BUNDLES:
+            del self._bundles[next(iter(self._bundles))]
 
     async def has(self, driver: str, key: str) -> bool:
         self._check(driver)
-        return key in self._bundles
+        return self._bundle(key) is not None
+
+    def _bundle(self, key: str) -> Any:
+        """What is shared under this key, None when it is not here; whoever asks is about to use it."""
+        if key not in self._bundles:
+            return None
+        self._bundles[key] = found = self._bundles.pop(key)
+        return found[0]
 
     # --- attempts
 
     async def begin(self, driver: str, data: bytes, secret: bytes) -> bytes:
-        """Begin an attempt, on the worker's host if that one lives."""
+        """Begin an attempt, on the worker's host if that one lives. Empty, and nothing has begun, when its bundle is
+        not here any more."""
         self._check(driver)
         begin = decode_begin(data)
         before = self._held.get(begin.worker)
@@ -189,12 +205,14 @@ class Keeper:
                 return before.begun
         if before is not None and before.number >= begin.attempt:
             raise EngineFault(f"attempt {begin.attempt} of {begin.worker} is over: {before.number} is known here")
+        if (bundle := self._bundle(begin.tree.key)) is None:
+            return b""
         host = before.host if before is not None else self._make(begin.worker)
         if before is not None:
             self._forget(before)
         held = self._held[begin.worker] = Held(begin, host)
         try:
-            held.begun = await self._begun(held, data, self._bundles.get(begin.tree.key, b""), secret)
+            held.begun = await self._begun(held, data, bundle, secret)
         except BaseException:
             self._drop(held)
             raise
@@ -203,7 +221,7 @@ class Keeper:
         held.pump = asyncio.create_task(self._pump(held))
         return held.begun
 
-    async def _begun(self, held: Held, data: bytes, bundle: bytes, secret: bytes) -> bytes:
+    async def _begun(self, held: Held, data: bytes, bundle: Any, secret: bytes) -> bytes:
         """A host on its way back is waited for; one that will not come back gives way to a new one, once."""
         deadline, renewed = _now() + RESTART_S, False
         while True:

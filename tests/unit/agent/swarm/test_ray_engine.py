@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from tests.fakes import ray_module
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Turn
 from tests.unit.agent.swarm.repositories import git, repository
 from zot.agent.swarm import ray_engine
+from zot.agent.swarm.carrying import Carried
 from zot.agent.swarm.engine import Credential, Job
 from zot.agent.swarm.ray_engine import RayAttempt, RayEngine, address_of, check_engine
 from zot.agent.swarm.records import Order, Tree
@@ -134,6 +136,26 @@ async def test_what_a_worker_makes_comes_back_from_its_node(home: Path) -> None:
     assert stat.S_IMODE((home / "token").stat().st_mode) == 0o600
     for path in home.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+async def test_a_tree_that_the_cluster_has_let_go_of_is_sent_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeModelServer([steps], repeat=True) as server:
+        async with engine_at() as engine:
+            send, tried = engine._sent_ahead, list[str]()  # pyright: ignore[reportPrivateUsage]
+
+            async def too_late(bridge: Any, tree: Tree, seen: Carried) -> None:
+                if tried:
+                    await send(bridge, tree, seen)
+                tried.append(seen.key)
+
+            monkeypatch.setattr(engine, "_sent_ahead", too_late)
+            attempt = await engine.start(await job_of(home, server))
+            await prompt(attempt, "go")
+            reader = Reader(attempt)
+            await reader.until("done")
+            await reader.stop()
+            await attempt.collect()
+        assert len(tried) == 2
 
 
 async def test_a_worker_has_of_its_starters_environment_what_is_meant_for_it(

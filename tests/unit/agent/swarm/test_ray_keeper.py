@@ -28,6 +28,7 @@ class FakeHost:
         self.over: Over | None = None
         self.fault: HostGone | None = None
         self.ended = False
+        self.bundle = b""
         self.news = asyncio.Event()
 
     def say(self, *events: dict[str, Any]) -> None:
@@ -36,6 +37,7 @@ class FakeHost:
 
     async def begin(self, data: bytes, bundle: bytes, secret: bytes) -> bytes:
         self._fail()
+        self.bundle = bundle
         self.attempt = msgspec.msgpack.decode(data, type=Begin).attempt
         return encode(Begun(pid=self.attempt, started=1, node="n"))
 
@@ -92,12 +94,15 @@ async def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(ray_keeper, "_TRY_AGAIN_S", 0.01)
     made = Cluster()
     await made.keeper.hello("one")
+    await made.keeper.keep("one", TREE.key, b"a tree")
     return made
 
 
+TREE = Carried(branch="b", head="h", whole="h")
+
+
 def order(attempt: int = 1, **more: Any) -> bytes:
-    tree = Carried(branch="b", head="h", whole="h")
-    return encode(Begin(worker="w", attempt=attempt, flags=(), tree=tree, swarm="s", **more))
+    return encode(Begin(worker="w", attempt=attempt, flags=(), tree=TREE, swarm="s", **more))
 
 
 async def lines(cluster: Cluster, count: int, driver: str = "one") -> list[Any]:
@@ -208,6 +213,22 @@ async def test_it_ends_when_nothing_is_left_to_keep(cluster: Cluster, monkeypatc
     assert host.ended
     monkeypatch.setattr(ray_keeper, "LINGER_S", 0.0)
     await _until(lambda: cluster.left)
+
+
+async def test_trees_to_begin_from_do_not_add_up(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A keeper lives for as long as its driver, and a tree may be a large repository."""
+    keeper = cluster.keeper
+    monkeypatch.setattr(ray_keeper, "MOST_BUNDLES", 100)
+    for number in range(9):
+        await keeper.keep("one", f"tree {number}", b"x" * 40)
+        assert await keeper.has("one", "tree 0"), "what is asked for is about to be used"
+    assert [await keeper.has("one", f"tree {number}") for number in range(9)] == [True] + [False] * 7 + [True]
+    assert await keeper.begin("one", order(), b"") == b""
+    assert not cluster.hosts and not await keeper.adopt("one", "w", 1)
+    await keeper.keep("one", TREE.key, b"y" * 400)
+    assert await keeper.begin("one", order(), b""), "one that is larger than the limit is kept alone"
+    assert cluster.hosts[0].bundle == b"y" * 400
+    assert not await keeper.has("one", "tree 0")
 
 
 def test_nothing_of_ray_is_imported_for_it() -> None:
