@@ -80,7 +80,7 @@ VERBS: dict[str, Verb] = {
     "hold_limits": Verb(OWNS, OWNS, "/settings"),
     "ask_permits": Verb("permit", Not("several agents of one program share its budget in other ways"), ONE_PERSON),
     "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
-    "changes": inside(),
+    "collect_changes": inside(),
     "file_changes": Verb("get_changes", "changes", "/diff"),
     "rewind": Verb("rewind", "rewind", "/rewind"),
     "jailed": Verb(Not("its launcher knows"), Not("whoever makes it knows"), SHOWN),

@@ -23,7 +23,7 @@ class RpcSoak:
         self.number = 0
         self.steps: list[Callable[[], None]] = [
             *(self.tools, self.tools, self.queued, self.refused, self.abort, self.spool, self.tools, self.command),
-            *(self.look, self.compact, self.tools, self.clear),
+            *(self.left, self.mcp, self.look, self.rewind, self.settings, self.compact, self.tools, self.clear),
         ]
         assert self.client.ask("hello", capabilities=["commands"])["success"]
 
@@ -69,6 +69,14 @@ class RpcSoak:
     def spool(self) -> None:
         self.judge(self.prompt("spool"), tool_call=1, tool_result=1)
 
+    def left(self) -> None:
+        """A command that leaves something running in the background."""
+        self.judge(self.prompt("left"), tool_call=1, tool_result=1)
+
+    def mcp(self) -> None:
+        for kind in ("find", "mcp"):
+            self.judge(self.prompt(kind), tool_call=1, tool_result=1)
+
     def refused(self) -> None:
         events = self.prompt("refused")
         if not all(event["is_error"] for event in events if event["type"] == "tool_result"):
@@ -109,6 +117,17 @@ class RpcSoak:
     def look(self) -> None:
         for name in ("get_state", "get_messages", "get_models", "get_commands", "ping"):
             assert self.client.ask(name)["success"], name
+
+    def rewind(self) -> None:
+        """The files go back to what they were before the second prompt, and the conversation goes on."""
+        assert self.client.ask("get_changes")["success"], "get_changes"
+        assert self.client.ask("rewind", prompt=2, what="files", overwrite=True)["success"], "rewind"
+
+    def settings(self) -> None:
+        for reasoning in ("high", "low"):
+            assert self.client.ask("set_reasoning", reasoning=reasoning)["success"], "set_reasoning"
+        for mode in ("ask", "everything"):
+            assert self.client.ask("set_permission_mode", permission_mode=mode)["success"], "set_permission_mode"
 
     def clear(self) -> None:
         assert self.client.ask("clear")["success"], "clear"

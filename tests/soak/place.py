@@ -1,4 +1,5 @@
-"""What both soaks work with: a home with two extensions, a model that answers by what it is asked, and what is watched.
+"""What both soaks work with: a home with two extensions, hooks and an MCP server, a model that answers by what it is
+asked, and what is watched.
 
 A prompt is ``N kind``, and its answer says ``N``: nothing lost and nothing twice can hide behind an equal text.
 """
@@ -17,6 +18,8 @@ from typing import NamedTuple
 
 from tests.conformance.fault_stage import left_behind, orphans
 from tests.e2e.conftest import Zot
+from tests.e2e.test_hooks import entry, own
+from tests.e2e.test_mcp import mine
 from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Slow, Turn
 from tests.soak import counted
@@ -49,6 +52,9 @@ TOOLS = {
     "tools": [("bash", {"command": "seq 500"}), ("write", {"path": "w.txt", "content": "x" * 5000}), ("echo", {})],
     "spool": [("bash", {"command": "seq 40000"})],
     "refused": [("bash", {"command": "touch forbidden"})],
+    "left": [("bash", {"command": "sleep 0.5 >/dev/null 2>&1 & echo left"})],
+    "find": [("mcp_search", {"query": "echo"})],
+    "mcp": [("mcp__fake__echo", {"text": "hello"})],
 }
 
 
@@ -108,6 +114,8 @@ class Place:
         write_extension(extensions, "watch", GUARD, guard=True)
         for main in extensions.glob("*/main.py"):
             main.write_text(main.read_text().replace(KEPT_LINES, "pass"))
+        mine(self.zot)
+        own(self.zot, PreToolUse=[entry("true", "mcp__.*")], UserPromptSubmit=[entry("true")], Stop=[entry("true")])
         self.server = FakeModelServer([model], repeat=True)
         self.samples: list[Sample] = []
         self.faults: list[str] = []

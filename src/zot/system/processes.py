@@ -80,6 +80,10 @@ class ProcessTree:
         return self._child.poll()
 
     @property
+    def is_jailed(self) -> bool:
+        return self._cell is not None
+
+    @property
     def never_began(self) -> bool:
         """Once it is over: whether its jail could not be built, so that what it wrote is the builder's complaint."""
         return self._cell is not None and not self._cell.began()
@@ -88,6 +92,10 @@ class ProcessTree:
     def remarks(self) -> list[str]:
         """Once it was stopped or left: what its jail has to say about what it did."""
         return self._cell.remarks if self._cell is not None else []
+
+    def forget(self) -> None:
+        """It is over, and nobody will stop or leave it any more."""
+        _children().forget(self)
 
     def let_go(self) -> None:
         """Nothing of it is left, or nobody will look again."""
@@ -112,8 +120,8 @@ class ProcessTree:
 
     @property
     def group_is_empty(self) -> bool:
-        """One system call: whether nobody is left in the child's own group (some may have moved elsewhere)."""
-        return self.exit_code is not None and _nobody(os.killpg, self.pid)
+        """Two system calls: whether nobody is left in the child's own group (some may have moved elsewhere)."""
+        return self.exit_code is not None and (_nobody(os.killpg, self.pid) or not self.owns_session())
 
     def send(self, number: int) -> list[Process]:
         """Signal the whole tree; returns the processes it found."""
@@ -230,7 +238,7 @@ class _Children:
         self._count = 0
         self._adopts = own_process.adopt_orphans()
         self._strayed: set[int] = set()
-        self._looking = False
+        self._looking: asyncio.AbstractEventLoop | None = None  # which will look around in a second
         self._telling: asyncio.AbstractEventLoop | None = None  # which will tell the watch in a moment
         atexit.register(kill_all)
 
@@ -347,7 +355,7 @@ class _Children:
         if not trees:
             self._strayed.clear()  # their numbers may pass to strangers
         self._publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
-        if self._adopts and trees and not self._looking:
+        if self._adopts and trees:
             self._look_later()
 
     def _publish(self, groups: list[int]) -> None:
@@ -355,19 +363,29 @@ class _Children:
 
     def _look_later(self) -> None:
         with suppress(RuntimeError):  # without a running loop kill_all does the work
-            asyncio.get_running_loop().call_later(_LOOK_AGAIN, self._look)
-            self._looking = True
+            loop = asyncio.get_running_loop()
+            if self._looking is not loop:  # one that was closed looks no more
+                self._looking = loop
+                loop.call_later(_LOOK_AGAIN, self._look)
 
     def _look(self) -> None:
         """While something runs: the groups of those who left their command's, so that the watch knows them too."""
-        self._looking = False
+        self._looking = None
         if self._trees and self.owner == os.getpid():
+            self._forget_ended()
             table = snapshot()
             found = {*self._trees, *self.adopted(table)} & table.keys()
             add_descendants(found, table.values())
             self._strayed = {table[pid].group for pid in found}
             self._publish([])
             self._look_later()
+
+    def _forget_ended(self) -> None:
+        """What was left in the background and is over: its number may pass to a stranger, who must not end with us.
+        One in a jail is let go by whoever started it."""
+        for tree in self._trees.copy().values():
+            if not tree.is_jailed and tree.group_is_empty and tree.over:
+                self.forget(tree)
 
 
 def _is_let_go(pid: int) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.fakes.extension_host import until
 from tests.unit.system.living import gone_within, is_alive
+from zot.system import processes
 from zot.system.files import find_program
 from zot.system.process_table import MARK_VARIABLE, Process, _parse_stat, command_of, marked, members, snapshot
 from zot.system.processes import ProcessTree, background, kill_all, spawn
@@ -123,6 +124,19 @@ async def test_a_tree_that_is_over_leaves_nothing() -> None:
         assert child.tree not in background()
 
 
+async def test_a_tree_left_in_the_background_is_forgotten_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its number may pass to a stranger, and whoever is in a known group is killed with zot."""
+    known = processes._children()
+    monkeypatch.setattr(known, "_adopts", True)  # as in zot itself
+    with Output("sleep 0.3 & echo $!") as child:
+        pid = await child.number()
+        await child.tree.wait()
+        assert child.tree.leave()
+        assert child.tree.pid in known._trees
+        assert gone_within(pid, 5)
+        await until(lambda: child.tree.pid not in known._trees)
+
+
 async def test_an_orphan_outside_the_group_is_found_on_suspicion() -> None:
     with Output("(setsid sh -c 'echo $$; exec sleep 100' &)") as child:
         pid = await child.number()
@@ -132,11 +146,12 @@ async def test_an_orphan_outside_the_group_is_found_on_suspicion() -> None:
 
 async def test_a_reused_number_is_not_ours_any_more() -> None:
     """After the child was reaped its number may be another's; a live process with it means the session is not ours."""
-    with Output("true") as child:
+    with Output("true") as child, Output("echo; exec sleep 100") as stranger:
         await child.tree.wait()
         assert child.tree.owns_session()
-        child.tree._child.pid = os.getppid()  # pyright: ignore[reportPrivateUsage] as if the number came round
+        child.tree._child.pid = stranger.tree.pid  # pyright: ignore[reportPrivateUsage] as if the number came round
         assert not child.tree.owns_session()
+        assert child.tree.group_is_empty
         assert child.tree.send(signal.SIGTERM) == []
 
 

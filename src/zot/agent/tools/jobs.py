@@ -36,12 +36,17 @@ class Jobs:
     def add(self, command: str, tree: ProcessTree, began: float, output: Path | None) -> Job:
         self._count += 1
         job = Job(self._count, command, tree, began, output)
-        self._jobs.append(job)
+        self._jobs = [*self.living(), job]
         return job
 
     def living(self) -> list[Job]:
         """Those of which something still runs; the others are forgotten."""
-        self._jobs = [job for job in self._jobs if not job.tree.over]
+        jobs, self._jobs = self._jobs, []
+        for job in jobs:
+            if job.tree.over:
+                job.tree.forget()
+            else:
+                self._jobs.append(job)
         return list(self._jobs)
 
     @property

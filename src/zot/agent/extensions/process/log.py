@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from zot.system.opening import create, open_to_append, open_to_change, reading
 
 MAX_BYTES = 5 * 1000 * 1000  # of a log before it is rotated
 _LISTED = 20  # faults of one kind in one life
+_REMEMBERED = 100  # faults of all lives
 _SAID = 200  # characters of its last line on stderr
 _CHUNK = 1024 * 1024
 _CRASH = re.compile(r"panic: |fatal error: |([A-Za-z_][\w.]*)?(Error|Exception)( \[\w+\])?: ")  # Go twice, Node
@@ -64,7 +66,7 @@ class ChildLog:
 
     def __init__(self, name: str, diagnostics: Diagnostics) -> None:
         self.path: Path | None = None
-        self.faults: list[str] = []
+        self.faults: deque[str] = deque(maxlen=_REMEMBERED)  # one that crashes every other minute does so for weeks
         self._name = name
         self._diagnostics = diagnostics
         self._file: LogFile | None = None
