@@ -35,6 +35,8 @@ FAULTS = {
     "closes stdout only": ASKED.format("os.close(1); time.sleep(300)"),
     "answers other ids": ASKED.format("[answer({'id': i}) for i in ('', '0', 'x', '999')]"),
     "answers a wrong type": ASKED.format("answer(f, block='no')"),
+    "subscribes to nothing": "hello(); ready(); serve()",
+    "never says that it is ready": "hello(); time.sleep(300)",
     "ends quietly": "hello(); subscribe(intercept=['tool_call']); ready(); time.sleep(0.1)",
     "leaves a grandchild holding the pipe": "import subprocess\nhello(); ready(); subprocess.Popen(['sleep', '300'])",
 }
@@ -81,6 +83,7 @@ def test_the_same_faults_of_no_guard_harm_nobody(zot: Zot, serve: Any) -> None:
     """ext-006, ext-066, ext-080: all quick ones at once, beside one that works."""
     server = serve(script(zot))
     slow = ("hangs", "sends no newline", "stops reading stdin", "answers other ids", "answers a wrong type")
+    slow += ("subscribes to nothing", "never says that it is ready")
     quick = [name for name in FAULTS if name not in (*slow, "never says hello")]
     for name in quick:
         options = {"exec": "./missing"} if name == "cannot be started" else {}

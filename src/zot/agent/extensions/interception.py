@@ -158,6 +158,8 @@ class Interception:
             if not child.intercepting(event):
                 continue
             if child.guard and (why := _unable(child, event)):
+                if child.state not in ("stopping", "gone", "restarting"):  # how it ended was told
+                    child.fault("cannot be asked", f"{why}; until then every {event} is refused")
                 raise Blocked(child.name, _refusal(child, why))
             yield child
 
