@@ -34,20 +34,22 @@ class Jobs:
         self._count = 0
 
     def add(self, command: str, tree: ProcessTree, began: float, output: Path | None) -> Job:
+        # One whose group still has members is not looked for on the whole machine: that is dear.
+        self._forget([job for job in self._jobs if job.tree.group_is_empty and job.tree.over])
         self._count += 1
         job = Job(self._count, command, tree, began, output)
-        self._jobs = [*self.living(), job]
+        self._jobs.append(job)
         return job
 
     def living(self) -> list[Job]:
         """Those of which something still runs; the others are forgotten."""
-        jobs, self._jobs = self._jobs, []
-        for job in jobs:
-            if job.tree.over:
-                job.tree.forget()
-            else:
-                self._jobs.append(job)
+        self._forget([job for job in self._jobs if job.tree.over])
         return list(self._jobs)
+
+    def _forget(self, ended: list[Job]) -> None:
+        for job in ended:
+            job.tree.forget()
+        self._jobs = [job for job in self._jobs if job not in ended]
 
     @property
     def running(self) -> int:
