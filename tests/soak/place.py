@@ -46,6 +46,7 @@ serve(event_intercept=decide)
 # ``serve`` keeps each line it reads, which would be what grows.
 KEPT_LINES = 'with open(os.path.join(HERE, "seen.jsonl"), "ab") as file:\n            file.write(line)'
 MOST_GROWTH = 0.10  # of memory, from the end of the warm-up to the end
+MOST_THREADS = (os.cpu_count() or 1) + 4 + 2  # the event loop's pool is filled as needed; two are made for themselves
 PATIENCE_S = 60.0
 WORDS = " ".join(["a word and another"] * 60)
 TOOLS = {
@@ -172,7 +173,7 @@ class Place:
         figures = [f"{field} {one} to {two}" for field, one, two in zip(Sample._fields, first, last, strict=True)]
         counted = ", ".join(f"{number} {what}" for what, number in self.counted.items())
         print(f"{name}: {counted}; {', '.join(figures)}")
-        allowed = first._replace(memory_kib=round(first.memory_kib * (1 + MOST_GROWTH)), threads=first.threads + 1)
+        allowed = first._replace(memory_kib=round(first.memory_kib * (1 + MOST_GROWTH)), threads=MOST_THREADS)
         return [
             f"{name}: {field} grew from {one} to {two}"
             for field, one, two, most in zip(Sample._fields, first, last, allowed, strict=True)

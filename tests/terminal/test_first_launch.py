@@ -54,6 +54,7 @@ def test_closing_the_dialog_stops_the_download_and_keeps_what_was_fetched(
     terminal.press("enter")
     begun, half = place.with_name(".small.gguf.part"), len(DATA) // 2
     terminal.wait_until(lambda: begun.exists() and begun.stat().st_size == half, "half of the file to arrive")
+    terminal.wait_for("esc stops")
     terminal.press("esc")
     terminal.wait_gone("esc stops")
     go_on.set()
