@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from tests.soak.over_rpc import RpcSoak
@@ -17,3 +19,27 @@ def test_zot_rpc_keeps_nothing_of_the_work_it_has_done(tmp_path: Path) -> None:
         kept = place.kept(soak.client.process.pid, [soak.round] * 8)
         soak.end()
     assert (kept, place.faults) == ({}, [])
+
+
+def test_the_end_of_what_a_command_left_running_is_taken_note_of(tmp_path: Path) -> None:
+    """It is zot's child by then, and would stay in the table of processes as one that is over."""
+    place = Place(tmp_path / "rpc")
+    with place.server:
+        soak = RpcSoak(place)
+        soak.left()
+        assert "sleep" in children(soak.client.process.pid)
+        deadline = time.monotonic() + 20
+        while "sleep" in children(soak.client.process.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert "sleep" not in children(soak.client.process.pid)
+        soak.end()
+    assert place.faults == []
+
+
+def children(pid: int) -> list[str]:
+    """The names of its children, those included that are over and were not waited for."""
+    found: list[str] = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(FileNotFoundError):
+            found.append(Path(f"/proc/{child}/comm").read_text().strip())
+    return found

@@ -238,6 +238,7 @@ class _Children:
         self._count = 0
         self._adopts = own_process.adopt_orphans()
         self._strayed: set[int] = set()
+        self._orphans: set[int] = set()  # our children at the last look, of which nobody here knows
         self._looking: asyncio.AbstractEventLoop | None = None  # which will look around in a second
         self._telling: asyncio.AbstractEventLoop | None = None  # which will tell the watch in a moment
         atexit.register(kill_all)
@@ -310,14 +311,17 @@ class _Children:
         """One small read: whether we have a child that we did not start. Those that are over are let go."""
         if not self._adopts:
             return False
-        known = self._known()
         for _ in range(_ROUNDS):
-            strays = [pid for pid in own_process.children() if pid not in known]
+            strays = self._strays()
             if any(not _reaped(pid) and not _is_let_go(pid) for pid in strays):
                 return True
             if not strays:
                 return False
         return True  # they end and follow each other: somebody should look
+
+    def _strays(self) -> list[int]:
+        known = self._known()
+        return [pid for pid in own_process.children() if pid not in known]
 
     def adopted(self, table: dict[int, Process], tree: ProcessTree | None = None) -> list[int]:
         """Orphans that became our children; with ``tree``, those of it: it was the last to start before they did.
@@ -355,7 +359,7 @@ class _Children:
         if not trees:
             self._strayed.clear()  # their numbers may pass to strangers
         self._publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
-        if self._adopts and trees:
+        if self._adopts and (trees or self._strays()):
             self._look_later()
 
     def _publish(self, groups: list[int]) -> None:
@@ -371,7 +375,10 @@ class _Children:
     def _look(self) -> None:
         """While something runs: the groups of those who left their command's, so that the watch knows them too."""
         self._looking = None
-        if self._trees and self.owner == os.getpid():
+        if self.owner != os.getpid():
+            return
+        self._reap_orphans()
+        if self._trees or any(map(_is_nobodys, self._orphans)):
             self._forget_ended()
             table = snapshot()
             found = {*self._trees, *self.adopted(table)} & table.keys()
@@ -380,12 +387,26 @@ class _Children:
             self._publish([])
             self._look_later()
 
+    def _reap_orphans(self) -> None:
+        """Those that are over: where every command is jailed nobody else looks for them, and what jailed servers leave
+        would add up. Who was not there at the last look may have been started this very moment, and be waited for."""
+        strays = set(self._strays())
+        self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
+
     def _forget_ended(self) -> None:
         """What was left in the background and is over: its number may pass to a stranger, who must not end with us.
         One in a jail is let go by whoever started it."""
         for tree in self._trees.copy().values():
             if not tree.is_jailed and tree.group_is_empty and tree.over:
                 self.forget(tree)
+
+
+def _is_nobodys(pid: int) -> bool:
+    """Whether it belongs neither to our session nor to a helper's; False when it is gone."""
+    try:
+        return os.getsid(pid) not in (os.getsid(0), *own_process.helpers)
+    except OSError:
+        return False
 
 
 def _is_let_go(pid: int) -> bool:
