@@ -26,7 +26,8 @@ sys.exit(run())
 
 
 def listed(home: Path) -> subprocess.CompletedProcess[str]:
-    environ = {"ZOT_HOME": str(home), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1"}
+    own = {"HOME": str(home), "ZOT_HOME": str(home)}  # a model that `make try` has fetched is not among its rows
+    environ = {**own, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1"}
     return subprocess.run(
         [sys.executable, "-c", GUARD], env=environ, capture_output=True, text=True, timeout=60, check=False
     )
